@@ -182,8 +182,6 @@ impl TaskId {
 
     /// Reports whether a text consists of the characters allowed in ids.
     pub fn is_plain(text: &str) -> bool {
-        // Unicode counts the Hangul fillers as letters, but they are invisible.
-        let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
         text.chars().next().is_some_and(is_letter)
             && text
                 .chars()
@@ -215,6 +213,11 @@ impl TaskId {
         }
         out
     }
+}
+
+/// Unicode counts the Hangul fillers as letters, but they are invisible.
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() && !is_invisible(c)
 }
 
 #[cfg(test)]

@@ -114,9 +114,7 @@ fn is_private_group(group: u32, user: u32) -> bool {
 /// Reports whether a group has no member but this user, according to passwd(5) and group(5). A
 /// group that is missing from group(5) may have any members.
 fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
-    let fields_of = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
     let users: Vec<Vec<String>> = users.lines().map(fields_of).collect();
-    let field_at = |line: &[String], at: usize| line.get(at).cloned().unwrap_or_default();
     let is_other = |line: &Vec<String>| field_at(line, 2) != user.to_string();
     let others_own = users
         .iter()
@@ -136,6 +134,14 @@ fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
     };
     let is_own = |name: &str| name.is_empty() || names.iter().any(|own| own == name);
     !others_own && field_at(&listed, 3).split(',').all(is_own)
+}
+
+fn fields_of(line: &str) -> Vec<String> {
+    line.split(':').map(str::to_owned).collect::<Vec<String>>()
+}
+
+fn field_at(line: &[String], at: usize) -> String {
+    line.get(at).cloned().unwrap_or_default()
 }
 
 /// Removes all access of other users to a folder of this user, if the folder exists.

@@ -19,7 +19,6 @@ pub const FILE: u32 = 0o600;
 /// # Errors
 /// Fails if a folder cannot be created, or if something else is in its place.
 pub fn create_folder(folder: &Path) -> Result<()> {
-    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
     let mut folders: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
     while let Some(folder) = folders.pop() {
         match DirBuilder::new().mode(FOLDER).create(folder) {
@@ -30,6 +29,10 @@ pub fn create_folder(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn is_missing(path: &&Path) -> bool {
+    !path.as_os_str().is_empty() && !path.is_dir()
 }
 
 /// Creates an empty file, or truncates an existing one.

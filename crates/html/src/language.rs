@@ -63,6 +63,9 @@ pub(crate) fn bare(classes: &str) -> Option<String> {
 }
 
 fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_' | '.');
     !name.is_empty() && name.len() <= 20 && name.chars().all(is_plain) && !NONE.contains(&name)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_' | '.')
 }

@@ -108,14 +108,6 @@ fn link(page: &Page, id: NodeId, base: &WebUrl) -> Option<(String, String)> {
 fn nested(flat: Vec<Heading>) -> Vec<Heading> {
     let mut open: Vec<Heading> = Vec::new();
     let mut done = Vec::new();
-    let close = |open: &mut Vec<Heading>, done: &mut Vec<Heading>| {
-        if let Some(closed) = open.pop() {
-            match open.last_mut() {
-                Some(above) => above.children.push(closed),
-                None => done.push(closed),
-            }
-        }
-    };
     for heading in flat {
         while open.last().is_some_and(|last| last.level >= heading.level) {
             close(&mut open, &mut done);
@@ -126,4 +118,13 @@ fn nested(flat: Vec<Heading>) -> Vec<Heading> {
         close(&mut open, &mut done);
     }
     done
+}
+
+fn close(open: &mut Vec<Heading>, done: &mut Vec<Heading>) {
+    if let Some(closed) = open.pop() {
+        match open.last_mut() {
+            Some(above) => above.children.push(closed),
+            None => done.push(closed),
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::text::parts::Parts;
 use orchestrate_memory::is_over;
 
 use crate::language::named;
@@ -141,7 +142,7 @@ impl Page {
 
     /// Returns a text by its place.
     pub(crate) fn text(&self, start: usize, end: usize) -> &str {
-        self.text.get(start..end).unwrap_or_default()
+        self.text.part(start..end)
     }
 
     /// Returns the first node that is not within this one.
@@ -166,7 +167,6 @@ fn integer(value: &[u8]) -> Option<i32> {
 /// Reports whether a `style` says that an element is not shown. If it says the opposite as well,
 /// this counts: which one a browser follows is more than a matter of their order.
 fn hides(style: &[u8]) -> bool {
-    let is_word = |text: &[u8], word: &str| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
     style.split(|byte| *byte == b';').any(|declaration| {
         let mut parts = declaration.split(|byte| matches!(*byte, b':' | b'!'));
         let (property, value) = (
@@ -174,8 +174,13 @@ fn hides(style: &[u8]) -> bool {
             parts.next().unwrap_or_default(),
         );
         (is_word(property, "display") && is_word(value, "none"))
-            || (is_word(property, "visibility") && (is_word(value, "hidden") || is_word(value, "collapse")))
+            || (is_word(property, "visibility")
+                && (is_word(value, "hidden") || is_word(value, "collapse")))
     })
+}
+
+fn is_word(text: &[u8], word: &str) -> bool {
+    text.trim_ascii().eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// Returns the words of a text with one space between them.

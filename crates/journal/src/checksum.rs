@@ -1,6 +1,7 @@
 //! The checksum of a recorded fact, by which a reader notices that its disk has changed it.
 
 use orchestrate_core::ids::{BlobId, RunId};
+use orchestrate_core::text::parts::Parts;
 
 /// How many hexadecimal digits of the digest are stored: as many as an integer of the database
 /// holds.
@@ -35,7 +36,7 @@ impl Stored<'_> {
             task.unwrap_or_default()
         );
         let id = BlobId::from_content(text.as_bytes());
-        let digits = id.as_str().get(..DIGITS).unwrap_or_default();
+        let digits = id.as_str().head(DIGITS);
         u64::from_str_radix(digits, 16)
             .unwrap_or_default()
             .cast_signed()

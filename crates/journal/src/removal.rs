@@ -144,13 +144,16 @@ fn reached(tx: &Transaction<'_>, facts: &str, key: i64) -> rusqlite::Result<BTre
 
 /// Returns everything in a text that has the form of a blob's id.
 fn ids_in(text: &[u8]) -> impl Iterator<Item = BlobId> {
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let words = text
         .split(move |byte| !is_digit(byte))
         .filter(|word| word.len() == ID_DIGITS);
     words
         .filter_map(|word| std::str::from_utf8(word).ok())
         .map(BlobId::new)
+}
+
+fn is_digit(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl blobs::Files {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, IllegalEvent, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
+use orchestrate_core::text::parts::Parts;
 
 /// The facts accepted on top of the durable state, and the resulting state.
 pub(crate) struct Scratch {
@@ -49,7 +50,7 @@ impl Scratch {
 
     /// Returns the facts accepted since a mark.
     pub(crate) fn since(&self, mark: Mark) -> &[Recorded] {
-        self.accepted.get(mark.0..).unwrap_or_default()
+        self.accepted.tail(mark.0)
     }
 
     /// Accepts facts in order; after a refusal, the caller has to go back to its mark.

@@ -245,8 +245,11 @@ fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
 /// Extracts the ids from a list of models, which has the same form in both protocols.
 fn ids(list: &Value) -> Vec<String> {
     let models = list.get("data").and_then(Value::as_array);
-    let id_of = |model: &Value| model.get("id_of").and_then(Value::as_str).map(str::to_owned);
     models.into_iter().flatten().filter_map(id_of).collect()
+}
+
+fn id_of(model: &Value) -> Option<String> {
+    model.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -86,15 +86,16 @@ impl fmt::Display for ModelName {
 /// Returns the name of a model without the day of its version, such as `-20251001` or
 /// `-2026-04-01`; `None` if it has none.
 pub(crate) fn without_date(model: &str) -> Option<&str> {
-    let is_date = |text: &str, separators: usize| {
-        let digits = text.chars().filter(char::is_ascii_digit).count();
-        digits == 8 && text.len() == 8 + separators && text.starts_with("20")
-    };
     let cut = |length: usize, separators| {
         let (name, date) = model.split_at_checked(model.len().checked_sub(length)?)?;
         name.strip_suffix('-').filter(|_| is_date(date, separators))
     };
     cut(8, 0).or_else(|| cut(10, 2))
+}
+
+fn is_date(text: &str, separators: usize) -> bool {
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    digits == 8 && text.len() == 8 + separators && text.starts_with("20")
 }
 
 #[cfg(test)]

@@ -181,11 +181,6 @@ pub(crate) fn usage_or_estimate(
     request: &ModelRequest,
     reply: &ModelReply,
 ) -> Usage {
-    let is_believable = |usage: &Usage| {
-        usage.input_tokens > 0
-            && usage.input_tokens < ABSURD_TOKENS
-            && usage.output_tokens < ABSURD_TOKENS
-    };
     match given {
         Some(usage) if is_believable(&usage) => usage,
         other => {
@@ -199,6 +194,12 @@ pub(crate) fn usage_or_estimate(
             estimated_usage(request, reply)
         }
     }
+}
+
+fn is_believable(usage: &Usage) -> bool {
+    usage.input_tokens > 0
+        && usage.input_tokens < ABSURD_TOKENS
+        && usage.output_tokens < ABSURD_TOKENS
 }
 
 /// Estimates the token usage of a request and its reply.

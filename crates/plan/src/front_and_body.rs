@@ -4,6 +4,7 @@
 //! Other products write these files, with byte order marks, any line ends and descriptions that are
 //! not quite YAML.
 
+use orchestrate_core::text::parts::Parts;
 use serde_json::{Map, Value};
 
 /// Why front matter is not a YAML mapping.
@@ -29,10 +30,7 @@ pub(crate) fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut end = first.len();
     for line in lines {
         if line.trim_end() == "---" {
-            return Some((
-                text.get(first.len()..end),
-                text.get(end + line.len()..).unwrap_or_default(),
-            ));
+            return Some((text.get(first.len()..end), text.tail(end + line.len())));
         }
         end += line.len();
     }

@@ -154,13 +154,16 @@ fn first_said<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 /// Reports whether the first line of a front matter may be YAML: it has a colon, opens a bracket or
 /// a quote, or is an item of a list. Prose between two rules of Markdown begins otherwise.
 fn may_be_yaml(line: &str) -> bool {
-    let is_prose = |word: &str| word.contains(' ');
     match line.split_once(':') {
         Some((key, value)) => {
             !is_prose(key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']))
         }
         None => line.starts_with(['{', '[', '"', '\'', '-']) || !is_prose(line),
     }
+}
+
+fn is_prose(word: &str) -> bool {
+    word.contains(' ')
 }
 
 /// Reports whether a line sets a key of ours, or one that is most likely a slip of it; an indented
@@ -244,12 +247,15 @@ fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>
 fn key_at_head(line: &str) -> Option<&str> {
     let (key, value) = line.split_once(':')?;
     let key = key.trim_end().trim_matches(['"', '\'']);
-    let is_simple = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ');
     let is_key = key.starts_with(|c: char| c.is_alphanumeric() || c == '_')
         && key.chars().all(is_simple)
         && !key.contains(". ")
         && key.split(' ').count() <= MAX_KEY_WORDS;
     (is_key && (value.is_empty() || value.starts_with([' ', '\t']))).then_some(key)
+}
+
+fn is_simple(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ')
 }
 
 /// Returns the line of a key, with a plain value that has a colon in it between quotes.

@@ -264,7 +264,6 @@ fn run(text: &str) -> Duration {
 /// Requires t(2n)/t(n) below 3 for an `n` that takes at least `LEAST`, or for the largest one whose
 /// double is still within `MAX_PLAN_BYTES`.
 fn require_linear(name: &str, smallest: usize, input: fn(usize) -> String) {
-    let may_grow = |size: usize| size * 4 < MAX_PLAN_BYTES;
     let mut size = smallest;
     while run(&input(size)) < LEAST && may_grow(size) {
         size *= 2;
@@ -282,6 +281,10 @@ fn require_linear(name: &str, smallest: usize, input: fn(usize) -> String) {
         }
     }
     panic!("{name}: t(2n)/t(n) is 3 or more at {size} bytes");
+}
+
+fn may_grow(size: usize) -> bool {
+    size * 4 < MAX_PLAN_BYTES
 }
 
 #[test]

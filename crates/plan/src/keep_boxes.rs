@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts;
 
 use crate::fields::names::KnownNames;
 use crate::mark::Mark;
@@ -77,14 +78,7 @@ fn with_marks(before: &str, was: &Plan, edited: &str, now: &Plan) -> (String, Ve
         }
     }
     replaced.sort_by_key(|(range, _)| range.start);
-    let (mut text, mut at) = (String::with_capacity(edited.len()), 0);
-    for (range, old) in replaced {
-        text.push_str(edited.get(at..range.start).unwrap_or_default());
-        text.push_str(&old);
-        at = range.end;
-    }
-    text.push_str(edited.get(at..).unwrap_or_default());
-    (text, changed)
+    (parts::replaced(edited, replaced), changed)
 }
 
 /// Puts back the boxes of lines that are otherwise as before.
@@ -124,10 +118,6 @@ struct BoxLine<'l> {
 impl<'l> BoxLine<'l> {
     fn parse(line: &'l str) -> Option<BoxLine<'l>> {
         let open = line.find('[')?;
-        let is_bullet = |text: &str| {
-            let text = text.trim_start_matches(['>', ' ', '\t']).trim_end();
-            matches!(text, "-" | "*" | "+") || text.strip_suffix(['.', ')']).is_some_and(is_number)
-        };
         let head = line.get(..=open)?;
         let mark = line.get(open + 1..)?.chars().next()?;
         let rest = line.get(open + 1 + mark.len_utf8()..)?;
@@ -143,6 +133,11 @@ impl<'l> BoxLine<'l> {
     }
 }
 
+fn is_bullet(text: &str) -> bool {
+    let text = text.trim_start_matches(['>', ' ', '\t']).trim_end();
+    matches!(text, "-" | "*" | "+") || text.strip_suffix(['.', ')']).is_some_and(is_number)
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
@@ -150,25 +145,26 @@ fn is_number(text: &str) -> bool {
 /// Returns the tasks that are done in the new text and were not before; a new one counts if one is
 /// missing that was open, since its line may have been written anew.
 fn newly_done(was: &Plan, now: &Plan) -> Vec<String> {
-    let statuses = |plan: &Plan| -> BTreeMap<TaskId, TaskStatus> {
-        plan.tasks
-            .iter()
-            .map(|task| (task.id.clone(), task.status))
-            .collect()
-    };
     let (was, now) = (statuses(was), statuses(now));
     let is_lost = was
         .iter()
-        .any(|(id, statuses)| statuses.runs() && !now.contains_key(id));
+        .any(|(id, status)| status.runs() && !now.contains_key(id));
     let is_wrong = |id: &TaskId| match was.get(id) {
         Some(before) => *before != TaskStatus::Done,
         None => is_lost,
     };
     let done = now
         .iter()
-        .filter(|(_, statuses)| **statuses == TaskStatus::Done);
+        .filter(|(_, status)| **status == TaskStatus::Done);
     done.filter(|(id, _)| is_wrong(id))
         .map(|(id, _)| id.to_string())
+        .collect()
+}
+
+fn statuses(plan: &Plan) -> BTreeMap<TaskId, TaskStatus> {
+    plan.tasks
+        .iter()
+        .map(|task| (task.id.clone(), task.status))
         .collect()
 }
 

@@ -33,8 +33,6 @@ impl Plan {
     /// Describes, in a few lines, what a reader of the plan may take for work but no run carries
     /// out.
     pub fn not_run(&self) -> Vec<String> {
-        let seems_open =
-            |kind: &SkippedKind| matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep);
         let odd: Vec<&Skipped> = self
             .skipped
             .iter()
@@ -74,6 +72,10 @@ impl Plan {
             format!("what stands below {shown}{more} is not run (a check lists the lines)")
         })
     }
+}
+
+fn seems_open(kind: &SkippedKind) -> bool {
+    matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep)
 }
 
 /// Returns the open tasks that are required, with all that they depend on.

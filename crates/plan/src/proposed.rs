@@ -2,6 +2,7 @@
 
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::task::schedule::Schedule;
+use orchestrate_core::text::parts::Parts;
 
 use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::check::report::unfit;
@@ -85,7 +86,7 @@ fn fenced_blocks(text: &str) -> Vec<&str> {
         match (&open, Fence::parse(line)) {
             (None, Some(fence)) => open = Some((fence, next)),
             (Some((opening, from)), Some(fence)) if fence.closes(opening) => {
-                blocks.push(text.get(*from..at).unwrap_or_default());
+                blocks.push(text.part(*from..at));
                 open = None;
             }
             _ => {}
@@ -129,11 +130,14 @@ impl Fence {
 
 /// Returns the line and the column of the first control character, which a terminal would obey.
 fn control_character(text: &str) -> Option<(usize, usize)> {
-    let is_one = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     let of_line = |line: &str| line.chars().position(is_one);
     text.lines()
         .enumerate()
         .find_map(|(at, line)| Some((at + 1, of_line(line)? + 1)))
+}
+
+fn is_one(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t' | '\r')
 }
 
 #[cfg(test)]

@@ -96,7 +96,6 @@ pub fn has_front_matter(text: &str) -> bool {
 
 /// Reports whether a role may have this name.
 fn is_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let ends = |byte: Option<u8>| byte.is_some_and(is_plain);
     name.len() <= MAX_NAME_BYTES
         && ends(name.bytes().next())
@@ -104,6 +103,10 @@ fn is_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'))
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
 #[cfg(test)]

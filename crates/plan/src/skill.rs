@@ -185,7 +185,6 @@ impl Front<'_> {
         if !is_unset("metadata") && !self.keys.get("metadata").is_some_and(Value::is_object) {
             return Err(self.wrong("metadata", "a map".to_owned()));
         }
-        let is_list = |value: &Value| value.is_string() || value.is_array();
         if !is_unset("allowed-tools") && !self.keys.get("allowed-tools").is_some_and(is_list) {
             return Err(self.wrong("allowed-tools", "a list of tools".to_owned()));
         }
@@ -201,10 +200,17 @@ impl Front<'_> {
     }
 }
 
+fn is_list(value: &Value) -> bool {
+    value.is_string() || value.is_array()
+}
+
 fn is_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let words = |word: &str| !word.is_empty() && word.bytes().all(is_plain);
     name.len() <= MAX_NAME && name.split('-').all(words)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::parse;
 use crate::parse::Plan;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus};
+use orchestrate_core::text::parts;
 
 /// Returns the source with the landed tasks marked as done, by a ticked box or by the value of a
 /// field, and with them the groups of which nothing is left; every other byte is unchanged.
@@ -28,15 +29,8 @@ pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
         .filter(|mark| !mark.is_set(source))
         .collect();
     marks.sort_unstable_by_key(|mark| mark.range.start);
-    let mut written = String::with_capacity(source.len());
-    let mut at = 0;
-    for mark in marks {
-        written.push_str(source.get(at..mark.range.start).unwrap_or_default());
-        written.push_str(&mark.done);
-        at = mark.range.end;
-    }
-    written.push_str(source.get(at..).unwrap_or_default());
-    written
+    let ticked = marks.iter().map(|mark| (mark.range.clone(), &mark.done));
+    parts::replaced(source, ticked)
 }
 
 /// Returns the boxes of the groups that landing completes: each task of theirs has landed, or needs
@@ -45,8 +39,6 @@ fn groups_over<'p>(
     plan: &'p Plan,
     landed: &'p BTreeSet<&TaskId>,
 ) -> impl Iterator<Item = &'p Mark> {
-    let is_over =
-        |task: &Task| !task.status.runs() && task.status != TaskStatus::Blocked || task.optional;
     let over: BTreeSet<&TaskId> = plan
         .tasks
         .iter()
@@ -64,4 +56,8 @@ fn groups_over<'p>(
         .iter()
         .filter(is_complete)
         .map(|group| &group.mark)
+}
+
+fn is_over(task: &Task) -> bool {
+    !task.status.runs() && task.status != TaskStatus::Blocked || task.optional
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::policy::RuleExample;
+use orchestrate_core::text::parts::Parts;
 use orchestrate_files::{Links, read_plain};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -165,12 +166,16 @@ fn parse_with(
 /// Reports whether a file sets the key `land` as well as keys of the table of that name.
 fn says_land_twice(text: &str) -> bool {
     let lines = || text.lines().map(str::trim);
-    let is_key = |line: &str| {
-        line.strip_prefix("land")
-            .is_some_and(|rest| rest.trim_start().starts_with('='))
-    };
-    let is_table = |line: &str| line.starts_with("[land]") || line.starts_with("land.");
     lines().any(is_key) && lines().any(is_table)
+}
+
+fn is_key(line: &str) -> bool {
+    line.strip_prefix("land")
+        .is_some_and(|rest| rest.trim_start().starts_with('='))
+}
+
+fn is_table(line: &str) -> bool {
+    line.starts_with("[land]") || line.starts_with("land.")
 }
 
 struct Reader<'a> {
@@ -245,12 +250,7 @@ impl Reader<'_> {
                 }
             }
             Err(expected) => {
-                let written = self
-                    .text
-                    .get(value.span())
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned();
+                let written = self.text.part(value.span()).trim().to_owned();
                 let message =
                     format!("invalid value `{written}` for `{name}`: expected {expected}");
                 self.problem(value.span(), ProblemCode::InvalidValue, message);
@@ -288,12 +288,7 @@ impl Reader<'_> {
             _ => GivenRule::new(""),
         };
         if given.rule.is_empty() {
-            let written = self
-                .text
-                .get(item.span())
-                .unwrap_or_default()
-                .trim()
-                .to_owned();
+            let written = self.text.part(item.span()).trim().to_owned();
             let message =
                 format!("`{written}` is no rule: expected a text, or a table with the key `rule`");
             self.problem(item.span(), ProblemCode::InvalidValue, message);
@@ -399,13 +394,13 @@ impl Reader<'_> {
     }
 
     fn place(&self, offset: usize) -> Location {
-        let before = self.text.get(..offset).unwrap_or_default();
+        let before = self.text.head(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Location {
             source: self.source.clone(),
             name: self.shown.to_owned(),
             line: before.matches('\n').count() + 1,
-            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+            column: before.tail(line_start).chars().count() + 1,
         }
     }
 }
@@ -454,7 +449,6 @@ fn prices(kind: Kind, table: &DeTable<'_>) -> Result<Value, Expected> {
         let DeValue::Table(rates) = rates.get_ref() else {
             return Err(Expected(kind));
         };
-        let is_known = |name: &str| matches!(name, "input" | "cached" | "output");
         if !rates.iter().all(|(name, _)| is_known(name.get_ref())) {
             return Err(Expected(kind));
         }
@@ -469,6 +463,10 @@ fn prices(kind: Kind, table: &DeTable<'_>) -> Result<Value, Expected> {
         prices.insert(model.get_ref().to_string(), price);
     }
     Ok(Value::Prices(prices))
+}
+
+fn is_known(name: &str) -> bool {
+    matches!(name, "input" | "cached" | "output")
 }
 
 fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected> {

@@ -598,8 +598,11 @@ fn duration(text: &str) -> Option<u64> {
 
 /// Reports whether a text can be the name of an environment variable (POSIX).
 fn is_variable(text: &str) -> bool {
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.chars().all(is_letter) && text.starts_with(|first: char| !first.is_ascii_digit())
+}
+
+fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 fn merge_mode(text: &str) -> Option<MergeMode> {

@@ -48,7 +48,6 @@ impl Names {
 
     /// Returns a name as it is kept, or `None` if it cannot be in the list.
     pub(crate) fn read(self, text: &str) -> Option<String> {
-        let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
         let has_paths = matches!(self, Names::ForbiddenPaths | Names::Globs);
         if text.is_empty() || !text.chars().all(is_plain) && !has_paths {
             return None;
@@ -63,7 +62,6 @@ impl Names {
             Names::Programs => (!text.starts_with('-') && !text.contains(['*', '=', '\'', '"']))
                 .then(|| text.to_owned()),
             Names::Alternatives => {
-                let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '*', '(', ',']);
                 let (tool, other) = text.split_once('=')?;
                 (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
             }
@@ -154,6 +152,14 @@ impl Names {
             Names::Services => "[\"searxng=http://localhost:8888/\"]",
         }
     }
+}
+
+fn is_plain(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '*', '(', ','])
 }
 
 /// Returns a service with its address in one form; `None` if there is no such service, or the

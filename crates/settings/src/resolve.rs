@@ -99,7 +99,6 @@ impl Resolved {
     }
 
     fn take_own_models(&mut self, given: &[&Given]) {
-        let names_models = |given: &&&Given| matches!(given.key.name, "model" | "fallback_models");
         for given in given
             .iter()
             .filter(names_models)
@@ -463,6 +462,10 @@ impl Resolved {
             .and_then(|number| usize::try_from(number).ok())
             .unwrap_or(standard)
     }
+}
+
+fn names_models(given: &&&Given) -> bool {
+    matches!(given.key.name, "model" | "fallback_models")
 }
 
 /// Returns the first value, or the default; in `given`, the most specific source comes first.

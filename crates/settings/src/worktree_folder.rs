@@ -46,17 +46,20 @@ pub(crate) fn worktree_folder(
 }
 
 fn refusal(path: &Path) -> Option<&'static str> {
-    let is_hidden = |part: Component<'_>| match part {
-        Component::Normal(name) => name.to_string_lossy().starts_with('.'),
-        Component::ParentDir | Component::CurDir => true,
-        Component::RootDir | Component::Prefix(_) => false,
-    };
     if !path.is_absolute() {
         return Some("it is neither absolute nor below `~/`");
     }
     path.components()
         .any(is_hidden)
         .then_some("a name on the way to it begins with a dot, and servers hide such folders")
+}
+
+fn is_hidden(part: Component<'_>) -> bool {
+    match part {
+        Component::Normal(name) => name.to_string_lossy().starts_with('.'),
+        Component::ParentDir | Component::CurDir => true,
+        Component::RootDir | Component::Prefix(_) => false,
+    }
 }
 
 #[cfg(test)]

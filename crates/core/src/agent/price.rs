@@ -113,8 +113,6 @@ impl Cost {
 /// none, or finer.
 pub fn micro_usd(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number =
-        |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {
         return None;
     }
@@ -132,6 +130,10 @@ pub fn micro_usd(text: &str) -> Option<u64> {
         .ok()?
         .checked_mul(DOLLAR)?
         .checked_add(fraction)
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Formats micro-dollars for people: whole cents, or four digits below ten cents.

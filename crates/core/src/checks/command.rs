@@ -271,11 +271,12 @@ fn parts(line: &str) -> Vec<Part> {
 
 /// Returns the words of a command after variables that are set for it.
 fn words(text: &str) -> Vec<&str> {
-    let is_setting = |word: &&str| {
-        word.split_once('=')
-            .is_some_and(|(name, _)| !name.contains(['/', '-']))
-    };
     text.split_whitespace().skip_while(is_setting).collect()
+}
+
+fn is_setting(word: &&str) -> bool {
+    word.split_once('=')
+        .is_some_and(|(name, _)| !name.contains(['/', '-']))
 }
 
 fn is_runner(text: &str) -> bool {
@@ -321,16 +322,17 @@ fn ends_shell(part: &Part) -> bool {
 
 /// Reports whether a part may write a file by a redirection, or by a command within it.
 fn writes(text: &str) -> bool {
-    let is_file = |target: &str| {
-        let target = target.split_whitespace().next().unwrap_or_default();
-        let is_stream = target
-            .strip_prefix('&')
-            .is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
-        let is_temporary = target.starts_with("/tmp/") && !target.contains("..");
-        !(is_stream || is_temporary || NO_FILES.contains(&target))
-    };
     let mut targets = text.split('>').skip(1).filter(|target| !target.is_empty());
     text.contains('`') || text.contains("$(") || text.contains("<(") || targets.any(is_file)
+}
+
+fn is_file(target: &str) -> bool {
+    let target = target.split_whitespace().next().unwrap_or_default();
+    let is_stream = target
+        .strip_prefix('&')
+        .is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+    let is_temporary = target.starts_with("/tmp/") && !target.contains("..");
+    !(is_stream || is_temporary || NO_FILES.contains(&target))
 }
 
 fn only_reads(text: &str) -> bool {

@@ -1,5 +1,7 @@
 //! The lines of a check's output that describe a failure.
 
+use crate::text::parts::Parts;
+
 /// The maximum number of lines shown with a failure; the whole output is stored.
 const MOST_LINES: usize = 6;
 
@@ -73,7 +75,7 @@ fn counts_none(line: &str) -> bool {
 
 fn shortened(line: &str) -> String {
     match line.char_indices().nth(MOST_CHARS) {
-        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        Some((at, _)) => format!("{}…", line.head(at)),
         None => line.to_owned(),
     }
 }

@@ -181,7 +181,6 @@ impl RequestChain {
     fn keep_common(&self, parts: &mut RequestParts) {
         let Some(newest) = &self.newest else { return };
         let (before, now) = (&newest.messages, &parts.add);
-        let is_same = |pair: &(&BlobId, &BlobId)| pair.0 == pair.1;
         let first = before.iter().zip(now).take_while(is_same).count();
         let others = before.len().min(now.len()).saturating_sub(first);
         let last = before
@@ -276,6 +275,10 @@ impl RequestChain {
             false => Err(Underivable::OtherHash),
         }
     }
+}
+
+fn is_same(pair: &(&BlobId, &BlobId)) -> bool {
+    pair.0 == pair.1
 }
 
 /// A whole request without its messages.

@@ -288,7 +288,6 @@ impl Rule {
                 (name.trim(), Some(pattern.trim()))
             }
         };
-        let is_plain_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
         if name.is_empty() || !name.chars().all(is_plain_letter) {
             return Err(wrong("a rule is `tool` or `tool(glob)`"));
         }
@@ -405,6 +404,10 @@ impl Rule {
     }
 }
 
+fn is_plain_letter(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*')
+}
+
 /// Reports whether a pattern is the address of a page, or a host with a port. No host matches it,
 /// so a rule with it would deny nothing.
 fn is_address(pattern: &str) -> bool {
@@ -419,8 +422,6 @@ fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option
         None if is_about_web => pattern,
         None => return None,
     };
-    // Where more matches is safer, other wildcards match as text.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.*?[]:".contains(c);
     let has_parts = host.chars().all(is_plain) && host.split('.').all(|label| !label.is_empty());
     let is_text = decision != RuleDecision::Allow && host.contains(['*', '?']) && has_parts;
     if is_text || HostPattern::parse(host).is_some() {
@@ -430,6 +431,11 @@ fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option
         "`{pattern}` matches no host; write one, as in `tool(domain:example.org)`, or `*.` and a name for every host \
         below that, as in `tool(domain:*.example.org)`"
     ))
+}
+
+/// Where more matches is safer, other wildcards match as text.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.*?[]:".contains(c)
 }
 
 /// Returns the line that makes a shell run exactly these words, so that one reader judges both.

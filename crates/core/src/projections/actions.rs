@@ -233,8 +233,6 @@ impl Report {
                 .task(&task.id)
                 .is_some_and(|record| state.is_in_result(record))
         };
-        let is_merged =
-            |task: &&TaskReport| task.state == TaskState::Merged && task.commit.is_some();
         let has_result = self.tasks.iter().filter(is_merged).any(is_in_result);
         if has_result && self.exit_code.is_some() && !state.is_landed() {
             actions.extend(state.actions_on_result());
@@ -243,6 +241,10 @@ impl Report {
         actions.sort_by_key(|action| *action == Action::RunAnotherPlan);
         actions
     }
+}
+
+fn is_merged(task: &&TaskReport) -> bool {
+    task.state == TaskState::Merged && task.commit.is_some()
 }
 
 impl TaskReport {

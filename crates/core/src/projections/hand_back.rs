@@ -434,7 +434,6 @@ impl TaskRecord {
             let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
             Doubt::CheckFailed { command, exit }
         };
-        let is_current = |receipt: &&CheckReceipt| !receipt.outdated;
         let of_run = |receipt: &&CheckReceipt| {
             receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree()
         };
@@ -475,4 +474,8 @@ impl TaskRecord {
             }),
         }
     }
+}
+
+fn is_current(receipt: &&CheckReceipt) -> bool {
+    !receipt.outdated
 }

@@ -365,7 +365,6 @@ fn look(line: &[u8]) -> Look {
             Look::Other
         };
     };
-    let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     let end = name
         .iter()
         .position(|byte| !is_name(byte))
@@ -379,6 +378,10 @@ fn look(line: &[u8]) -> Look {
         _ if MARK.starts_with(closing) => Look::Open,
         _ => Look::Other,
     }
+}
+
+fn is_name(byte: &u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_'
 }
 
 #[cfg(test)]

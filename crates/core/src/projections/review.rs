@@ -157,11 +157,6 @@ impl OwnChanges {
 
 impl std::fmt::Display for OwnChanges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let counted = |count: usize, what: &str| match count {
-            0 => None,
-            1 => Some(format!("1 {what}")),
-            _ => Some(format!("{count} {what}s")),
-        };
         let parts = [
             counted(self.commits, "commit"),
             counted(self.files.len(), "file"),
@@ -173,6 +168,14 @@ impl std::fmt::Display for OwnChanges {
             "are"
         };
         write!(f, "{} of yours {is} not in it", parts.join(" and "))
+    }
+}
+
+fn counted(count: usize, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{count} {what}s")),
     }
 }
 

@@ -54,7 +54,6 @@ fn is_possible(id: &str) -> bool {
 /// Returns the first words that fit, without those that say nothing.
 fn stem(task: &str) -> String {
     let lower = task.to_lowercase();
-    let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
     let words: Vec<&str> = lower
         .split(|c| !is_letter(c))
         .filter(|word| !word.is_empty())
@@ -69,6 +68,10 @@ fn stem(task: &str) -> String {
     } else {
         stem
     }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() && !is_invisible(c)
 }
 
 /// Joins words while they fit; the first one is cut if it is too long by itself.

@@ -367,15 +367,6 @@ impl RunState {
         &self,
         allowance: Allowance,
     ) -> Result<Option<Return>, RequestRefused> {
-        let is_unpriced = |event: &Event| {
-            matches!(
-                event,
-                Event::ModelCut {
-                    micro_usd: None,
-                    ..
-                }
-            )
-        };
         let is_unknown =
             || self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced);
         if allowance.micro_usd.is_some() && is_unknown() {
@@ -675,4 +666,14 @@ impl RunState {
             }
         })
     }
+}
+
+fn is_unpriced(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ModelCut {
+            micro_usd: None,
+            ..
+        }
+    )
 }

@@ -674,13 +674,6 @@ impl RunState {
             .collect();
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
-        // One that ends with these events takes no notice any more.
-        let ends_task = |event: &&Event| {
-            matches!(
-                event,
-                Event::TaskSkipped { .. } | Event::TaskCancelled { .. }
-            )
-        };
         let ended: Vec<TaskId> = due
             .iter()
             .filter(ends_task)
@@ -721,6 +714,14 @@ impl RunState {
     pub(crate) fn with_releasable_worktree(&self) -> impl Iterator<Item = &TaskId> {
         self.listed(List::Releasable).map(|record| &record.task.id)
     }
+}
+
+/// Reports whether a task that ends with this event takes no notice any more.
+fn ends_task(event: &&Event) -> bool {
+    matches!(
+        event,
+        Event::TaskSkipped { .. } | Event::TaskCancelled { .. }
+    )
 }
 
 /// Reports whether an event is recorded by a process that found the run idle: to take it over, to

@@ -129,18 +129,6 @@ pub(crate) fn open_questions(report: &str) -> Vec<String> {
 /// Returns the claims of a line `Claims: …`.
 fn listed(line: &str) -> Vec<Claim> {
     let value = value_of(line, "claims").unwrap_or_default();
-    let kind_of = |word: &str| match word
-        .trim()
-        .trim_end_matches('.')
-        .to_lowercase()
-        .replace(['-', '_'], " ")
-        .as_str()
-    {
-        "done" | "complete" | "completed" => Some(ClaimKind::Done),
-        "verified" | "checked" => Some(ClaimKind::Verified),
-        "tests pass" | "tests passed" | "tested" => Some(ClaimKind::TestsPass),
-        _ => None,
-    };
     let words = value.split([',', ';']).map(plain);
     words
         .filter_map(|word| {
@@ -151,6 +139,21 @@ fn listed(line: &str) -> Vec<Claim> {
             })
         })
         .collect()
+}
+
+fn kind_of(word: &str) -> Option<ClaimKind> {
+    match word
+        .trim()
+        .trim_end_matches('.')
+        .to_lowercase()
+        .replace(['-', '_'], " ")
+        .as_str()
+    {
+        "done" | "complete" | "completed" => Some(ClaimKind::Done),
+        "verified" | "checked" => Some(ClaimKind::Verified),
+        "tests pass" | "tests passed" | "tested" => Some(ClaimKind::TestsPass),
+        _ => None,
+    }
 }
 
 /// Returns the text after a label such as `Claims:`, which may be marked as a list item, a heading
@@ -216,7 +219,6 @@ fn in_prose(sentence: &str) -> Option<Claim> {
 /// Reports whether a sentence of these words says that something passes: `tests … pass`, `12
 /// passed` or `exits 0`.
 fn says_passing(words: &[&str]) -> bool {
-    let is_number = |word: &&str| word.chars().all(|digit| digit.is_ascii_digit());
     let counted = words.windows(2).any(|pair| match pair {
         [number, "passed" | "passing"] => is_number(number) && *number != "0",
         ["exits" | "exited", code] => *code == "0",
@@ -245,6 +247,10 @@ fn says_passing(words: &[&str]) -> bool {
             && (names_check || *word == "everything")
     });
     counted || stated
+}
+
+fn is_number(word: &&str) -> bool {
+    word.chars().all(|digit| digit.is_ascii_digit())
 }
 
 /// Returns a sentence without what stands between backticks: names of code claim nothing.

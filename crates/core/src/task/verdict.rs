@@ -132,9 +132,6 @@ impl ReviewVerdict {
         if !is_change && !self.changes.is_empty() {
             return Err(VerdictRefused::RequestedBeside);
         }
-        let is_bad = |change: &&RequestedChange| {
-            change.text.trim().is_empty() || change.text.len() > MAX_VERDICT_TEXT_BYTES
-        };
         if let Some(change) = self.changes.iter().find(is_bad) {
             return Err(VerdictRefused::BadText {
                 task: change.task.clone(),
@@ -167,4 +164,8 @@ impl ReviewVerdict {
             None => word.to_owned(),
         }
     }
+}
+
+fn is_bad(change: &&RequestedChange) -> bool {
+    change.text.trim().is_empty() || change.text.len() > MAX_VERDICT_TEXT_BYTES
 }

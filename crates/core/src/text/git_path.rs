@@ -10,6 +10,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::text::invisible::shown;
+use crate::text::parts::Parts;
 
 /// The short name that NTFS gives `.gitmodules` if the usual ones are taken: a hash of the name.
 const MODULES_HASHED: &[u8] = b"gi7eba";
@@ -19,10 +20,10 @@ const MODULES_HASHED: &[u8] = b"gi7eba";
 pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     let mut starts_part = true;
     for (at, byte) in path.iter().enumerate() {
-        if starts_part && !is_possible_part(path.get(at..).unwrap_or_default(), is_link) {
+        if starts_part && !is_possible_part(path.tail(at), is_link) {
             return false;
         }
-        let behind = path.get(at + 1..).unwrap_or_default();
+        let behind = path.tail(at + 1);
         if *byte == b'\\' && is_ntfs_alias(behind, is_link) {
             return false;
         }

@@ -129,8 +129,11 @@ impl Placeholder {
 /// Splits a text that begins with one word in braces into that word and what follows.
 fn word_in_braces(text: &str) -> Option<(&str, &str)> {
     let (word, after) = text.strip_prefix('{')?.split_once('}')?;
-    let is_of_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
     (!word.is_empty() && word.chars().all(is_of_word)).then_some((word, after))
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '-')
 }
 
 #[cfg(test)]

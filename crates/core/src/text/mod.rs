@@ -8,6 +8,7 @@ pub mod git_path;
 mod hex;
 pub mod invisible;
 pub mod message_template;
+pub mod parts;
 mod redacted;
 mod same_text;
 mod shell;

@@ -78,8 +78,6 @@ fn time_length(text: &str) -> Option<usize> {
 
 /// Returns the length of a number, with its decimals.
 fn number_length(text: &str) -> usize {
-    let leading_digits =
-        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let whole = leading_digits(text);
     let decimals = text
         .get(whole..)
@@ -92,15 +90,25 @@ fn number_length(text: &str) -> usize {
     }
 }
 
+fn leading_digits(text: &str) -> usize {
+    text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len()
+}
+
 /// Returns the length of a time such as `12:03:59.5`.
 fn clock_length(text: &str) -> Option<usize> {
     let shape = |at: usize, is: fn(u8) -> bool| text.as_bytes().get(at).copied().is_some_and(is);
-    let is_colon = |byte: u8| byte == b':';
-    let is_digit = |byte: u8| byte.is_ascii_digit();
     let is_clock = [0, 1, 3, 4, 6, 7].into_iter().all(|at| shape(at, is_digit))
         && [2, 5].into_iter().all(|at| shape(at, is_colon));
     let seconds = text.get(6..).filter(|_| is_clock)?;
     Some(6 + number_length(seconds))
+}
+
+fn is_colon(byte: u8) -> bool {
+    byte == b':'
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit()
 }
 
 /// Returns the length of the unit that a text begins with.

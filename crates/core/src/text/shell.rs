@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 /// Quotes a word so that a shell reads exactly that word, and so that it fits on one line.
 pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
-    let is_shown = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
     match word.to_str() {
         Some(text) if !text.is_empty() && (text.bytes().all(is_plain) || is_plain_option(text)) => {
             text.to_owned()
@@ -14,6 +13,10 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
         Some(text) if text.chars().all(is_shown) => format!("'{}'", text.replace('\'', r"'\''")),
         _ => format!("\"$(printf '{}')\"", octal(word.as_encoded_bytes())),
     }
+}
+
+fn is_shown(c: char) -> bool {
+    c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric()
 }
 
 /// Reports whether a shell and `printf` take a byte literally.

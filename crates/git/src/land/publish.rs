@@ -333,8 +333,6 @@ fn open_already(complaint: &str) -> Option<&str> {
     let lower = complaint.to_lowercase();
     let is_one = lower.contains("already exists")
         && (lower.contains("pull request") || lower.contains("merge request"));
-    let is_address =
-        |line: &&str| line.starts_with("https://") && !line.contains(char::is_whitespace);
     is_one.then(|| {
         complaint
             .lines()
@@ -342,6 +340,10 @@ fn open_already(complaint: &str) -> Option<&str> {
             .find(is_address)
             .unwrap_or(complaint)
     })
+}
+
+fn is_address(line: &&str) -> bool {
+    line.starts_with("https://") && !line.contains(char::is_whitespace)
 }
 
 #[cfg(test)]

@@ -55,13 +55,16 @@ impl Merging<'_> {
 
 /// Returns the line, from 1, of the first conflict marker that none of the other texts has.
 pub(crate) fn first_marker(bytes: &[u8], others: &[Vec<u8>]) -> Option<usize> {
-    let is_marker = |line: &&[u8]| MARKERS.iter().any(|marker| line.starts_with(marker));
     let known: HashSet<&[u8]> = others
         .iter()
         .flat_map(|other| lines(other))
         .filter(is_marker)
         .collect();
     Some(lines(bytes).position(|line| is_marker(&line) && !known.contains(line))? + 1)
+}
+
+fn is_marker(line: &&[u8]) -> bool {
+    MARKERS.iter().any(|marker| line.starts_with(marker))
 }
 
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

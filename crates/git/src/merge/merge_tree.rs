@@ -17,6 +17,7 @@ use std::sync::PoisonError;
 
 use orchestrate_core::Oid;
 use orchestrate_core::text::git_path;
+use orchestrate_core::text::parts::Parts;
 
 use crate::error::GitError;
 use crate::merge::handle::Merging;
@@ -149,10 +150,6 @@ impl Merging<'_> {
 
     /// Creates a commit with the files of another, which no ref ever holds.
     fn stand_in(&self, of: &Oid, parents: Vec<Oid>) -> Result<Oid, GitError> {
-        let nobody = || Identity {
-            name: "orchestrate".to_owned(),
-            email: "orchestrate@localhost".to_owned(),
-        };
         let by = Identities {
             author: nobody(),
             committer: nobody(),
@@ -256,6 +253,13 @@ impl Merging<'_> {
     }
 }
 
+fn nobody() -> Identity {
+    Identity {
+        name: "orchestrate".to_owned(),
+        email: "orchestrate@localhost".to_owned(),
+    }
+}
+
 fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
     let first = ended
         .stdout
@@ -272,18 +276,12 @@ fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
 /// NUL)*`. Behind that, an older git prints advice about submodules, which no NUL ends.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
-    let cut_off = || GitError::output("merge-tree", "its list of conflicts is cut off");
     let end = ended
         .stdout
         .iter()
         .rposition(|byte| *byte == 0)
         .unwrap_or_default();
-    let mut fields = ended
-        .stdout
-        .get(..end)
-        .unwrap_or_default()
-        .split(|byte| *byte == 0)
-        .skip(1);
+    let mut fields = ended.stdout.head(end).split(|byte| *byte == 0).skip(1);
     let mut kinds: BTreeMap<Vec<u8>, String> = BTreeMap::new();
     for field in fields.by_ref() {
         if field.is_empty() {
@@ -293,10 +291,7 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
             .iter()
             .position(|byte| *byte == b'\t')
             .ok_or_else(cut_off)?;
-        kinds.insert(
-            field.get(tab + 1..).unwrap_or_default().to_vec(),
-            UNNAMED.to_owned(),
-        );
+        kinds.insert(field.tail(tab + 1).to_vec(), UNNAMED.to_owned());
     }
     let mut messages = Vec::new();
     while let Some(count) = fields.next().filter(|field| !field.is_empty()) {
@@ -336,6 +331,10 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
         files,
         messages,
     })
+}
+
+fn cut_off() -> GitError {
+    GitError::output("merge-tree", "its list of conflicts is cut off")
 }
 
 #[cfg(test)]

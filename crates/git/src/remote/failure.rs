@@ -187,10 +187,6 @@ impl RemoteFailure {
 /// Returns what is worth repeating of what git wrote: without its advice, which is for people at a
 /// terminal.
 pub(crate) fn worth_saying(written: &str) -> String {
-    let is_noise = |line: &&str| {
-        let begins = ["hint:", "To ", "Done", "error: failed to push some refs"];
-        line.trim().is_empty() || begins.iter().any(|begin| line.starts_with(begin))
-    };
     // Git separates the columns of its report by tabs, which would be shown as escapes.
     let line = |line: &str| shown(&line.trim_end().replace('\t', " "));
     let lines: Vec<String> = written
@@ -199,6 +195,11 @@ pub(crate) fn worth_saying(written: &str) -> String {
         .map(line)
         .collect();
     lines.join("\n").chars().take(MOST_SAID).collect()
+}
+
+fn is_noise(line: &&str) -> bool {
+    let begins = ["hint:", "To ", "Done", "error: failed to push some refs"];
+    line.trim().is_empty() || begins.iter().any(|begin| line.starts_with(begin))
 }
 
 fn listed(known: &[String]) -> String {

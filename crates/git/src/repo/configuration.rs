@@ -23,6 +23,7 @@ use crate::error::GitError;
 use crate::repo::program::Program;
 use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::unreadable_config;
+use orchestrate_core::text::parts::Parts;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
 const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
@@ -144,13 +145,9 @@ impl Configuration {
             let setting = fields
                 .next()
                 .ok_or_else(|| GitError::output("config", "a setting is missing"))?;
-            let (key, value) = match setting.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (
-                    setting.get(..at).unwrap_or_default(),
-                    setting.get(at + 1..).map(<[u8]>::to_vec),
-                ),
-                None => (setting, None),
-            };
+            let mut parts = setting.splitn(2, |byte| *byte == b'\n');
+            let (key, value) = (parts.next().unwrap_or(setting), parts.next());
+            let value = value.map(<[u8]>::to_vec);
             let is_own = !matches!(scope, b"system" | b"global" | b"command");
             // The settings of the included files are in the list already.
             if !key.starts_with(b"include.") && !key.starts_with(b"includeif.") {
@@ -458,9 +455,6 @@ impl Configuration {
     /// Reports whether the repository's own configuration names a program for passwords, which has
     /// no effect.
     pub(crate) fn ignores_helper(&self) -> bool {
-        let is_helper = |key: &[u8]| {
-            key == b"core.askpass" || key.starts_with(b"credential.") && key.ends_with(b".helper")
-        };
         self.entries.iter().any(|entry| {
             entry.is_own
                 && is_helper(&entry.key)
@@ -492,6 +486,10 @@ impl Configuration {
     }
 }
 
+fn is_helper(key: &[u8]) -> bool {
+    key == b"core.askpass" || key.starts_with(b"credential.") && key.ends_with(b".helper")
+}
+
 impl Entry {
     /// Reports whether the value means true.
     fn is_true(&self) -> bool {
@@ -514,12 +512,12 @@ impl Entry {
         let (Some(first), Some(last)) = (first, last) else {
             return Vec::new();
         };
-        let section = self.key.get(..first).unwrap_or_default();
+        let section = self.key.head(first);
         let below = self
             .key
             .get(first + 1..last)
             .map(|below| [b" \"", quoted(below).as_slice(), b"\""].concat());
-        let name = self.key.get(last + 1..).unwrap_or_default();
+        let name = self.key.tail(last + 1);
         let value = self
             .value
             .as_deref()

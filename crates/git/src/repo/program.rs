@@ -193,18 +193,6 @@ impl Environment {
 
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        let is_for_git = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            let is_numbered = NUMBERED_CONFIGURATION
-                .iter()
-                .any(|begin| name.starts_with(begin));
-            let is_named = |names: &[&str]| names.contains(&name.as_ref());
-            let is_of_user = is_named(&COMMIT_ENVIRONMENT) || is_named(&PUSH_ENVIRONMENT);
-            is_numbered
-                || is_of_user
-                || is_named(&KEPT_ENVIRONMENT)
-                || is_named(&CONFIGURATION_ENVIRONMENT)
-        };
         Self {
             variables: variables
                 .into_iter()
@@ -212,6 +200,16 @@ impl FromIterator<(OsString, OsString)> for Environment {
                 .collect(),
         }
     }
+}
+
+fn is_for_git(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let is_numbered = NUMBERED_CONFIGURATION
+        .iter()
+        .any(|begin| name.starts_with(begin));
+    let is_named = |names: &[&str]| names.contains(&name.as_ref());
+    let is_of_user = is_named(&COMMIT_ENVIRONMENT) || is_named(&PUSH_ENVIRONMENT);
+    is_numbered || is_of_user || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
 }
 
 /// Returns the version of the git program that would be used, for example `2.47`, and its path.

@@ -43,7 +43,6 @@ pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> 
 /// Runs an operation that writes objects or refs, and retries it if a concurrent `git gc` removed a
 /// folder that was empty at that moment. Git itself retries in this case too.
 pub(crate) fn while_swept<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-    let was_swept = |error: &Error| error.message().contains(GONE);
     let mut last = attempt();
     for _ in 0..SWEPT_TRIES {
         match &last {
@@ -52,6 +51,10 @@ pub(crate) fn while_swept<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> R
         }
     }
     last
+}
+
+fn was_swept(error: &Error) -> bool {
+    error.message().contains(GONE)
 }
 
 #[cfg(test)]

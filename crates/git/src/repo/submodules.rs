@@ -256,13 +256,10 @@ fn names_of(
     let listed = program.list_file(&file)?;
     let mut names = BTreeMap::new();
     for setting in listed.split(|byte| *byte == 0) {
-        let Some(at) = setting.iter().position(|byte| *byte == b'\n') else {
+        let mut parts = setting.splitn(2, |byte| *byte == b'\n');
+        let (Some(key), Some(path)) = (parts.next(), parts.next()) else {
             continue;
         };
-        let (key, path) = (
-            setting.get(..at).unwrap_or_default(),
-            setting.get(at + 1..).unwrap_or_default(),
-        );
         if let Some(name) = key
             .strip_prefix(b"submodule.")
             .and_then(|key| key.strip_suffix(b".path"))

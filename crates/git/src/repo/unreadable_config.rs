@@ -46,7 +46,6 @@ fn own_files(git_dir: &Path) -> Vec<PathBuf> {
 /// Lists the files that a configuration file includes, under any condition.
 fn included(program: &Program, file: &Path) -> Vec<PathBuf> {
     let listed = program.list_file(file).unwrap_or_default();
-    let is_include = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");
     let mut found = Vec::new();
     for setting in listed.split(|byte| *byte == 0) {
         let Some(end) = setting.iter().position(|byte| *byte == b'\n') else {
@@ -64,4 +63,8 @@ fn included(program: &Program, file: &Path) -> Vec<PathBuf> {
         });
     }
     found
+}
+
+fn is_include(key: &[u8]) -> bool {
+    key.starts_with(b"include.") || key.starts_with(b"includeif.")
 }

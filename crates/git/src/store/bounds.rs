@@ -18,6 +18,7 @@ use crate::error::GitError;
 use crate::repo::scratch_repo::read_info;
 use crate::store::openat;
 use crate::store::openat::path_of;
+use orchestrate_core::text::parts::Parts;
 
 /// The names of files of patterns.
 const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
@@ -238,9 +239,9 @@ impl Line {
         };
         let mut rest = inner;
         while let Some(at) = rest.iter().position(|byte| *byte == b'*') {
-            let behind = rest.get(at..).unwrap_or_default();
+            let behind = rest.tail(at);
             let stars = behind.iter().take_while(|byte| **byte == b'*').count();
-            rest = behind.get(stars..).unwrap_or_default();
+            rest = behind.tail(stars);
             match (stars, rest.first()) {
                 // A trailing star is matched without trying, and a star between slashes in only one
                 // way.

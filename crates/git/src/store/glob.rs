@@ -9,6 +9,8 @@
 //! No other matcher, of ours or of a library, supports git's classes, escapes, unfinished patterns
 //! and bytes that are not UTF-8. One that differs would commit a file that git ignores.
 
+use orchestrate_core::text::parts::Parts;
+
 /// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct Glob {
@@ -269,7 +271,7 @@ impl Reader<'_> {
     }
 
     fn class(&self, from: usize) -> Class<'_> {
-        let rest = self.pattern.get(from..).unwrap_or_default();
+        let rest = self.pattern.tail(from);
         let Some(end) = rest.iter().position(|byte| *byte == b']') else {
             return Class::Endless;
         };

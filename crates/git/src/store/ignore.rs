@@ -16,6 +16,7 @@ use crate::store::bounds;
 use crate::store::glob;
 use crate::store::glob::{Glob, Style};
 use crate::store::openat;
+use orchestrate_core::text::parts::Parts;
 
 /// The name of the rules file in a folder.
 const RULES: &[u8] = b".gitignore";
@@ -266,7 +267,7 @@ impl Pattern {
         let below = match self.anywhere {
             true => name,
             false if self.base == 0 => path,
-            false => path.get(self.base + 1..).unwrap_or_default(),
+            false => path.tail(self.base + 1),
         };
         let Some((begin, rest)) = below.split_at_checked(self.plain.len()) else {
             return false;

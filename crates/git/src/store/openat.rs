@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use memchr::memmem::Finder;
+use orchestrate_core::text::parts::Parts;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps,
 };
@@ -48,10 +49,7 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 /// Splits git's path into its folder and its name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (
-            path.get(..at).unwrap_or_default(),
-            path.get(at + 1..).unwrap_or_default(),
-        ),
+        Some(at) => (path.head(at), path.tail(at + 1)),
         None => (b"", path),
     }
 }
@@ -121,7 +119,7 @@ impl Held {
 
     /// Opens a folder below this one by its path from the root.
     pub(crate) fn open(&self, path: &[u8]) -> Result<Rc<OwnedFd>, Errno> {
-        open_folder(&*self.folder, path.get(self.length..).unwrap_or_default()).map(Rc::new)
+        open_folder(&*self.folder, path.tail(self.length)).map(Rc::new)
     }
 
     /// Returns what the folders within such a folder are opened by: itself, unless many are held
@@ -146,10 +144,7 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
         .rposition(|byte| *byte == b'/')
         .filter(|_| head.len() < path.len())
     {
-        Some(at) => (
-            path.get(..at).unwrap_or_default(),
-            path.get(at + 1..).unwrap_or_default(),
-        ),
+        Some(at) => (path.head(at), path.tail(at + 1)),
         None => (path, b""),
     }
 }
@@ -157,13 +152,6 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
 /// Reports whether an open folder contains anything besides folders, at any depth.
 pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
     let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
-    let only_folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
-        let listed = list(fd)?;
-        Ok(listed
-            .iter()
-            .all(|(_, is_folder)| *is_folder)
-            .then(|| listed.into_iter().map(|(name, _)| name).collect()))
-    };
     let mut here = open_folder(folder, b"")?;
     let Some(inside) = only_folders(&here)? else {
         return Ok(true);
@@ -188,6 +176,14 @@ pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
         }
     }
     Ok(false)
+}
+
+fn only_folders(fd: &OwnedFd) -> Result<Option<Vec<Vec<u8>>>, Errno> {
+    let listed = list(fd)?;
+    Ok(listed
+        .iter()
+        .all(|(_, is_folder)| *is_folder)
+        .then(|| listed.into_iter().map(|(name, _)| name).collect()))
 }
 
 /// Returns the metadata of an entry of an open folder without following it, or `None` if it is
@@ -452,7 +448,7 @@ pub(crate) fn contains(
         let room = buffer.get_mut(filled..).unwrap_or_default();
         let read = file.read(room).map_err(|error| errno(&error))?;
         filled += read;
-        let there = buffer.get(..filled).unwrap_or_default();
+        let there = buffer.head(filled);
         if read == 0 || filled == buffer.len() {
             if texts
                 .iter()
@@ -622,7 +618,7 @@ fn put(folder: impl AsFd, temporary: &OsStr, name: &[u8]) -> Result<(), Errno> {
 /// Returns the name of a file until it is complete. A file that a killed process left is removed
 /// when the same file is written again, as the first step.
 fn temporary_name(name: &[u8]) -> OsString {
-    let kept = name.get(..name.len().min(200)).unwrap_or_default();
+    let kept = name.head(name.len().min(200));
     OsString::from_vec([b".".as_slice(), kept, b".orchestrate-tmp"].concat())
 }
 

@@ -16,6 +16,7 @@ use memchr::memmem::Finder;
 
 use crate::repo::refusal::BackLink;
 use crate::store::openat;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of the first line of a script that the kernel reads.
 const SHEBANG_BYTES: usize = 255;
@@ -116,7 +117,7 @@ impl Relocation {
             .filter(|(_, window)| *window == needle)
         {
             let end = at + needle.len();
-            let between = bytes.get(seen..at).unwrap_or_default();
+            let between = bytes.part(seen..at);
             if let Some(other) = between
                 .iter()
                 .rposition(|byte| !is_of_name(*byte) && *byte != b'/')
@@ -127,7 +128,7 @@ impl Relocation {
             if end - start > MAX_PATH || !is_end(bytes.get(end).copied()) {
                 continue;
             }
-            let name = Path::new(OsStr::from_bytes(bytes.get(start..end).unwrap_or_default()));
+            let name = Path::new(OsStr::from_bytes(bytes.part(start..end)));
             // The path of a URL follows two slashes.
             let name = PathBuf::from_iter(name.components());
             let is_new = name.is_absolute() && !names.contains(&name) && tried.insert(name.clone());
@@ -348,11 +349,11 @@ pub(crate) fn stays_within(folder: &Path, target: &Path) -> bool {
 fn replace(bytes: &[u8], [from, to]: &[Vec<u8>; 2], ends: fn(Option<u8>) -> bool) -> Vec<u8> {
     let (mut replaced, mut done) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(at) = position(bytes, done, from, ends) {
-        replaced.extend_from_slice(bytes.get(done..at).unwrap_or_default());
+        replaced.extend_from_slice(bytes.part(done..at));
         replaced.extend_from_slice(to);
         done = at + from.len();
     }
-    replaced.extend_from_slice(bytes.get(done..).unwrap_or_default());
+    replaced.extend_from_slice(bytes.tail(done));
     replaced
 }
 
@@ -365,7 +366,7 @@ fn position(
 ) -> Option<usize> {
     let windows = bytes.windows(path.len().max(1)).enumerate().skip(start);
     let begins = |at: usize| {
-        let before = bytes.get(..at).unwrap_or_default();
+        let before = bytes.head(at);
         ends_outside_path(before) || ends_scheme(before) || ends_option(before)
     };
     let mut found = windows

@@ -222,12 +222,15 @@ impl Worktrees<'_> {
         let path = path_of(path);
         // Rules for folders alone hold for what a name is in.
         let asked = if is_folder { path.join("any") } else { path };
-        let is_missing = |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
         match self.ignores(worktree, &asked) {
             Err(error) if is_missing(&error) => Ok(false),
             ignored => ignored,
         }
     }
+}
+
+fn is_missing(error: &GitError) -> bool {
+    matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }
 
 /// Reports whether a path is tracked, or is in a tracked path's way, or below one.

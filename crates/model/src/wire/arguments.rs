@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use orchestrate_core::text::parts::Parts;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -35,7 +36,7 @@ fn beginning_of(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_INVALID_BYTES);
     format!(
         "{}… [{} more bytes left out]",
-        text.get(..end).unwrap_or_default(),
+        text.head(end),
         text.len() - end
     )
 }

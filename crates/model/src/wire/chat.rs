@@ -61,12 +61,13 @@ pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) ->
 }
 
 fn tools(request: &ModelRequest) -> Value {
-    let tool = |tool: &orchestrate_core::ToolSpec| {
-        json!({"type": "function", "function": {
-            "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-        }})
-    };
     request.tools.iter().map(tool).collect()
+}
+
+fn tool(tool: &orchestrate_core::ToolSpec) -> Value {
+    json!({"type": "function", "function": {
+        "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+    }})
 }
 
 fn messages(request: &ModelRequest) -> Vec<Value> {

@@ -86,12 +86,13 @@ pub(super) fn plain(text: &str, limit: usize) -> String {
     if text.is_empty() {
         return "unnamed".to_owned();
     }
-    let accepted = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    };
     text.chars().map(accepted).take(limit).collect()
+}
+
+fn accepted(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+        c
+    } else {
+        '_'
+    }
 }

@@ -51,8 +51,11 @@ pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
 }
 
 fn tools(request: &ModelRequest) -> Value {
-    let tool = |tool: &orchestrate_core::ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters});
     request.tools.iter().map(tool).collect()
+}
+
+fn tool(tool: &orchestrate_core::ToolSpec) -> Value {
+    json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
 
 fn messages(request: &ModelRequest) -> Vec<Value> {

@@ -4,6 +4,8 @@
 //! byte order mark), except that the last event needs no blank line, since some servers omit it.
 //! Its time is linear in the size of the input, and its memory is bounded.
 
+use orchestrate_core::text::parts::Parts;
+
 /// One event: its data, and its name (the `event` field) if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -60,7 +62,7 @@ impl SseDecoder {
             let (line, rest) = bytes.split_at(end);
             self.grow(line)?;
             self.after_return = rest.first() == Some(&b'\r');
-            bytes = rest.get(1..).unwrap_or_default();
+            bytes = rest.tail(1);
             self.end_line(events);
         }
         Ok(())

@@ -234,14 +234,17 @@ fn first_file(command: &str) -> Option<&str> {
 /// Reports whether a word assigns plain text to a variable other than `PATH`, which would change
 /// where programs are found.
 fn is_plain_assignment(word: &str) -> bool {
-    let is_name =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_text = |text: &str| {
-        text.chars()
-            .all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c))
-    };
     word.split_once('=')
         .is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+fn is_text(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c))
 }
 
 /// Reports whether a command fails as soon as its first part does: its parts are joined by `&&`

@@ -20,6 +20,7 @@ use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
+use orchestrate_core::text::parts::Parts;
 
 /// The minimum number of turns of a task: look, change, finish.
 const LEAST_TURNS: u64 = 3;
@@ -202,7 +203,6 @@ fn report(
 pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<PlanError> {
     let mut found = never_merged(plan, settings);
     let is_known = known.roles.is_empty() || known.roles.contains(&settings.agent);
-    let has_default = |task: &&Task| task.status.runs() && task.work == Work::Agent(None);
     // The role of the front matter was checked when it was parsed.
     let is_elsewhere = plan.front_matter.agent.as_ref() != Some(&settings.agent);
     if let Some(task) = plan
@@ -225,6 +225,10 @@ pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<Pla
         });
     }
     found
+}
+
+fn has_default(task: &&Task) -> bool {
+    task.status.runs() && task.work == Work::Agent(None)
 }
 
 /// Returns an error for each task that never starts, since these settings never merge its
@@ -374,7 +378,6 @@ impl CheckReport {
             wrap(&mut out, &pieces.concat(), 4);
         }
         if self.errors.is_empty() && self.waves.is_empty() {
-            let is_done = |task: &CheckedTask| task.status == TaskStatus::Done;
             out.push_str(match self.tasks.iter().all(is_done) {
                 true => "\nNothing is left to do: every task is done.\n",
                 false => "\nNothing would run: no open task can start.\n",
@@ -453,6 +456,10 @@ impl CheckReport {
             out.push_str("\nOrder:\n");
         }
     }
+}
+
+fn is_done(task: &CheckedTask) -> bool {
+    task.status == TaskStatus::Done
 }
 
 /// Returns the remark on a task that is neither done nor run because of its mark.
@@ -536,7 +543,7 @@ fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
 fn wrap(out: &mut String, text: &str, indent: usize) {
     let lead = text.len() - text.trim_start().len();
     let mut used = lead;
-    out.push_str(text.get(..lead).unwrap_or_default());
+    out.push_str(text.head(lead));
     for (at, word) in text.split_whitespace().enumerate() {
         let length = word.chars().count();
         if at > 0 && used + 1 + length > COLUMNS {

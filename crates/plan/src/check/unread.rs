@@ -13,6 +13,7 @@ use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::read::task_line::Draft;
 use crate::read::text::{first_chars, is_one_of, next_word};
 use orchestrate_core::ids::TaskId;
+use orchestrate_core::text::parts::Parts;
 
 /// Words that a task may follow, perhaps after one of [`LINKS`].
 const WORDS: &[&str] = &["depends", "depend", "dependent", "blocked", "waits"];
@@ -123,7 +124,6 @@ fn said_first<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
         _ => rest,
     };
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')');
     // A longer word is no id.
     let id = first_chars(rest, TaskId::MAX_BYTES + 1)
         .split(ends_word)
@@ -132,9 +132,13 @@ fn said_first<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
         .trim_end_matches('.');
     let end = text.len() - rest.len() + id.len();
     known.has_numbered(id).then(|| Said {
-        words: text.get(start..end).unwrap_or_default(),
+        words: text.part(start..end),
         id,
     })
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')')
 }
 
 #[cfg(test)]

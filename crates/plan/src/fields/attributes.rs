@@ -20,6 +20,7 @@ use crate::read::source::Inline;
 use crate::read::text;
 use memchr::memchr;
 use orchestrate_core::ReviewMode;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
@@ -346,7 +347,7 @@ pub(crate) fn read_line(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Line {
-    if is_plain(inline.text.get(start..).unwrap_or_default()) {
+    if is_plain(inline.text.tail(start)) {
         return Line {
             attributes: Attributes::default(),
             marked_id: None,
@@ -405,7 +406,6 @@ impl LineReader<'_> {
         let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        let begins_part = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE);
         while let Some(next) = text
             .get(at..)
             .and_then(|rest| rest.bytes().position(begins_part))
@@ -645,7 +645,7 @@ impl LineReader<'_> {
             .text
             .get(..value_at)
             .is_some_and(|before| before.ends_with(WIDE_COLON));
-        let after = self.inline.text.get(value_at..).unwrap_or_default();
+        let after = self.inline.text.tail(value_at);
         !word.contains(' ') && (is_wide || after.starts_with(char::is_whitespace))
     }
 
@@ -720,11 +720,8 @@ impl LineReader<'_> {
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let text = self.inline.text.as_ref();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let rest = text.get(at + 1..).unwrap_or_default();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let name = rest
-            .get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len()))
-            .unwrap_or_default();
+        let rest = text.tail(at + 1);
+        let name = rest.head(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
         let end = at + 1 + name.len();
         let after = text.get(end..).and_then(|after| after.chars().next());
         let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
@@ -736,8 +733,7 @@ impl LineReader<'_> {
                 .get(end + 1..)
                 .is_none_or(|rest| !rest.starts_with(is_name));
         let rest = text
-            .get(end..)
-            .unwrap_or_default()
+            .tail(end)
             .trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
         let ends_title =
             rest.is_empty() || rest.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
@@ -749,11 +745,8 @@ impl LineReader<'_> {
             return end;
         }
         // What separates a role from the title goes with it.
-        let title = text
-            .get(..at)
-            .unwrap_or_default()
-            .trim_end_matches([' ', ',', ';', ':']);
-        let mark = text::length_of_ending(text.get(end..).unwrap_or_default());
+        let title = text.head(at).trim_end_matches([' ', ',', ';', ':']);
+        let mark = text::length_of_ending(text.tail(end));
         line.cuts.push(title.len()..end + mark);
         line.attributes.set(
             &Field {
@@ -768,7 +761,7 @@ impl LineReader<'_> {
 
     /// Parses `[P]` and `[US1]`, and warns of an attribute in brackets.
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        let rest = self.inline.text.get(at + 1..).unwrap_or_default();
+        let rest = self.inline.text.tail(at + 1);
         self.warn_of_key(at + 1, findings);
         let length = rest
             .bytes()
@@ -812,7 +805,7 @@ impl LineReader<'_> {
     /// Parses `{#id}`, and warns of an attribute in braces.
     fn marked_id(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         self.warn_of_key(at + 1, findings);
-        let rest = self.inline.text.get(at..).unwrap_or_default();
+        let rest = self.inline.text.tail(at);
         let end = rest
             .bytes()
             .position(|byte| matches!(byte, b'}' | b'\n' | b' '));
@@ -833,6 +826,14 @@ impl LineReader<'_> {
         line.cuts.push(at..end);
         end
     }
+}
+
+fn begins_part(byte: u8) -> bool {
+    matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE)
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which

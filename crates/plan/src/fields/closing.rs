@@ -44,7 +44,6 @@ pub(crate) enum Closing {
 impl Closing {
     /// Checks the quotes, `case` statements and substitutions of a command.
     pub(crate) fn check(command: &str) -> Self {
-        let is_plain = |byte: u8| !matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'#');
         if command.bytes().all(is_plain) && !command.contains("case") {
             return Self::Closed;
         }
@@ -56,6 +55,10 @@ impl Closing {
             None => Self::OpenQuote,
         }
     }
+}
+
+fn is_plain(byte: u8) -> bool {
+    !matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'#')
 }
 
 /// Returns a command without its comments and quoted text; `None` if a quote is not closed.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::read::text::first_chars;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::text::invisible::is_invisible;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of characters of a slug with its index: short enough for a table and to be
 /// typed.
@@ -108,11 +109,6 @@ pub(crate) fn without_emoji(text: &str) -> &str {
     if text.starts_with(|c: char| c.is_ascii()) {
         return text;
     }
-    let is_emoji = |c: char| {
-        let is_symbol = matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
-            && !c.is_alphanumeric();
-        is_symbol || matches!(c, '\u{fe0f}' | '\u{200d}')
-    };
     let rest = text.trim_start_matches(is_emoji);
     if rest.len() < text.len() {
         rest.trim_start_matches([' ', '\t'])
@@ -121,11 +117,16 @@ pub(crate) fn without_emoji(text: &str) -> &str {
     }
 }
 
+fn is_emoji(c: char) -> bool {
+    let is_symbol =
+        matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}') && !c.is_alphanumeric();
+    is_symbol || matches!(c, '\u{fe0f}' | '\u{200d}')
+}
+
 /// Reports whether a word looks like an id; unusual prefixes count only before a colon.
 fn has_id_form(word: &str, before_colon: bool) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let (prefix, rest) = word.split_at(letters);
-    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match (prefix, rest.strip_prefix('-')) {
         ("", _) => word.split('.').all(all_digits),
         ("T", None) => rest
@@ -138,10 +139,13 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
     }
 }
 
+fn all_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Returns the offset of the title after an id and its separators.
 fn rest_after(text: &str, end: usize) -> usize {
-    let rest = text.get(end..).unwrap_or_default();
-    let is_separator = |c: char| matches!(c, '*' | '`' | ':' | '.' | ')' | '：' | '、' | '．');
+    let rest = text.tail(end);
     let title = rest.trim_start_matches(is_separator);
     // Strikes may end with the id.
     let title = title.strip_prefix("~~").unwrap_or(title).trim_start();
@@ -150,6 +154,10 @@ fn rest_after(text: &str, end: usize) -> usize {
         .filter(|rest| rest.starts_with(' '));
     let title = dashed.unwrap_or(title);
     text.len() - title.trim_start().len()
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '*' | '`' | ':' | '.' | ')' | '：' | '、' | '．')
 }
 
 /// Returns the length of a date in parentheses before a title, with the blanks after it:
@@ -244,21 +252,15 @@ fn is_mention(word: &str) -> bool {
     let word = word
         .trim_start_matches('(')
         .trim_end_matches(['.', ',', ')', ':', ';', '!', '?']);
-    let is_plain = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
-    };
     word.strip_prefix('@')
         .is_some_and(|name| name.bytes().all(is_plain))
 }
 
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+}
+
 fn key_of_words(title: &str, enough: usize) -> String {
-    let is_part = |c: char| {
-        if c.is_ascii() {
-            c.is_ascii_alphanumeric()
-        } else {
-            c.is_alphanumeric() && !is_invisible(c)
-        }
-    };
     // Between its words stand underscores.
     let mut key = String::with_capacity(title.len().min(2 * enough));
     let mut ends_word = false;
@@ -282,6 +284,14 @@ fn key_of_words(title: &str, enough: usize) -> String {
         }
     }
     key
+}
+
+fn is_part(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric()
+    } else {
+        c.is_alphanumeric() && !is_invisible(c)
+    }
 }
 
 /// Generates unique slugs.

@@ -13,6 +13,7 @@ use crate::read::collect::Group;
 use crate::read::heading;
 use crate::read::phase;
 use orchestrate_core::ids::TaskId;
+use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
@@ -393,7 +394,7 @@ impl<'a> References<'a> {
         }
         if let Some(start) = prose {
             found.has_prose = true;
-            let text = piece.get(start..).unwrap_or_default();
+            let text = piece.tail(start);
             let message = format!("`{text}` names no task, so it is read as a remark");
             let warning = Pending::new(
                 offset + start,
@@ -563,10 +564,7 @@ impl<'a> References<'a> {
 /// Adds the prefix of the first end of `T003-005` to the second.
 fn with_prefix(from: &str, to: &str) -> String {
     let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    format!(
-        "{}{to}",
-        from.get(..from.len() - digits).unwrap_or_default()
-    )
+    format!("{}{to}", from.head(from.len() - digits))
 }
 
 /// The number of a task, by which leading zeros do not count.
@@ -663,8 +661,6 @@ fn pieces(list: &str) -> Vec<(usize, &str)> {
 /// Splits a text that joins numbered tasks without blanks (`T1+T2`); returns each part with its
 /// byte offset.
 fn split_joined(text: &str) -> Vec<(usize, &str)> {
-    let is_numbered =
-        |part: &str| TaskId::is_plain(part) && part.contains(|c: char| c.is_ascii_digit());
     if !text.contains(JOINTS) || !text.split(JOINTS).all(is_numbered) {
         return vec![(0, text)];
     }
@@ -676,6 +672,10 @@ fn split_joined(text: &str) -> Vec<(usize, &str)> {
             (start, raw.trim_end_matches(JOINTS))
         })
         .collect()
+}
+
+fn is_numbered(part: &str) -> bool {
+    TaskId::is_plain(part) && part.contains(|c: char| c.is_ascii_digit())
 }
 
 fn split_and(text: &str) -> Vec<(usize, &str)> {

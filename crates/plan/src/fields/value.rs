@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use orchestrate_core::ReviewMode;
 use orchestrate_core::messages::MAX_DEADLINE_SECONDS;
+use orchestrate_core::text::parts::Parts;
 
 use crate::fields::key::Key;
 
@@ -44,7 +45,6 @@ pub(crate) fn count(text: &str) -> Option<u64> {
         _ => return None,
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty()
         || !all_digits(fraction)
         || fraction.len() > 6
@@ -65,6 +65,10 @@ pub(crate) fn count(text: &str) -> Option<u64> {
             .checked_mul(factor)?
             .checked_add(part)?,
     )
+}
+
+fn all_digits(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn positive(number: u64) -> Option<u64> {
@@ -114,24 +118,23 @@ pub(crate) fn first_paths(text: &str) -> String {
     let ends = [" - ", " – ", " — ", ": "]
         .iter()
         .filter_map(|mark| line.find(mark));
-    line.get(..ends.min().unwrap_or(line.len()))
-        .unwrap_or_default()
-        .to_owned()
+    line.head(ends.min().unwrap_or(line.len())).to_owned()
 }
 
 /// Reports whether a bullet says more than its paths: further lines, or several words beside these.
 pub(crate) fn has_remark(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let is_quoted = line.contains('`') && line.matches('`').count().is_multiple_of(2);
-    let is_word = |word: &&str| {
-        word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word)
-    };
     let words = |text: &str| text.split_whitespace().filter(is_word).count();
     let besides: usize = match is_quoted {
         true => line.split('`').step_by(2).map(words).sum(),
-        false => words(line.get(first_paths(line).len()..).unwrap_or_default()),
+        false => words(line.tail(first_paths(line).len())),
     };
     besides > 1 || text.lines().skip(1).any(|line| !line.trim().is_empty())
+}
+
+fn is_word(word: &&str) -> bool {
+    word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word)
 }
 
 /// Files whose names look like words.
@@ -205,8 +208,6 @@ pub(crate) fn looks_like_path(word: &str) -> bool {
 /// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
 /// item moves.
 pub(crate) fn without_quotes(list: &str) -> String {
-    let is_between =
-        |item: &str, mark: char| item.len() > 1 && item.starts_with(mark) && item.ends_with(mark);
     let is_quoted = |item: &str| is_between(item, '"') || is_between(item, '\'');
     match list.split(',').all(|item| is_quoted(item.trim())) {
         true => list.replace(['"', '\''], " "),
@@ -214,10 +215,13 @@ pub(crate) fn without_quotes(list: &str) -> String {
     }
 }
 
+fn is_between(item: &str, mark: char) -> bool {
+    item.len() > 1 && item.starts_with(mark) && item.ends_with(mark)
+}
+
 /// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,
 /// or nothing but words that end with a number.
 pub(crate) fn continues(key: Key, line: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_id =
         |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
     let is_item = |word: &str| {
@@ -234,19 +238,15 @@ pub(crate) fn continues(key: Key, line: &str) -> bool {
     words.peek().is_some() && words.all(|word| is_item(word.trim_matches('`')))
 }
 
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are
 /// dropped, and so is prose.
 ///
 /// The caller says whether the text [`is_prose`], which it has to know as well.
 pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
-    let is_plain = |byte: u8| {
-        byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}')
-    };
-    let is_none = |path: &str| {
-        ["none", "n/a", "tbd", "-", "–", "—"]
-            .iter()
-            .any(|none| none.eq_ignore_ascii_case(path))
-    };
     let is_path = |path: &String| !path.is_empty() && path != "and" && !is_none(path);
     if text.bytes().all(is_plain) {
         return Some(without_lines(text.to_owned()))
@@ -279,7 +279,7 @@ pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
                 || matches!(c, ';' | '，' | '、' | '；')
                 || c.is_whitespace();
             if separates || remark > 0 {
-                let word = part.get(begin..at).unwrap_or_default();
+                let word = part.part(begin..at);
                 begin = at + c.len_utf8();
                 if !word.is_empty() && (!is_prose || looks_like_path(word)) {
                     let end = if is_prose {
@@ -287,7 +287,7 @@ pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
                     } else {
                         word.len()
                     };
-                    paths.push(word.get(..end).unwrap_or_default().to_owned());
+                    paths.push(word.head(end).to_owned());
                 }
             }
         }
@@ -299,20 +299,31 @@ pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
         .collect()
 }
 
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}')
+}
+
+fn is_none(path: &str) -> bool {
+    ["none", "n/a", "tbd", "-", "–", "—"]
+        .iter()
+        .any(|none| none.eq_ignore_ascii_case(path))
+}
+
 /// Removes a line number or range after a path (`src/a.rs:12-30`).
 fn without_lines(mut path: String) -> String {
-    let is_lines = |text: &str| {
-        !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
     if let Some((file, lines)) = path.rsplit_once(':')
         && is_lines(lines)
     {
         path.truncate(file.len());
     }
     path
+}
+
+fn is_lines(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 #[cfg(test)]

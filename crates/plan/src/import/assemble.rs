@@ -186,7 +186,6 @@ impl<'r> Assembler<'r> {
             self.place(*child, &passed_on);
         }
         let leaves = first..self.found.drafts.len();
-        let is_done = |draft: &Draft| draft.status == TaskStatus::Done;
         let is_over = record.status.runs() && self.found.drafts.iter().skip(first).all(is_done);
         let reason = match is_over {
             true => format!("all parts of {id} are done, and it has no other work"),
@@ -268,4 +267,8 @@ impl<'r> Assembler<'r> {
         self.findings
             .warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
     }
+}
+
+fn is_done(draft: &Draft) -> bool {
+    draft.status == TaskStatus::Done
 }

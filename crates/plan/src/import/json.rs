@@ -127,9 +127,6 @@ impl<'a> Json<'a> {
     /// Returns the text of a string as it is shown, without control and hidden characters.
     pub(crate) fn text(self) -> Option<String> {
         let text: String = serde_json::from_str(self.raw).ok()?;
-        let is_plain = |byte: u8| {
-            byte == b'\n' || byte == b'\t' || (byte.is_ascii() && !byte.is_ascii_control())
-        };
         if text.bytes().all(is_plain) {
             return Some(text);
         }
@@ -177,6 +174,10 @@ impl<'a> Json<'a> {
         });
         of_items.chain(of_members).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte == b'\n' || byte == b'\t' || (byte.is_ascii() && !byte.is_ascii_control())
 }
 
 /// Indents every line after the first, so that it belongs to a bullet.

@@ -9,6 +9,7 @@ use crate::import::words;
 use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of characters of a title that is taken from a description.
 const MAX_TITLE_CHARS: usize = 80;
@@ -307,6 +308,6 @@ fn headline(text: &str) -> String {
     let Some((end, _)) = words.char_indices().nth(MAX_TITLE_CHARS) else {
         return words;
     };
-    let head = words.get(..end).unwrap_or_default();
+    let head = words.head(end);
     format!("{}…", head.rsplit_once(' ').map_or(head, |(head, _)| head))
 }

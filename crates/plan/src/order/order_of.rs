@@ -291,13 +291,6 @@ impl Orderer<'_> {
                 .map_or("", |name| name.id.as_str())
         };
         let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
-        let place_of = |draft: &Draft| {
-            draft
-                .attributes
-                .depends
-                .first()
-                .map_or(draft.at, |list| list.offset)
-        };
         let block = |at: &usize| {
             self.draft(*at)
                 .map(|draft| block_of(self.tasks.order, draft))
@@ -547,6 +540,14 @@ impl Orderer<'_> {
         }
         false
     }
+}
+
+fn place_of(draft: &Draft) -> usize {
+    draft
+        .attributes
+        .depends
+        .first()
+        .map_or(draft.at, |list| list.offset)
 }
 
 /// Returns the index of a task's block; barriers separate blocks.

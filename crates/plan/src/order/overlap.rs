@@ -7,6 +7,7 @@
 //! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a
 //! path in common.
 
+use orchestrate_core::text::parts::Parts;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -91,7 +92,7 @@ impl<'a> Pattern<'a> {
         let Some(wildcard) = self.path.find(WILDCARDS) else {
             return &self.path;
         };
-        let before = self.path.get(..wildcard).unwrap_or_default();
+        let before = self.path.head(wildcard);
         before.rsplit_once('/').map_or("", |(above, _)| above)
     }
 
@@ -269,9 +270,6 @@ struct Neighbours {
 impl Neighbours {
     /// Reads them from the previous row and from the current, incomplete one.
     fn read(above: &[bool], row: &[bool], at: usize) -> Self {
-        let is_found = |row: &[bool], at: Option<usize>| {
-            at.and_then(|at| row.get(at)).copied().unwrap_or_default()
-        };
         let before = at.checked_sub(1);
         Self {
             up: is_found(above, Some(at)),
@@ -279,6 +277,10 @@ impl Neighbours {
             diagonal: is_found(above, before),
         }
     }
+}
+
+fn is_found(row: &[bool], at: Option<usize>) -> bool {
+    at.and_then(|at| row.get(at)).copied().unwrap_or_default()
 }
 
 /// Reports whether any name matches both components; `true` once the steps are spent.

@@ -105,10 +105,13 @@ pub(crate) fn waits(
 
 fn is_flat(tasks: &[(usize, &Draft)]) -> bool {
     let section = tasks.first().map(|(_, draft)| draft.section_index);
-    let gives_order = |draft: &Draft| draft.counts || draft.attributes.parallel;
     tasks
         .iter()
         .all(|(_, draft)| Some(draft.section_index) == section && !gives_order(draft))
+}
+
+fn gives_order(draft: &Draft) -> bool {
+    draft.counts || draft.attributes.parallel
 }
 
 /// Makes tests and reviews of a flat checklist come after what stands before them, and a task that
@@ -176,11 +179,13 @@ fn names_check(text: &str) -> bool {
         rest = after;
         Some((word, after))
     });
-    let is_last =
-        |rest: &str| text::next_word(rest).is_none_or(|(next, _)| is_one_of(next, AFTER_CHECKS));
     words
         .take(WORDS_AFTER)
         .any(|(word, rest)| is_one_of(word, CHECKS) && (stands_alone(rest) || is_last(rest)))
+}
+
+fn is_last(rest: &str) -> bool {
+    text::next_word(rest).is_none_or(|(next, _)| is_one_of(next, AFTER_CHECKS))
 }
 
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its

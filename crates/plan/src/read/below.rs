@@ -14,6 +14,7 @@ use crate::read::phase;
 use crate::read::section::{self, Kind};
 use crate::read::source::{Inline, Source};
 use crate::read::task_line::items_of;
+use orchestrate_core::text::parts::Parts;
 
 /// Reports whether the first block is a task's heading with a field or with steps below it.
 pub(crate) fn marks_task(source: &Source<'_>, blocks: &[Block], known: &KnownNames) -> bool {
@@ -38,10 +39,7 @@ impl TaskLevels {
             let Block::Heading { level, title, .. } = block else {
                 continue;
             };
-            let (own, after) = (
-                blocks.get(at..).unwrap_or_default(),
-                blocks.get(at + 1..).unwrap_or_default(),
-            );
+            let (own, after) = (blocks.tail(at), blocks.tail(at + 1));
             if marks_task(source, own, known) || is_fielded(source, *level, title, after, known) {
                 levels.0 |= Self::bit(*level);
             }
@@ -71,7 +69,6 @@ impl TaskLevels {
         if self.0 & Self::bit(level) == 0 || (!is_struck && !section::is_work(title)) {
             return None;
         }
-        let is_named = |text: &str| heading::task(text).is_some() || has_id(text);
         match (
             is_named(text.trim_start_matches('~')),
             has_task_fields(source, after),
@@ -83,6 +80,10 @@ impl TaskLevels {
             (false, false) | (true, true) => None,
         }
     }
+}
+
+fn is_named(text: &str) -> bool {
+    heading::task(text).is_some() || has_id(text)
 }
 
 /// Reports whether a numbered heading (`2.1 API`, `JIRA-12: API`) is a task by the fields below it:
@@ -116,13 +117,16 @@ fn has_id(title: &str) -> bool {
 /// Reports whether a field that makes a task stands below a heading, rather than one that describes
 /// a section as well.
 fn has_task_fields(source: &Source<'_>, after: &[Block]) -> bool {
-    let makes_task = |key: Key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify);
     let is_field = |text: &str| {
         let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
         word.and_then(|word| key::key_of(&word))
             .is_some_and(makes_task)
     };
     own(after).any(|block| has_line(source, block, is_field))
+}
+
+fn makes_task(key: Key) -> bool {
+    matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify)
 }
 
 /// Reports whether the next heading is that of a task below this one, by its number (`2.1` below
@@ -209,7 +213,7 @@ fn holds_steps(source: &Source<'_>, level: u8, after: &[Block], known: &KnownNam
 
 /// Reports whether the text after a box, from byte `rest` on, is that of a task rather than a step.
 fn is_task(line: &Inline<'_>, rest: usize, known: &KnownNames) -> bool {
-    let title = line.text.get(rest..).unwrap_or_default();
+    let title = line.text.tail(rest);
     let names_task = heading::task(title).is_some() && !heading::is_step(title);
     names_task || has_id(title) || {
         let found = attributes::read_line(line, rest, known, &mut Findings::default());
@@ -219,15 +223,15 @@ fn is_task(line: &Inline<'_>, rest: usize, known: &KnownNames) -> bool {
 
 /// Reports whether a field below a heading says the status or the goal of what it names.
 pub(crate) fn says_status(source: &Source<'_>, after: &[Block]) -> bool {
-    let is_status = |line: &str| {
-        attributes::detail_key(line.trim())
-            .is_some_and(|(word, _)| matches!(word, "Status" | "Goal"))
-    };
     let mut paragraphs = own(after).filter_map(|block| match block {
         Block::Paragraph(range) => Some(source.lines(range.clone())),
         _ => None,
     });
     paragraphs.any(|mut lines| lines.any(|(_, line)| is_status(line)))
+}
+
+fn is_status(line: &str) -> bool {
+    attributes::detail_key(line.trim()).is_some_and(|(word, _)| matches!(word, "Status" | "Goal"))
 }
 
 /// Reports whether headings with boxes stand below a heading of this level.

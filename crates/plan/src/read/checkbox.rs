@@ -2,6 +2,7 @@
 //! a box.
 
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 use crate::read::status;
 
@@ -162,9 +163,11 @@ fn is_glued(text: &str) -> bool {
     };
     let after = after.strip_prefix(']').unwrap_or_default();
     let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
-    let begins_text =
-        |c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"' | '\'' | '\u{a0}');
     is_mark && after.starts_with(begins_text) && read_box(text).is_none()
+}
+
+fn begins_text(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"' | '\'' | '\u{a0}')
 }
 
 /// Returns the reason why a line of a paragraph that looks like an item with a box is none.
@@ -172,8 +175,6 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     let line = line.trim_start();
     let first = line.chars().next()?;
     if first == '|' {
-        let is_box =
-            |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
         let reason = "a row of a table without columns that are named Task and Status";
         let is_row = line.split('|').nth(1).is_some_and(is_box)
             || line.split('|').any(|cell| has_box(cell.trim()));
@@ -182,7 +183,6 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     if has_box(line.get(length_of_marker(line)..)?) || is_drawn_item(line) {
         return Some("no bullet before the box: write `- [ ]`".to_owned());
     }
-    let begins_box = |text: &str| has_box(text) || is_glued(text);
     if NO_BULLETS.contains(&first) {
         let rest = line.get(first.len_utf8()..)?.trim_start();
         return begins_box(rest)
@@ -203,13 +203,20 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     begins_box(rest.trim_start()).then(|| reason.to_owned())
 }
 
+fn is_box(cell: &str) -> bool {
+    read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len())
+}
+
+fn begins_box(text: &str) -> bool {
+    has_box(text) || is_glued(text)
+}
+
 /// Reports whether a line begins with a drawn box, or one in wide brackets, and goes on with the
 /// text of a task rather than with what the mark means (`⬜ Not started`, `☐ = open`).
 fn is_drawn_item(line: &str) -> bool {
     if line.starts_with(|c: char| c.is_ascii()) || drawn_box(line).is_none() {
         return false;
     }
-    let is_mark = |c: char| DRAWN_BOXES.contains(&c) || matches!(c, '\u{fe0f}' | ' ' | '\t');
     let rest = match line.trim_start_matches(is_mark) {
         rest if rest.len() < line.len() => rest,
         rest => rest
@@ -219,6 +226,10 @@ fn is_drawn_item(line: &str) -> bool {
     let begins_text =
         rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"'));
     begins_text && status::of_text(rest).is_none()
+}
+
+fn is_mark(c: char) -> bool {
+    DRAWN_BOXES.contains(&c) || matches!(c, '\u{fe0f}' | ' ' | '\t')
 }
 
 /// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with
@@ -240,7 +251,7 @@ fn length_of_marker(line: &str) -> usize {
 pub(crate) fn looks_like_box(line: &str) -> bool {
     let line = line.trim_start_matches(['>', ' ', '\t']);
     let marker = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
-    let body = line.get(marker..).unwrap_or_default();
+    let body = line.tail(marker);
     let Some(body) = body.strip_prefix(['-', '*', '+', '.', ')']) else {
         return false;
     };

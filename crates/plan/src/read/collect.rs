@@ -32,6 +32,7 @@ use crate::read::style::{Style, is_kiro};
 use crate::read::table;
 use crate::read::task_line::{Draft, Reader, TaskLine, items_of};
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 /// The minimum length of a rule.
 const MIN_RULE: usize = 3;
@@ -149,8 +150,7 @@ impl Walk<'_, '_> {
     fn document(&mut self, blocks: &[Block]) {
         let reader = &self.reader;
         let marks_task = |blocks: &[Block]| below::marks_task(reader.source, blocks, reader.known);
-        let with_fields =
-            (0..blocks.len()).any(|at| marks_task(blocks.get(at..).unwrap_or_default()));
+        let with_fields = (0..blocks.len()).any(|at| marks_task(blocks.tail(at)));
         let mut rest = blocks;
         while let Some((block, after)) = rest.split_first() {
             rest = after;
@@ -323,8 +323,7 @@ impl Walk<'_, '_> {
             && let Some(reason) = self.levels.reason(self.reader.source, level, title, after)
         {
             let own = heading::after_mark(title);
-            let own =
-                heading::task(own).map_or(own, |found| own.get(found.rest..).unwrap_or_default());
+            let own = heading::task(own).map_or(own, |found| own.tail(found.rest));
             let is_open = heading::status(title).is_none_or(TaskStatus::runs)
                 && strike::status(own).is_none();
             let drafts = self.found.drafts.len();
@@ -483,7 +482,7 @@ impl Walk<'_, '_> {
     /// Returns the box that a text begins with.
     fn box_of(&self, text: &str) -> Option<BoxMark> {
         let mut mark = read_box(text)?;
-        let title = text.get(mark.rest..).unwrap_or_default().trim_end();
+        let title = text.tail(mark.rest).trim_end();
         mark.status = match mark.status {
             TaskStatus::Cancelled if self.is_kiro => TaskStatus::InProgress,
             TaskStatus::Todo => strike::status(title).unwrap_or(TaskStatus::Todo),
@@ -531,7 +530,7 @@ impl Walk<'_, '_> {
             let line = self.reader.first_line(item);
             let mark = self.mark(item, &line);
             let rest = mark.map_or(line.text.len(), |mark| mark.rest);
-            let text = line.text.get(rest..).unwrap_or_default();
+            let text = line.text.tail(rest);
             let id = identify::of_item(text).map(|found| {
                 let start = rest + found.start;
                 start..start + found.id.len()
@@ -626,7 +625,7 @@ impl Walk<'_, '_> {
             let (kind, reason) = (heading.skipped(), heading.reason());
             return self.reader.skip_all(item, &kind, &reason);
         }
-        let text = line.text.get(mark.rest..).unwrap_or_default();
+        let text = line.text.tail(mark.rest);
         if text.trim().is_empty() {
             self.reader
                 .findings
@@ -786,7 +785,7 @@ impl Walk<'_, '_> {
         } else {
             mark.rest
         };
-        let text = inline.text.get(head..).unwrap_or_default();
+        let text = inline.text.tail(head);
         let id = |text: String| Located {
             text,
             offset: inline.offset(head),
@@ -804,7 +803,7 @@ impl Walk<'_, '_> {
             draft.id.get_or_insert(id(label));
         }
         if let Some(found) = heading::task(&draft.title) {
-            draft.title = draft.title.get(found.rest..).unwrap_or_default().to_owned();
+            draft.title = draft.title.tail(found.rest).to_owned();
         }
         let said = status::trailing(&draft.title)
             .filter(|(status, _)| mark.at.is_none() || *status == draft.status);

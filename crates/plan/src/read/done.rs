@@ -186,7 +186,6 @@ fn word_like(words: &str) -> String {
     let done = found.map_or(USUAL_WORD, |(_, done)| done);
     let mut letters = words.chars().filter(|letter| letter.is_alphabetic());
     let (first, second) = (letters.next(), letters.next());
-    let is_upper = |letter: Option<char>| letter.is_some_and(char::is_uppercase);
     match (is_upper(first), is_upper(second)) {
         (true, true) => done.to_uppercase(),
         (true, false) => done
@@ -198,6 +197,10 @@ fn word_like(words: &str) -> String {
             .collect(),
         (false, _) => done.to_owned(),
     }
+}
+
+fn is_upper(letter: Option<char>) -> bool {
+    letter.is_some_and(char::is_uppercase)
 }
 
 #[cfg(test)]

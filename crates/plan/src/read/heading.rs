@@ -7,6 +7,7 @@ use crate::read::phase;
 use crate::read::status;
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 /// The words before the number of a task or a step, with the letter of its id.
 const WORDS: &[(&str, &str)] = &[
@@ -62,9 +63,7 @@ impl TaskHeading<'_> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = identify::without_emoji(title).trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
-    let after_word = body
-        .get(text::position(body, |c| !c.is_alphabetic())..)
-        .unwrap_or_default();
+    let after_word = body.tail(text::position(body, |c| !c.is_alphabetic()));
     // What most titles begin with is followed by another word, which is no number.
     let is_followed = after_word
         .trim_start_matches([' ', '#'])
@@ -158,11 +157,6 @@ pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
 }
 
 fn leading_box(title: &str) -> Option<BoxMark> {
-    let rest_of = |text: &str| {
-        task(text)
-            .map(|found| found.rest)
-            .or_else(|| Some(identify::leading(text)?.rest))
-    };
     let at = if read_box(title).is_some() {
         0
     } else {
@@ -174,6 +168,12 @@ fn leading_box(title: &str) -> Option<BoxMark> {
         rest: at + mark.rest,
         ..mark
     })
+}
+
+fn rest_of(text: &str) -> Option<usize> {
+    task(text)
+        .map(|found| found.rest)
+        .or_else(|| Some(identify::leading(text)?.rest))
 }
 
 /// Returns the text after a box or a mark of status; the whole text if it begins with neither.

@@ -13,6 +13,7 @@ use crate::read::status;
 use crate::read::style::Style;
 use crate::read::task_line::{Draft, TaskLine, items_of};
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 impl Walk<'_, '_> {
     /// Returns what an item without a box passes to the tasks below it.
@@ -56,8 +57,7 @@ impl Walk<'_, '_> {
         };
         let mut parent = self.reader.draft_line(&task_line, &self.sections.place);
         if mark.at.is_some() {
-            self.reader
-                .note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
+            self.reader.note_said(&parent, line.text.tail(mark.rest));
         }
         parent.attributes.inherit(&inherited.attributes);
         let mut own = Inherited {
@@ -131,7 +131,7 @@ impl Walk<'_, '_> {
             draft.status = status;
         }
         if mark.at.is_some() {
-            self.note_said(&draft, line.text.get(mark.rest..).unwrap_or_default());
+            self.note_said(&draft, line.text.tail(mark.rest));
         }
         match has_parts {
             true => item

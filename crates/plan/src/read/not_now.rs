@@ -256,15 +256,16 @@ pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
 /// Reports whether a heading, in lower case, is struck out as a whole, but for a remark after it
 /// that does not call it done.
 pub(crate) fn is_struck(title: &str) -> bool {
-    let is_remark = |after: &str| {
-        after.starts_with('(') && !after.contains("done") && !after.contains("complete")
-    };
     let struck = title
         .strip_prefix("~~")
         .and_then(|rest| rest.split_once("~~"));
     struck.is_some_and(|(text, after)| {
         !text.is_empty() && (after.is_empty() || is_remark(after.trim_start()))
     })
+}
+
+fn is_remark(after: &str) -> bool {
+    after.starts_with('(') && !after.contains("done") && !after.contains("complete")
 }
 
 /// Reports whether a heading, in lower case, ends with a remark that puts its section off: `Phase 5
@@ -282,8 +283,16 @@ pub(crate) fn is_optional(title: &str) -> bool {
 /// Returns the remark in parentheses that ends a heading, but for emoji after it.
 fn remark(title: &str) -> Option<&str> {
     let text = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | '）'));
-    let is_opening = |c: char| matches!(c, '(' | '（');
-    Some(text.strip_suffix([')', '）'])?.rsplit_once(is_opening)?.1.trim())
+    Some(
+        text.strip_suffix([')', '）'])?
+            .rsplit_once(is_opening)?
+            .1
+            .trim(),
+    )
+}
+
+fn is_opening(c: char) -> bool {
+    matches!(c, '(' | '（')
 }
 
 /// Returns what the plan wants of a section, given the words of its heading in lower case, joined

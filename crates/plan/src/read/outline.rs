@@ -12,6 +12,7 @@ use pulldown_cmark::{Event, OffsetIter, Options, Parser, Tag, TagEnd};
 
 use crate::read::heading;
 use crate::read::source::Source;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum nesting of lists and quotes: far more than people write, but shallow enough for
 /// recursion.
@@ -291,26 +292,21 @@ impl Reader<'_> {
 
     /// Returns the place of a block in the source, from its first to its last visible character.
     fn place(&self, range: Range<usize>) -> Range<usize> {
-        let written = self.body.get(range.clone()).unwrap_or_default();
+        let written = self.body.part(range.clone());
         let blanks = written.len() - written.trim_start_matches([' ', '\t']).len();
         self.ended(range.start + blanks..range.end)
     }
 
     /// Returns the place in the source of a block that may begin with blanks.
     fn ended(&self, range: Range<usize>) -> Range<usize> {
-        let written = self
-            .body
-            .get(range.clone())
-            .unwrap_or_default()
-            .trim_ascii_end();
+        let written = self.body.part(range.clone()).trim_ascii_end();
         self.start + range.start..self.start + range.start + written.len()
     }
 
     /// Returns the text of a place in the source.
     fn slice(&self, place: &Range<usize>) -> &str {
         self.body
-            .get(place.start - self.start..place.end - self.start)
-            .unwrap_or_default()
+            .part(place.start - self.start..place.end - self.start)
     }
 }
 

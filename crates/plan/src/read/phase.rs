@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::read::section::{each_word, words};
 use crate::read::text::is_one_of;
+use orchestrate_core::text::parts::Parts;
 
 /// Words that name a phase, before its number.
 const PHASES: &[&str] = &[
@@ -171,7 +172,7 @@ fn is_priority(plain: &[&str]) -> bool {
     let first = plain.first().copied().unwrap_or_default();
     let is_grade = matches!(first.as_bytes(), [b'p', b'0'..=b'4']);
     let is_alone = plain.len() == 1 && LEVELS.contains(&first);
-    let head = plain.get(..plain.len().min(3)).unwrap_or_default();
+    let head = plain.head(plain.len().min(3));
     let head_begins = head
         .first()
         .is_some_and(|word| PRIORITIES.contains(word) || LEVELS.contains(word));
@@ -193,11 +194,14 @@ fn is_number(word: &str) -> bool {
     ];
     let mut letters = word.chars();
     let is_capital = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
-    let is_roman = |byte: u8| matches!(byte.to_ascii_lowercase(), b'i' | b'v' | b'x');
     word.starts_with(|c: char| c.is_ascii_digit())
         || is_capital
         || word.bytes().all(is_roman)
         || words.iter().any(|number| word.eq_ignore_ascii_case(number))
+}
+
+fn is_roman(byte: u8) -> bool {
+    matches!(byte.to_ascii_lowercase(), b'i' | b'v' | b'x')
 }
 
 #[cfg(test)]

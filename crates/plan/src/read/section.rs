@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use crate::read::not_now::{self, NotNow};
 use crate::read::text;
+use orchestrate_core::text::parts::Parts;
 
 /// What the boxes of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -469,18 +470,21 @@ fn unnumbered(words: &[&str]) -> String {
         .iter()
         .take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
         .count();
-    words.get(numbers..).unwrap_or_default().join(" ")
+    words.tail(numbers).join(" ")
 }
 
 /// Reports whether a text begins with one of these, as whole words.
 fn begins_with(text: &str, starts: &[&str]) -> bool {
-    let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(' ');
     // Most headings begin with none of them, which the first byte shows.
     let first = text.as_bytes().first();
     let mut likely = starts
         .iter()
         .filter(|start| start.as_bytes().first() == first);
     likely.any(|start| text.strip_prefix(start).is_some_and(ends_word))
+}
+
+fn ends_word(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(' ')
 }
 
 /// Returns what the boxes below such a heading are.

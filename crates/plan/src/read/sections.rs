@@ -149,11 +149,6 @@ impl Sections {
     /// Lets the section that was opened last hold tasks if it is one of notes, or may be that of a
     /// feature, since they continue the numbers of the plan.
     pub(crate) fn hold_tasks(&mut self) {
-        let may_hold = |open: &OpenSection| match open.kind {
-            Kind::Notes => true,
-            Kind::Waiting => section::may_be_feature(&open.title),
-            Kind::Work | Kind::Optional | Kind::Dropped => false,
-        };
         let own = self.open.last_mut().filter(|open| may_hold(open));
         own.into_iter().for_each(|open| open.kind = Kind::Work);
     }
@@ -178,11 +173,6 @@ impl Sections {
     /// Returns, once, a section of prerequisites, or one that waits for a person, with its offset,
     /// if its list is not work for that reason.
     pub(crate) fn say_excluded(&mut self) -> Option<(usize, &OpenSection)> {
-        let is_not_work = |open: &&mut OpenSection| {
-            // A label stands above remarks of a goal as well, which does not refuse it.
-            let is_heading = open.level < PHASE_LABEL_LEVEL;
-            is_heading && !open.is_said && !matches!(open.kind, Kind::Work | Kind::Optional)
-        };
         let open = self.open.iter_mut().find(is_not_work)?;
         if open.kind != Kind::Waiting && !section::is_prerequisites(&open.title) {
             return None;
@@ -246,6 +236,20 @@ impl Sections {
     pub(crate) fn status(&self) -> Option<TaskStatus> {
         self.open.iter().rev().find_map(|open| open.status)
     }
+}
+
+fn may_hold(open: &OpenSection) -> bool {
+    match open.kind {
+        Kind::Notes => true,
+        Kind::Waiting => section::may_be_feature(&open.title),
+        Kind::Work | Kind::Optional | Kind::Dropped => false,
+    }
+}
+
+fn is_not_work(open: &&mut OpenSection) -> bool {
+    // A label stands above remarks of a goal as well, which does not refuse it.
+    let is_heading = open.level < PHASE_LABEL_LEVEL;
+    is_heading && !open.is_said && !matches!(open.kind, Kind::Work | Kind::Optional)
 }
 
 /// Returns the status that the heading of a section says; a mark before "Tasks" or "Next steps" is

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memchr2};
+use orchestrate_core::text::parts::Parts;
 
 /// A plan's text with an index of its lines.
 pub(crate) struct Source<'a> {
@@ -51,7 +52,7 @@ impl<'a> Source<'a> {
 
     /// Returns the text of a range, empty if the range is invalid.
     pub(crate) fn slice(&self, range: Range<usize>) -> &'a str {
-        self.text.get(range).unwrap_or_default()
+        self.text.part(range)
     }
 
     /// Returns the lines of a range with the offset of each, without their line endings.
@@ -185,7 +186,7 @@ impl<'a> Inline<'a> {
 
     /// Returns the text of a range, empty if the range is invalid.
     pub(crate) fn slice(&self, range: Range<usize>) -> &str {
-        self.text.get(range).unwrap_or_default()
+        self.text.part(range)
     }
 
     /// Reports whether it has no further line.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 use crate::read::phase;
 
@@ -269,19 +270,21 @@ fn says_when_done(text: &str) -> bool {
 pub(crate) fn is_day(text: &str) -> bool {
     let day = text.split(' ').next().unwrap_or_default();
     let parts = || day.split(['-', '.', '/']);
-    let is_number = |part: &str| {
-        !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
     parts().count() == 3 && parts().all(is_number)
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Reports whether a text names a day by its month.
 fn is_day_of_month(text: &str) -> bool {
-    let is_month = |word: &str| {
-        let three = word.get(..3).unwrap_or_default().to_lowercase();
-        MONTHS.contains(&three.as_str())
-    };
     text.contains(|c: char| c.is_ascii_digit()) && text.split(' ').take(MAX_DAY_WORDS).any(is_month)
+}
+
+fn is_month(word: &str) -> bool {
+    let three = word.head(3).to_lowercase();
+    MONTHS.contains(&three.as_str())
 }
 
 /// Reports whether a text begins with a day without its year (`1/31`).
@@ -393,7 +396,6 @@ pub(crate) fn place(line: &str) -> Option<Range<usize>> {
 /// Splits a line into its status at the end, the text before it, and the place of the status.
 fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let title = title.trim_end();
-    let is_mark = |c: char| !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c);
     // Most titles are ASCII, and so without a mark.
     let last = if title.is_ascii() {
         None
@@ -404,10 +406,7 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
         let status = of_text(title.get(at..)?)?;
         let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
         let ends = words.is_empty() || of_words(words).is_some();
-        let rest = title
-            .get(..at)
-            .unwrap_or_default()
-            .trim_end_matches([' ', '-', '–', '—']);
+        let rest = title.head(at).trim_end_matches([' ', '-', '–', '—']);
         return ends.then_some((status, rest, at..title.len()));
     }
     let (open, inner) = in_parentheses(title)?;
@@ -420,6 +419,10 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
         title.get(..open)?.trim_end(),
         open + 1..title.len() - 1,
     ))
+}
+
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c)
 }
 
 /// Returns the text in the parentheses or brackets that end a title, and the offset of the opening

@@ -2,6 +2,7 @@
 
 use memchr::memchr;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 use crate::fields::identify;
 use crate::read::status;
@@ -63,7 +64,7 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     let mut is_apart = false;
     let is_remark = loop {
         let text = after.trim_start_matches(BETWEEN);
-        let between = after.get(..after.len() - text.len()).unwrap_or_default();
+        let between = after.head(after.len() - text.len());
         is_apart |= between.contains(APART);
         after = text;
         if let Some((_, rest)) = after
@@ -123,20 +124,20 @@ fn without_id(title: &str) -> &str {
     if body.starts_with("~~") {
         return body;
     }
-    let without_labels = |text: &str| {
-        text.trim_start_matches("[P]")
-            .trim_start_matches("(P)")
-            .trim_start()
-            .len()
-    };
-    let text = body.get(body.len() - without_labels(body)..).unwrap_or_default();
+    let text = body.tail(body.len() - length_without_labels(body));
     let rest = identify::leading(text)
         .filter(|found| !found.bare_number)
         .map_or(0, |found| found.rest);
-    let text = text.get(rest..).unwrap_or_default();
-    text.get(text.len() - without_labels(text)..)
-        .unwrap_or_default()
+    let text = text.tail(rest);
+    text.tail(text.len() - length_without_labels(text))
         .trim_start_matches(['*', '_'])
+}
+
+fn length_without_labels(text: &str) -> usize {
+    text.trim_start_matches("[P]")
+        .trim_start_matches("(P)")
+        .trim_start()
+        .len()
 }
 
 /// Splits a text that begins with a parenthesis into what is in it and what follows it.

@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::read::checkbox::read_box;
 use crate::read::source::Source;
 use crate::read::status;
+use orchestrate_core::text::parts::Parts;
 
 /// Headings of the column that names the task.
 const TASK_COLUMNS: &[&str] = &[
@@ -200,7 +201,7 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
     let mut from = start;
     let mut found = Vec::new();
     for bar in bars {
-        let raw = line.get(from..bar).unwrap_or_default();
+        let raw = line.part(from..bar);
         let lead = raw.len() - raw.trim_start().len();
         let begin = offset + from + lead;
         found.push(begin..begin + raw.trim().len());

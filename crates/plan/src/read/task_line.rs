@@ -28,6 +28,7 @@ use crate::read::text;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus, Work};
 use orchestrate_core::text::invisible::without_hidden;
+use orchestrate_core::text::parts::{self, Parts};
 
 /// The role whose agent carries a goal out.
 pub const COORDINATOR: &str = "coordinator";
@@ -246,7 +247,7 @@ impl<'a> Reader<'_, 'a> {
             .get(start..)
             .and_then(identify::date)
             .unwrap_or_default();
-        let leading = identify::of_item(inline.text.get(start..).unwrap_or_default())
+        let leading = identify::of_item(inline.text.tail(start))
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
         let mut is_struck = false;
@@ -558,6 +559,10 @@ impl<'a> Reader<'_, 'a> {
         items: &[&Item],
         taken: Taken<'_>,
     ) {
+        let Taken {
+            attributes,
+            details,
+        } = taken;
         let values: Vec<(String, bool)> = items
             .iter()
             .map(|item| self.list_value(key, item))
@@ -573,15 +578,15 @@ impl<'a> Reader<'_, 'a> {
                 value: &value,
                 offset,
             },
-            taken.attributes,
-            taken.details,
+            attributes,
+            details,
         );
         for (item, _) in items
             .iter()
             .zip(&values)
             .filter(|(_, (_, says_more))| *says_more)
         {
-            push_detail(taken.details, self.item_text(item));
+            push_detail(details, self.item_text(item));
         }
     }
 
@@ -597,10 +602,7 @@ impl<'a> Reader<'_, 'a> {
         let Some((word, at)) = attributes::detail_key(&line) else {
             return false;
         };
-        let said = line
-            .get(at..)
-            .unwrap_or_default()
-            .trim_matches(['*', '_', ' ', '`']);
+        let said = line.tail(at).trim_matches(['*', '_', ' ', '`']);
         let is_path = || {
             said.split_whitespace()
                 .next()
@@ -614,11 +616,7 @@ impl<'a> Reader<'_, 'a> {
     fn list_value(&self, key: Key, item: &Item) -> (String, bool) {
         let line = self.first_line(item).text;
         let value = match attributes::detail_key(&line) {
-            Some((_, value)) => line
-                .get(value..)
-                .unwrap_or_default()
-                .trim_start_matches(['*', '_'])
-                .trim(),
+            Some((_, value)) => line.tail(value).trim_start_matches(['*', '_']).trim(),
             None => line.as_ref(),
         };
         let has_blocks = !item.blocks.is_empty();
@@ -666,9 +664,6 @@ impl<'a> Reader<'_, 'a> {
     /// of another place.
     fn dedented_to(&self, range: Range<usize>, nested: usize, outer: usize) -> String {
         let written = self.source.slice(range.clone()).trim();
-        let is_plain = |byte: u8| {
-            (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`')
-        };
         if text::all_bytes(written, is_plain) {
             return written.to_owned();
         }
@@ -691,15 +686,10 @@ impl<'a> Reader<'_, 'a> {
                 ("\n", text::blanks_before(line, column))
             };
             text.push_str(separator);
-            text.push_str(line.get(blanks..).unwrap_or_default().trim_end());
+            text.push_str(line.tail(blanks).trim_end());
         }
-        let mut kept = String::with_capacity(text.len());
-        let mut at = 0;
-        for comment in text::spans(&text).comments {
-            kept.push_str(text.get(at..comment.start).unwrap_or_default());
-            at = comment.end;
-        }
-        kept.push_str(text.get(at..).unwrap_or_default());
+        let comments = text::spans(&text).comments.into_iter();
+        let kept = parts::replaced(&text, comments.map(|comment| (comment, "")));
         without_hidden(&kept).trim().to_owned()
     }
 
@@ -816,7 +806,7 @@ impl<'a> Reader<'_, 'a> {
         if !word.eq_ignore_ascii_case("status") {
             return false;
         }
-        let said = line.text.get(at..).unwrap_or_default();
+        let said = line.text.tail(at);
         let value = said.trim_matches(['*', '_', ' ', '`']);
         let status = status::of_text(value).filter(|_| !value.is_empty());
         if let (Some(status), Some(start)) = (status, said.find(value)) {
@@ -839,6 +829,10 @@ impl<'a> Reader<'_, 'a> {
         let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
         self.findings.warn(found.suggest(Some(advice.to_owned())));
     }
+}
+
+fn is_plain(byte: u8) -> bool {
+    (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`')
 }
 
 /// Returns the items of a list; empty for any other block.
@@ -878,7 +872,7 @@ fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
     let mut at = start;
     let mut cuts = cuts.iter().skip_while(|cut| cut.start < start).peekable();
     loop {
-        let rest = text.get(at..).unwrap_or_default();
+        let rest = text.tail(at);
         at += rest
             .bytes()
             .take_while(|byte| matches!(byte, b' ' | b'\t'))

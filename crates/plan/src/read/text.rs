@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memchr2, memchr3_iter};
 use orchestrate_core::text::invisible::without_hidden;
+use orchestrate_core::text::parts::Parts;
 
 /// Returns the offset of the first character for which a predicate holds; the length of the text if
 /// there is none.
@@ -37,7 +38,7 @@ pub(crate) fn first_chars(text: &str, most: usize) -> &str {
     ascii.unwrap_or_else(|| {
         text.char_indices()
             .nth(most)
-            .map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
+            .map_or(text, |(end, _)| text.head(end))
     })
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn spans(text: &str) -> Spans {
     let mut runs = runs.iter().peekable();
     let mut at = 0;
     while let Some(next) = begins(at) {
-        let rest = text.get(next..).unwrap_or_default();
+        let rest = text.tail(next);
         while runs.next_if(|run| run.range.end <= next).is_some() {}
         at = match runs.peek() {
             Some(run) if run.range.start <= next => {
@@ -249,11 +250,11 @@ pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (Strin
     let mut at = start;
     for cut in cuts {
         if cut.start > at {
-            kept.push_str(text.get(at..cut.start).unwrap_or_default());
+            kept.push_str(text.part(at..cut.start));
         }
         at = at.max(cut.end);
     }
-    kept.push_str(text.get(at..).unwrap_or_default());
+    kept.push_str(text.tail(at));
     if !kept.is_ascii() {
         kept = without_hidden(&kept);
     }

@@ -25,7 +25,6 @@ const DONE: &str = "completed";
 /// Returns the to-dos of the front matter that ends at this offset as tasks, which go in their
 /// order.
 pub(crate) fn tasks(source: &Source<'_>, end: usize) -> Vec<Draft> {
-    let is_key = |line: &str| line.trim_end().strip_suffix(':') == Some(KEY);
     let mut drafts: Vec<Draft> = Vec::new();
     let (mut column_of_items, mut column_of_fields, mut key) = (None, 0, "");
     for (offset, line) in source
@@ -77,6 +76,10 @@ pub(crate) fn tasks(source: &Source<'_>, end: usize) -> Vec<Draft> {
     }
     drafts.retain(|draft| !draft.title.is_empty());
     drafts
+}
+
+fn is_key(line: &str) -> bool {
+    line.trim_end().strip_suffix(':') == Some(KEY)
 }
 
 /// Stores the value of a field.

@@ -3,6 +3,7 @@
 //! A document that says nothing, or only what is done already, is no goal.
 
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 use crate::fields::attributes;
 use crate::read::collect::Collected;
@@ -131,16 +132,17 @@ fn is_sentence(text: &str) -> bool {
 }
 
 fn says_no_work(text: &str) -> bool {
-    let says_none = |line: &str| {
-        let line = line
-            .trim_matches(|c: char| !c.is_alphanumeric())
-            .to_lowercase();
-        NO_WORK.iter().any(|words| {
-            line.strip_prefix(words)
-                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        })
-    };
     outside_code(text).any(says_none)
+}
+
+fn says_none(line: &str) -> bool {
+    let line = line
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
+    NO_WORK.iter().any(|words| {
+        line.strip_prefix(words)
+            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })
 }
 
 /// Iterates over the lines of a text that are not in a fenced code block: what an example says is
@@ -158,8 +160,6 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
 /// Reports whether a note says that the work of the whole document is over, or not to be done: in a
 /// heading `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
 fn says_over(note: &Note) -> bool {
-    let is_over = |text: &str| status::of_text(text.trim()).is_some_and(|status| !status.runs());
-    let is_status = |word: &str| word.trim().eq_ignore_ascii_case("status");
     let in_line = |line: &str| {
         let line = line.trim_start_matches(['-', '>', ' ']);
         attributes::detail_key(line)
@@ -189,6 +189,14 @@ fn says_over(note: &Note) -> bool {
         || (note.level <= 1 && outside_code(&note.text).any(is_own_line))
 }
 
+fn is_over(text: &str) -> bool {
+    status::of_text(text.trim()).is_some_and(|status| !status.runs())
+}
+
+fn is_status(word: &str) -> bool {
+    word.trim().eq_ignore_ascii_case("status")
+}
+
 /// Returns the first line of a text as a title.
 pub(crate) fn headline(text: &str) -> String {
     let words: Vec<&str> = text
@@ -199,7 +207,7 @@ pub(crate) fn headline(text: &str) -> String {
         .collect();
     let line = words.join(" ");
     match line.char_indices().nth(MAX_TITLE_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        Some((end, _)) => format!("{}…", line.head(end)),
         None => line,
     }
 }

@@ -61,13 +61,6 @@ impl Product {
             .strip_suffix(".agent")
             .unwrap_or(stem)
             .to_ascii_lowercase();
-        let plain_letter = |c: char| {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                c
-            } else {
-                '-'
-            }
-        };
         Some(
             stem.chars()
                 .map(plain_letter)
@@ -75,5 +68,13 @@ impl Product {
                 .trim_matches(['-', '_'])
                 .to_owned(),
         )
+    }
+}
+
+fn plain_letter(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '_' {
+        c
+    } else {
+        '-'
     }
 }

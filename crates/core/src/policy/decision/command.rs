@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::glob;
 use super::lexer::{MANY, MAX_NESTING, PART, Script, TooComplex, is_mark, without_marks};
 use super::programs::{self, Reach};
+use crate::text::parts::behind_leading;
 
 /// The maximum number of bytes of all readings of a line.
 const MAX_READ_BYTES: usize = 1 << 20;
@@ -209,14 +210,7 @@ impl Command {
     /// Records the spellings of a simple command, and of its arguments with unknown parts that it
     /// may run.
     fn note_command(&mut self, argv: &[String], depth: usize) -> Result<(), TooComplex> {
-        let own = behind_keywords(argv);
-        let own = own
-            .get(
-                own.iter()
-                    .take_while(|word| programs::is_assignment(word))
-                    .count()..,
-            )
-            .unwrap_or_default();
+        let own = behind_leading(behind_keywords(argv), |word| programs::is_assignment(word));
         let Some((first, rest)) = own.split_first() else {
             return Ok(());
         };
@@ -317,12 +311,7 @@ fn joined(program: &str, rest: &[String]) -> String {
 }
 
 fn behind_keywords(argv: &[String]) -> &[String] {
-    argv.get(
-        argv.iter()
-            .take_while(|word| programs::is_keyword(word))
-            .count()..,
-    )
-    .unwrap_or_default()
+    behind_leading(argv, |word| programs::is_keyword(word))
 }
 
 /// Reports whether a word of a program that may run anything could give the name of a printing
@@ -404,7 +393,6 @@ impl Name {
 /// language may split them, and each path's last part.
 fn loose_words(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", "");
-    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
     let joined: String = text.chars().filter(|c| !is_quote(*c)).collect();
     let apart: String = text
         .chars()
@@ -419,6 +407,10 @@ fn loose_words(text: &str) -> BTreeSet<String> {
         );
     }
     words
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '"' | '\\')
 }
 
 /// Replaces a backslash and the letter after it by a blank, as `printf` may.

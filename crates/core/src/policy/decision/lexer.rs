@@ -489,7 +489,6 @@ impl<'t, 's> Lexer<'t, 's> {
             self.script.flows = true;
             return self.operator(simple);
         }
-        let is_inner = |c: &char| !c.is_whitespace() && !matches!(c, ';' | '|' | '&');
         let Braced { inner, is_closed } =
             Braced::read(self.chars.clone().take(LOOK_AHEAD).take_while(is_inner));
         let has_choice = inner.contains(',') || inner.contains("..");
@@ -634,6 +633,10 @@ impl<'t, 's> Lexer<'t, 's> {
         self.script.commands.push(argv);
         Ok(())
     }
+}
+
+fn is_inner(c: &char) -> bool {
+    !c.is_whitespace() && !matches!(c, ';' | '|' | '&')
 }
 
 fn is_name_char(c: char) -> bool {

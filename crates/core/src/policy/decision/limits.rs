@@ -154,8 +154,6 @@ impl Limits {
     /// Reports whether the user has listed a host besides those that are shipped, which are for the
     /// tools of the web.
     pub(super) fn lists_more(&self, host: &Host) -> bool {
-        let is_shipped =
-            |domain: &&HostPattern| ALLOWED_DOMAINS.contains(&domain.to_string().as_str());
         self.domains
             .iter()
             .flatten()
@@ -239,6 +237,10 @@ impl Limits {
             reason,
         })
     }
+}
+
+fn is_shipped(domain: &&HostPattern) -> bool {
+    ALLOWED_DOMAINS.contains(&domain.to_string().as_str())
 }
 
 impl Extensions {

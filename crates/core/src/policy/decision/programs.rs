@@ -5,6 +5,7 @@
 //! listed one defeats the rule: programs in doubt do not belong into these tables.
 
 use super::lexer::is_mark;
+use crate::text::parts::{Parts, behind_leading};
 
 /// What a simple command may run besides its own program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +175,6 @@ pub(super) fn reach(argv: &[String]) -> Reach {
         .strip_prefix("/usr/bin/")
         .or_else(|| first.strip_prefix("/bin/"));
     let program = place.unwrap_or(first);
-    let inert_if = |is_inert: bool, reach: Reach| if is_inert { reach } else { Reach::Anything };
     match program {
         _ if INERT.contains(&program) => Reach::Nothing,
         _ if INDEXING.contains(&program) => {
@@ -229,6 +229,10 @@ pub(super) fn reach(argv: &[String]) -> Reach {
     }
 }
 
+fn inert_if(is_inert: bool, reach: Reach) -> Reach {
+    if is_inert { reach } else { Reach::Anything }
+}
+
 fn any_starts(words: &[String], starts: &[&str]) -> bool {
     words
         .iter()
@@ -244,11 +248,7 @@ fn has_index(word: &str) -> bool {
 }
 
 fn before_dashes(words: &[String]) -> &[String] {
-    let end = words
-        .iter()
-        .position(|word| word == "--")
-        .unwrap_or(words.len());
-    words.get(..end).unwrap_or_default()
+    words.split(|word| word == "--").next().unwrap_or(words)
 }
 
 /// Reports whether a loop iterates over words with a variable that no program reads.
@@ -320,11 +320,7 @@ fn is_plain_xargs(words: &[String]) -> bool {
 
 /// Returns the command of an xargs with well-known options only, or its first other option.
 pub(super) fn behind_xargs(words: &[String]) -> &[String] {
-    let leading = words
-        .iter()
-        .take_while(|word| ["-0", "-r", "-n1"].contains(&word.as_str()))
-        .count();
-    words.get(leading..).unwrap_or_default()
+    behind_leading(words, |word| ["-0", "-r", "-n1"].contains(&word.as_str()))
 }
 
 fn is_plain_npm(words: &[String]) -> bool {
@@ -430,9 +426,8 @@ pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String
         readings.push(without_any_of_git(words));
         return readings;
     }
-    let leading = words.iter().take_while(|word| is_option(word)).count();
-    readings.push(words.get(leading..).unwrap_or_default().to_vec());
-    readings.push(words.get(with_values(words)..).unwrap_or_default().to_vec());
+    readings.push(behind_leading(words, |word| is_option(word)).to_vec());
+    readings.push(words.tail(with_values(words)).to_vec());
     readings.push(without_any);
     readings
 }

@@ -9,6 +9,7 @@ use std::fmt;
 
 use super::name::Host;
 use crate::text::invisible::shown;
+use crate::text::parts::Parts;
 
 /// Maximum length of an address in bytes.
 const MAX_BYTES: usize = 8 << 10;
@@ -82,10 +83,8 @@ impl GitAddress {
         if is_odd || text.chars().any(char::is_control) {
             return Err(InvalidGitAddress::Syntax);
         }
-        let scheme = text
-            .get(..text.find(|c: char| !is_of_scheme(c)).unwrap_or(text.len()))
-            .unwrap_or_default();
-        let rest = text.get(scheme.len()..).unwrap_or_default();
+        let scheme = text.head(text.find(|c: char| !is_of_scheme(c)).unwrap_or(text.len()));
+        let rest = text.tail(scheme.len());
         if rest.starts_with("::") {
             return Err(InvalidGitAddress::Protocol(shown(scheme)));
         }
@@ -206,8 +205,6 @@ struct Authority<'a> {
 
 impl<'a> Authority<'a> {
     fn parse(text: &'a str) -> Result<Authority<'a>, InvalidGitAddress> {
-        let is_odd =
-            |c: char| c.is_whitespace() || matches!(c, '?' | '#' | '\\' | '"' | '\'' | '`' | '$');
         if text.chars().any(is_odd) {
             return Err(InvalidGitAddress::Syntax);
         }
@@ -243,6 +240,10 @@ impl<'a> Authority<'a> {
         self.port
             .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
+}
+
+fn is_odd(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '?' | '#' | '\\' | '"' | '\'' | '`' | '$')
 }
 
 fn is_of_scheme(c: char) -> bool {
@@ -356,10 +357,7 @@ fn of_short_form(text: &str) -> Result<GitAddress, InvalidGitAddress> {
     let Some(at) = colon.filter(|at| text.find('/').is_none_or(|slash| slash > *at)) else {
         return Ok(GitAddress::of_folder(text));
     };
-    let (place, path) = (
-        text.get(..at).unwrap_or_default(),
-        text.get(at + 1..).unwrap_or_default(),
-    );
+    let (place, path) = (text.head(at), text.tail(at + 1));
     let authority = of_ssh(place)?;
     if authority.port.is_some() || path.is_empty() || path.starts_with('-') {
         return Err(InvalidGitAddress::Syntax);
@@ -389,11 +387,7 @@ fn unescaped(text: &str) -> String {
             .filter(|_| *first == b'%')
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() {
-            after.get(2..).unwrap_or_default()
-        } else {
-            after
-        };
+        rest = if code.is_some() { after.tail(2) } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

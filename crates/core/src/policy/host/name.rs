@@ -43,7 +43,6 @@ impl Host {
     /// ```
     pub fn parse(text: &str) -> Result<Host, InvalidHost> {
         let invalid = || InvalidHost(shown(text));
-        let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '%';
         if text.len() > MAX_WRITTEN || text.chars().any(is_odd) {
             return Err(invalid());
         }
@@ -69,14 +68,20 @@ impl Host {
 
     fn of_name(name: &str) -> Option<Host> {
         let name = name.strip_suffix('.').unwrap_or(name);
-        let is_plain =
-            |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_');
         let is_label = |label: &str| {
             !label.is_empty() && label.len() <= MAX_LABEL && label.bytes().all(is_plain)
         };
         (name.len() <= MAX_NAME && name.split('.').all(is_label))
             .then(|| Host::Name(name.to_owned()))
     }
+}
+
+fn is_odd(c: char) -> bool {
+    c.is_control() || c.is_whitespace() || c == '%'
+}
+
+fn is_plain(c: u8) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_')
 }
 
 impl fmt::Display for Host {

@@ -200,7 +200,6 @@ fn require_plain(text: &str) -> Result<(), InvalidUrl> {
 /// assert_eq!(hidden.as_deref(), Some("https://[redacted:user]@a.example/b"));
 /// ```
 pub fn without_user(text: &str) -> Option<String> {
-    let marked = |scheme: &str, rest: &str| format!("{scheme}://{REDACTED}user]@{rest}");
     match Url::parse(text.trim()) {
         Ok(url) if url.username().is_empty() && url.password().is_none() => None,
         Ok(mut url) => {
@@ -219,6 +218,10 @@ pub fn without_user(text: &str) -> Option<String> {
             Some(marked(scheme, &format!("{host}{path}")))
         }
     }
+}
+
+fn marked(scheme: &str, rest: &str) -> String {
+    format!("{scheme}://{REDACTED}user]@{rest}")
 }
 
 /// Returns the begin of an address for a message, without a user.

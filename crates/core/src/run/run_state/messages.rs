@@ -645,10 +645,6 @@ impl RunState {
             Wait::Message { to, question, .. } => to.agent() == Some(asked) && question == sequence,
             _ => false,
         };
-        let stands_still = |record: &TaskRecord| match record.wait() {
-            Some(wait) => !wait.is_for_person(),
-            None => record.state() == TaskState::Pending,
-        };
         wait_of(asker).is_some_and(is_awaited)
             && self.task(asked).is_some_and(stands_still)
             && !self.is_woken(asker)
@@ -667,6 +663,13 @@ impl RunState {
             ..Envelope::note(sequence, Sender::Run, to, text)
         };
         Some(Event::MessageSent { envelope })
+    }
+}
+
+fn stands_still(record: &TaskRecord) -> bool {
+    match record.wait() {
+        Some(wait) => !wait.is_for_person(),
+        None => record.state() == TaskState::Pending,
     }
 }
 

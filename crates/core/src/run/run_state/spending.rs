@@ -60,9 +60,6 @@ impl RunState {
 
     /// Holds what an agent's last report needs while it is at work, until its last request is sent.
     fn hold_for_report(&mut self, task: &TaskId) {
-        let is_held = |record: &TaskRecord| {
-            record.state().is_under_way() && !record.is_command() && !record.has_asked_for_report()
-        };
         if self.task(task).is_some_and(is_held) {
             self.budget.hold(task);
         } else {
@@ -142,4 +139,8 @@ impl RunState {
             _ => {}
         }
     }
+}
+
+fn is_held(record: &TaskRecord) -> bool {
+    record.state().is_under_way() && !record.is_command() && !record.has_asked_for_report()
 }

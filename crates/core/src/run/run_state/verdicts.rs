@@ -220,8 +220,6 @@ impl RunState {
             Event::TaskReturned { task, .. } => {
                 let reviewers: Vec<TaskId> = self.schedule.reviewers(task).cloned().collect();
                 for reviewer in reviewers {
-                    let has_ended =
-                        |record: &TaskRecord| record.state().is_merged() && !record.was_done();
                     if let Some(record) = self.tasks.get_mut_if(&reviewer, has_ended) {
                         record.await_new_work();
                     }
@@ -240,4 +238,8 @@ impl RunState {
             _ => {}
         }
     }
+}
+
+fn has_ended(record: &TaskRecord) -> bool {
+    record.state().is_merged() && !record.was_done()
 }

@@ -299,12 +299,12 @@ impl RunState {
 
     /// Returns the events that end the waits for what has happened.
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
-        // A decision about a call is itself the event that ends the wait for it, and so is a
-        // resumption.
-        let waits_for_others = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
         let ends =
             |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
-        let woken = self.listed(List::Waiting).filter(waits_for_others).filter(ends);
+        let woken = self
+            .listed(List::Waiting)
+            .filter(waits_for_others)
+            .filter(ends);
         woken.map(|record| Event::AgentWoken {
             task: record.task.id.clone(),
             timed_out: false,
@@ -340,9 +340,6 @@ impl RunState {
         let mut supposed: BTreeMap<&TaskId, Progress> = records
             .map(|record| (&record.task.id, self.progress(record)))
             .collect();
-        let rests = |supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId| {
-            supposed.get(id).is_some_and(|progress| is_rest(*progress))
-        };
         while !ids.iter().all(|id| rests(&supposed, id)) {
             let ended = self.would_end(waiter, &order, &supposed);
             if ended.is_empty() {
@@ -469,6 +466,16 @@ impl RunState {
             .filter_map(|record| Some((&record.task.id, end(record)?)))
             .collect()
     }
+}
+
+/// Reports whether a task's wait ends by an event of its own: a decision about a call is itself the
+/// event that ends the wait for it, and so is a resumption.
+fn waits_for_others(record: &&TaskRecord) -> bool {
+    record.wait().is_some_and(|wait| !wait.has_own_end())
+}
+
+fn rests(supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId) -> bool {
+    supposed.get(id).is_some_and(|progress| is_rest(*progress))
 }
 
 fn is_rest(progress: Progress) -> bool {

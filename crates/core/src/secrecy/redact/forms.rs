@@ -12,6 +12,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use super::needles::{Form, LEAST_PART_BYTES, PIECE_BYTES};
 use super::views::{View, is_in_skeleton};
 use crate::text::hex;
+use crate::text::parts::Parts;
 
 /// The alphabet of base32, and the one that preserves order.
 const BASE32: [&[u8; 32]; 2] = [
@@ -110,10 +111,7 @@ fn unescaped(value: &str) -> impl Iterator<Item = Vec<u8>> {
 /// Encodes a text as it appears within a JSON string.
 fn json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
-    quoted
-        .get(1..quoted.len() - 1)
-        .unwrap_or_default()
-        .to_owned()
+    quoted.part(1..quoted.len() - 1).to_owned()
 }
 
 /// Percent-encodes the bytes that are not allowed in a URL, or all of them.
@@ -189,18 +187,19 @@ fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let decimal: String = bytes.iter().map(u8::to_string).collect();
     let mut all = vec![octal.into_bytes(), decimal.into_bytes()];
     for size in WORD_BYTES {
-        for words in
-            (0..size).map(|shift| bytes.get(shift..).unwrap_or_default().chunks_exact(size))
-        {
+        for words in (0..size).map(|shift| bytes.tail(shift).chunks_exact(size)) {
             let reversed: Vec<u8> = words.flat_map(|word| word.iter().rev().copied()).collect();
             all.push(hex(&reversed).into_bytes());
         }
     }
-    for words in (0..2).map(|shift| bytes.get(shift..).unwrap_or_default().as_chunks::<2>().0) {
-        let in_octal = |word: &[u8; 2]| format!("{:06o}", u16::from_le_bytes(*word)).into_bytes();
+    for words in (0..2).map(|shift| bytes.tail(shift).as_chunks::<2>().0) {
         all.push(words.iter().flat_map(in_octal).collect());
     }
     all
+}
+
+fn in_octal(word: &[u8; 2]) -> Vec<u8> {
+    format!("{:06o}", u16::from_le_bytes(*word)).into_bytes()
 }
 
 /// Returns the characters of the base64 of a longer text that depend on these bytes alone, in both
@@ -212,7 +211,7 @@ fn base64(bytes: &[u8], shift: usize) -> [String; 2] {
     // The first characters contain bits of the preceding bytes, and the last one perhaps of the
     // following ones.
     let (from, to) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
-    let own = |encoded: String| encoded.get(from..to).unwrap_or_default().to_owned();
+    let own = |encoded: String| encoded.part(from..to).to_owned();
     [
         own(STANDARD_NO_PAD.encode(&bytes)),
         own(URL_SAFE_NO_PAD.encode(&bytes)),

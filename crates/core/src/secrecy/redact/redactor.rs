@@ -13,6 +13,7 @@ use super::needles::{MOST_GAP_BYTES, Needles, PIECE_BYTES};
 use super::secret::Secret;
 use super::views::View;
 use crate::text::REDACTED;
+use crate::text::parts;
 
 /// How many layers of escapes are decoded: text in JSON in a URL in JSON.
 const MOST_LAYERS: usize = 3;
@@ -312,16 +313,14 @@ impl Known {
     }
 
     fn replaced(&self, text: &str, spans: &[Span]) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut from = 0;
-        for Span { bytes, secret } in spans {
-            out.push_str(text.get(from..bytes.start).unwrap_or_default());
-            let name = self.names.get(*secret).map_or("secret", String::as_str);
-            out.push_str(&mark(name));
-            from = bytes.end;
-        }
-        out.push_str(text.get(from..).unwrap_or_default());
-        out
+        let marks = spans.iter().map(|span| {
+            let name = self.names.get(span.secret);
+            (
+                span.bytes.clone(),
+                mark(name.map_or("secret", String::as_str)),
+            )
+        });
+        parts::replaced(text, marks)
     }
 }
 

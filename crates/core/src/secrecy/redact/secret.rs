@@ -1,5 +1,7 @@
 //! A secret, and where it was found.
 
+use crate::text::parts::Parts;
+
 /// Shorter secrets, in bytes, are not searched for: they would be found in ordinary words.
 const LEAST_BYTES: usize = 8;
 
@@ -136,7 +138,7 @@ fn decoded(part: &str) -> String {
         match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
+                rest = after.tail(2);
             }
             None => {
                 bytes.push(*first);

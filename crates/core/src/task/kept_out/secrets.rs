@@ -11,6 +11,7 @@ use aho_corasick::AhoCorasick;
 
 use super::scratch::is_named;
 use crate::text::case_folding::folded_path;
+use crate::text::parts::Parts;
 
 /// How much of a file is searched: keys are short, and files of tokens begin with them.
 pub const MAX_SEARCHED_BYTES: usize = 1 << 20;
@@ -271,7 +272,7 @@ fn is_token(content: &[u8], start: usize, begin: &str, least: usize) -> bool {
         .checked_sub(1)
         .and_then(|at| content.get(at))
         .is_some_and(u8::is_ascii_alphanumeric);
-    let rest = content.get(start + begin.len()..).unwrap_or_default();
+    let rest = content.tail(start + begin.len());
     let body: &[u8] = rest
         .split(|byte| !is_token_char(*byte))
         .next()
@@ -300,20 +301,19 @@ fn is_token_char(byte: u8) -> bool {
 /// Reports whether a private key begins here: on a line of its own, or with its text behind it.
 fn is_private_key(content: &[u8], start: usize, end: usize) -> bool {
     const PRIVATE: [&str; 2] = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"];
-    let rest = content.get(end..).unwrap_or_default();
+    let rest = content.tail(end);
     let line = rest
         .split(|byte| matches!(byte, b'\n' | b'\r'))
         .next()
         .unwrap_or_default();
-    let head = String::from_utf8_lossy(line.get(..line.len().min(KEY_WITHIN)).unwrap_or_default())
-        .into_owned();
+    let head = String::from_utf8_lossy(line.head(line.len().min(KEY_WITHIN))).into_owned();
     let Some((at, kind)) = PRIVATE
         .iter()
         .find_map(|kind| Some((head.find(kind)?, kind)))
     else {
         return false;
     };
-    let before = content.get(..start).unwrap_or_default();
+    let before = content.head(start);
     let begins_line = before
         .iter()
         .rev()
@@ -322,12 +322,15 @@ fn is_private_key(content: &[u8], start: usize, end: usize) -> bool {
     let ends_line = head
         .get(at + kind.len()..)
         .is_some_and(|after| after.trim().is_empty());
-    let text = rest.get(at + kind.len()..).unwrap_or_default();
-    let text = text.get(..text.len().min(KEY_WITHIN)).unwrap_or_default();
-    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let text = rest.tail(at + kind.len());
+    let text = text.head(text.len().min(KEY_WITHIN));
     let has_text = || {
         text.split(|byte| !is_base64(byte))
             .any(|run| run.len() >= KEY_CHARS)
     };
     begins_line && ends_line || has_text()
+}
+
+fn is_base64(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }

@@ -2,6 +2,7 @@
 
 use super::dialects::Dialect;
 use crate::task::test_files::is_test_file;
+use crate::text::parts::Parts;
 
 /// How many lines after a mark the function may begin that it makes a test.
 const MARK_REACHES: usize = 12;
@@ -114,9 +115,7 @@ fn frames(code: &str) -> bool {
 
 fn is_mark(code: &str, dialect: &Dialect) -> bool {
     dialect.marks.iter().any(|mark| {
-        let rest = code
-            .find(mark)
-            .map(|at| code.get(at + mark.len()..).unwrap_or_default());
+        let rest = code.find(mark).map(|at| code.tail(at + mark.len()));
         // `#[test_case(…)]` makes a test, too; `@TestInstance` does not.
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
     })
@@ -131,8 +130,6 @@ fn name_of_test(code: &str, next: &str, dialect: &Dialect, is_marked: bool) -> O
             after_word(code, before)?
         };
         let name = identifier(rest);
-        // Ruby needs no parentheses.
-        let is_declared = |after: &str| after.is_empty() || after.starts_with(['(', '<']);
         let is_call = rest
             .get(name.len()..)
             .is_some_and(|after| is_declared(after.trim_start()));
@@ -154,6 +151,11 @@ fn name_of_test(code: &str, next: &str, dialect: &Dialect, is_marked: bool) -> O
     declared.or_else(of_mark).or_else(of_macro).or_else(of_call)
 }
 
+/// Ruby needs no parentheses.
+fn is_declared(after: &str) -> bool {
+    after.is_empty() || after.starts_with(['(', '<'])
+}
+
 /// Returns what stands behind a word at the beginning of a line, or behind modifiers such as
 /// `public`.
 fn after_word<'c>(code: &'c str, word: &str) -> Option<&'c str> {
@@ -170,7 +172,7 @@ fn identifier(text: &str) -> &str {
     let end = text
         .find(|c: char| !c.is_alphanumeric() && c != '_')
         .unwrap_or(text.len());
-    text.get(..end).unwrap_or_default()
+    text.head(end)
 }
 
 /// Returns the name of the function that a line declares: what stands before its first parenthesis.

@@ -5,6 +5,7 @@
 
 use orchestrate_core::Usage;
 use orchestrate_core::agent::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
+use orchestrate_core::text::parts::Parts;
 use serde_json::{Value, json};
 
 use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
@@ -87,7 +88,7 @@ fn line_at(text: &str, character: u64) -> &str {
         before.rfind('\n').map_or(0, |at| at + 1),
         at + after.find('\n').unwrap_or(after.len()),
     );
-    text.get(start..end).unwrap_or_default()
+    text.part(start..end)
 }
 
 fn usage(body: &Value) -> Usage {

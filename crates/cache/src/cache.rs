@@ -154,32 +154,34 @@ impl Cache {
     fn count(&self, change: impl FnOnce(&mut (u64, u64))) -> Result<(), CacheError> {
         let _locked = self.folder.lock()?;
         let path = self.folder.path().join(COUNTS);
-        let changed = || {
-            let mut file = orchestrate_files::open_or_create(&path)?;
-            if !file.metadata()?.is_file() {
-                return Err(Error::new(
-                    ErrorKind::InvalidInput,
-                    "it is not a regular file",
-                ));
-            }
-            let mut text = String::new();
-            // Numbers that cannot be read begin anew.
-            let _ = file.read_to_string(&mut text);
-            let mut numbers = text
-                .split_whitespace()
-                .map(|number| number.parse().unwrap_or(0));
-            let before = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-            let mut counts = before;
-            change(&mut counts);
-            if counts != before {
-                file.rewind()?;
-                file.set_len(0)?;
-                writeln!(file, "{} {}", counts.0, counts.1)?;
-            }
-            Ok(())
-        };
-        changed().map_err(CacheError::new("write", &path))
+        change_counts(&path, change).map_err(CacheError::new("write", &path))
     }
+}
+
+/// Changes the numbers in a file.
+fn change_counts(path: &Path, change: impl FnOnce(&mut (u64, u64))) -> std::io::Result<()> {
+    let mut file = orchestrate_files::open_or_create(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
+    }
+    let mut text = String::new();
+    // Numbers that cannot be read begin anew.
+    let _ = file.read_to_string(&mut text);
+    let mut numbers = text
+        .split_whitespace()
+        .map(|number| number.parse().unwrap_or(0));
+    let before = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let mut counts = before;
+    change(&mut counts);
+    if counts != before {
+        file.rewind()?;
+        file.set_len(0)?;
+        writeln!(file, "{} {}", counts.0, counts.1)?;
+    }
+    Ok(())
 }
 
 /// Opens a regular file; returns `None` if something else is there. Neither waits for a pipe nor

@@ -99,15 +99,18 @@ pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
 /// Reports whether this is the overflow uid, which stands for all users that this user namespace
 /// does not map, the machine's root among them.
 fn is_unknown(owner: u32) -> bool {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let knows_all = read("/proc/self/uid_map")
         .split_ascii_whitespace()
         .eq(ALL_USERS);
     !knows_all && read("/proc/sys/kernel/overflowuid").trim() == owner.to_string()
 }
 
+/// Returns the text of a file, nothing if it cannot be read.
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
 fn is_private_group(group: u32, user: u32) -> bool {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     group == 0 || has_no_other(&read("/etc/passwd"), &read("/etc/group"), group, user)
 }
 

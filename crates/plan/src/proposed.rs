@@ -130,10 +130,13 @@ impl Fence {
 
 /// Returns the line and the column of the first control character, which a terminal would obey.
 fn control_character(text: &str) -> Option<(usize, usize)> {
-    let of_line = |line: &str| line.chars().position(is_one);
     text.lines()
         .enumerate()
-        .find_map(|(at, line)| Some((at + 1, of_line(line)? + 1)))
+        .find_map(|(at, line)| Some((at + 1, control_in_line(line)? + 1)))
+}
+
+fn control_in_line(line: &str) -> Option<usize> {
+    line.chars().position(is_one)
 }
 
 fn is_one(c: char) -> bool {

@@ -96,13 +96,16 @@ pub fn has_front_matter(text: &str) -> bool {
 
 /// Reports whether a role may have this name.
 fn is_name(name: &str) -> bool {
-    let ends = |byte: Option<u8>| byte.is_some_and(is_plain);
     name.len() <= MAX_NAME_BYTES
-        && ends(name.bytes().next())
-        && ends(name.bytes().next_back())
+        && ends_plainly(name.bytes().next())
+        && ends_plainly(name.bytes().next_back())
         && name
             .bytes()
             .all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'))
+}
+
+fn ends_plainly(byte: Option<u8>) -> bool {
+    byte.is_some_and(is_plain)
 }
 
 fn is_plain(byte: u8) -> bool {

@@ -205,8 +205,11 @@ fn is_list(value: &Value) -> bool {
 }
 
 fn is_name(name: &str) -> bool {
-    let words = |word: &str| !word.is_empty() && word.bytes().all(is_plain);
-    name.len() <= MAX_NAME && name.split('-').all(words)
+    name.len() <= MAX_NAME && name.split('-').all(is_word)
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(is_plain)
 }
 
 fn is_plain(byte: u8) -> bool {

@@ -107,17 +107,11 @@ pub struct SandboxDemand {
 impl SandboxDemand {
     /// Finds it among variables; `None` if they say nothing about the sandbox.
     pub fn find(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
-        let word = |text: &str| {
-            STRICT
-                .iter()
-                .find(|(word, _)| word.eq_ignore_ascii_case(text))
-                .map(|(_, on)| *on)
-        };
         let given = both(SANDBOX_MODE).into_iter().filter_map(|variable| {
             let text = set(variables, &variable)?;
             Some(SandboxDemand {
                 by: format!("{variable}={text}"),
-                is_strict: word(text)?,
+                is_strict: strictness(text)?,
             })
         });
         given.reduce(|one, other| {
@@ -128,6 +122,13 @@ impl SandboxDemand {
             }
         })
     }
+}
+
+fn strictness(text: &str) -> Option<bool> {
+    STRICT
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(text))
+        .map(|(_, on)| *on)
 }
 
 /// The variables that belong to no key, without their prefixes.
@@ -310,35 +311,44 @@ pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
     strange.filter_map(warning).collect()
 }
 
+/// Reads the word of two variables, and reports whether it is the stricter one; `None` if neither
+/// is set to a known one.
+fn stricter(
+    variables: &BTreeMap<String, String>,
+    name: &str,
+    words: &[(&str, bool)],
+    problems: &mut Vec<Problem>,
+) -> Option<bool> {
+    let mut said = None;
+    for variable in both(name) {
+        let Some(text) = set(variables, &variable) else {
+            continue;
+        };
+        match words
+            .iter()
+            .find(|(word, _)| word.eq_ignore_ascii_case(text))
+        {
+            // If the two variables differ, the stricter value wins.
+            Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
+            None => {
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                let message = format!("`{text}` is not one of {}", known.join(", "));
+                let place = Location::new(Source::Environment, variable);
+                problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
+            }
+        }
+    }
+    said
+}
+
 /// Parses the variables that belong to no key.
 ///
 /// # Errors
 /// Returns every problem with them.
 pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
     let mut problems = Vec::new();
-    // Reads a word, and reports whether it is the stricter one.
-    let mut read = |name: &str, words: &[(&str, bool)]| {
-        let mut said = None;
-        for variable in both(name) {
-            let Some(text) = set(variables, &variable) else {
-                continue;
-            };
-            match words
-                .iter()
-                .find(|(word, _)| word.eq_ignore_ascii_case(text))
-            {
-                // If the two variables differ, the stricter value wins.
-                Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
-                None => {
-                    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                    let message = format!("`{text}` is not one of {}", known.join(", "));
-                    let place = Location::new(Source::Environment, variable);
-                    problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
-                }
-            }
-        }
-        said
-    };
+    let mut read =
+        |name: &str, words: &[(&str, bool)]| stricter(variables, name, words, &mut problems);
     const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
     const ASK: &[(&str, bool)] = &[("park", false), ("deny", true)];
     let switches = Switches {

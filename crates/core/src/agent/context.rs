@@ -209,17 +209,19 @@ impl Context {
     }
 
     fn tokens_under(&self, compaction: &Compaction, counter: &dyn TokenCounter) -> usize {
-        let tokens = |sent: &Sent<'_>| {
-            let own = match sent {
-                Sent::Whole(entry) => entry.tokens(counter),
-                Sent::Collapsed(entry) => entry.tokens_collapsed(counter, |message| {
-                    message_tokens(&self.collapse(message, &[]), counter)
-                }),
-                Sent::Made(message) => self.counts.tokens(message, counter),
-            };
-            own + PART_MARGIN * parts(sent.source())
+        let sent = self.sent_under(compaction);
+        sent.iter().map(|sent| self.tokens_of(sent, counter)).sum()
+    }
+
+    fn tokens_of(&self, sent: &Sent<'_>, counter: &dyn TokenCounter) -> usize {
+        let own = match sent {
+            Sent::Whole(entry) => entry.tokens(counter),
+            Sent::Collapsed(entry) => entry.tokens_collapsed(counter, |message| {
+                message_tokens(&self.collapse(message, &[]), counter)
+            }),
+            Sent::Made(message) => self.counts.tokens(message, counter),
         };
-        self.sent_under(compaction).iter().map(tokens).sum()
+        own + PART_MARGIN * parts(sent.source())
     }
 
     /// Returns the newest result of each tool whose results stay in view, in the order of their

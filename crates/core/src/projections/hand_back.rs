@@ -430,10 +430,6 @@ impl TaskRecord {
     /// Returns what speaks against a claim that a check passes. The run's own check of the very
     /// work decides, and is waited for.
     fn doubt_of_check(&self) -> Option<Doubt> {
-        let failed = |receipt: &CheckReceipt| {
-            let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
-            Doubt::CheckFailed { command, exit }
-        };
         let of_run = |receipt: &&CheckReceipt| {
             receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree()
         };
@@ -441,7 +437,7 @@ impl TaskRecord {
             Verify::Passed => return None,
             Verify::Failed => {
                 if let Some(receipt) = self.checks().iter().rev().find(of_run) {
-                    return Some(failed(receipt));
+                    return Some(failed_check(receipt));
                 }
             }
             Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => {
@@ -468,12 +464,17 @@ impl TaskRecord {
         };
         match newest.verdict {
             CheckVerdict::Passed | CheckVerdict::Flaky => None,
-            CheckVerdict::Failed => Some(failed(newest)),
+            CheckVerdict::Failed => Some(failed_check(newest)),
             CheckVerdict::Unknown => Some(Doubt::UnknownResult {
                 command: newest.command.clone(),
             }),
         }
     }
+}
+
+fn failed_check(receipt: &CheckReceipt) -> Doubt {
+    let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
+    Doubt::CheckFailed { command, exit }
 }
 
 fn is_current(receipt: &&CheckReceipt) -> bool {

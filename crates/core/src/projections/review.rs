@@ -338,38 +338,10 @@ impl ReviewEntry {
         standing: &Standing,
         changes: &BTreeMap<TaskId, BranchChanges>,
     ) -> Vec<ReviewEntry> {
-        let questions = |task: &TaskId| {
-            let of_task = standing
-                .state
-                .questions_to_user()
-                .filter(|(agent, _)| *agent == task);
-            of_task.map(|(_, question)| question.clone()).collect()
-        };
-        let of_task = |record: &TaskRecord| {
-            let (state, questions) = (standing.of_task(record), questions(&record.task.id));
-            let taint = standing.state.taint(&record.task.id);
-            let awaits = state.awaits_review() || state == TaskState::Verified;
-            let holds = if awaits {
-                standing.state.holds(record)
-            } else {
-                Vec::new()
-            };
-            let holds = holds.iter().map(ToString::to_string).collect();
-            let flaky_checks = standing
-                .state
-                .flaky_checks_of(&record.task.id)
-                .cloned()
-                .collect();
-            Some(ReviewEntry {
-                state,
-                questions,
-                taint,
-                holds,
-                flaky_checks,
-                ..entry(record, changes)?
-            })
-        };
-        let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
+        let mut entries: Vec<ReviewEntry> = Vec::new();
+        for record in standing.state.tasks() {
+            entries.extend(standing_entry(standing, record, changes));
+        }
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
             for path in touched(&entry.files) {
@@ -413,6 +385,31 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
         ancestors.any(|ancestor| ancestor == above)
     };
     is_below(one, other) || is_below(other, one)
+}
+
+/// Returns the entry of a task whose branch has changes, with how the task stands.
+fn standing_entry(
+    standing: &Standing,
+    record: &TaskRecord,
+    changes: &BTreeMap<TaskId, BranchChanges>,
+) -> Option<ReviewEntry> {
+    let (id, run) = (&record.task.id, &standing.state);
+    let state = standing.of_task(record);
+    let questions = run.questions_to_user().filter(|(agent, _)| *agent == id);
+    let awaits = state.awaits_review() || state == TaskState::Verified;
+    let holds = if awaits {
+        run.holds(record)
+    } else {
+        Vec::new()
+    };
+    Some(ReviewEntry {
+        state,
+        questions: questions.map(|(_, question)| question.clone()).collect(),
+        taint: run.taint(id),
+        holds: holds.iter().map(ToString::to_string).collect(),
+        flaky_checks: run.flaky_checks_of(id).cloned().collect(),
+        ..entry(record, changes)?
+    })
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {

@@ -123,7 +123,6 @@ impl Switch {
 
     fn read(text: &[u8]) -> Option<Switch> {
         let mut fields = text.strip_suffix(b"\0\n")?.split(|byte| *byte == 0);
-        let oid = |text: &[u8]| Some(Oid::new(string(text)?)).filter(|oid| theirs(oid).is_ok());
         let (from, to) = (oid(fields.next()?)?, oid(fields.next()?)?);
         let (path, git_dir) = (path_of(fields.next()?), path_of(fields.next()?));
         let index = string(fields.next()?)?;
@@ -153,6 +152,10 @@ impl Switch {
             stage,
         })
     }
+}
+
+fn oid(text: &[u8]) -> Option<Oid> {
+    Some(Oid::new(string(text)?)).filter(|oid| theirs(oid).is_ok())
 }
 
 fn string(text: &[u8]) -> Option<String> {

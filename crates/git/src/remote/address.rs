@@ -150,8 +150,6 @@ impl Remotes<'_> {
                 .next()
         };
         let (fetched, pushed) = (first(false), first(true));
-        let parsed =
-            |address: Option<&str>| address.and_then(|address| GitAddress::parse(address).ok());
         let both = parsed(fetched.as_deref()).zip(parsed(pushed.as_deref()));
         let is_same =
             fetched == pushed || both.is_some_and(|(one, other)| one.names_repository_of(&other));
@@ -195,4 +193,8 @@ impl Remotes<'_> {
             .filter_map(|own| own.canonicalize().ok())
             .any(|own| real.starts_with(own))
     }
+}
+
+fn parsed(address: Option<&str>) -> Option<GitAddress> {
+    address.and_then(|address| GitAddress::parse(address).ok())
 }

@@ -211,17 +211,7 @@ impl Configuration {
 
     /// Lists the remotes that have promised to send missing objects (a partial clone), sorted.
     pub(crate) fn promisors(&self) -> Vec<String> {
-        let named = |entry: &Entry| {
-            let key = std::str::from_utf8(&entry.key)
-                .ok()?
-                .strip_prefix("remote.")?;
-            let name = key.strip_suffix(".promisor").filter(|_| entry.is_true());
-            Some(
-                name.or_else(|| key.strip_suffix(".partialclonefilter"))?
-                    .to_owned(),
-            )
-        };
-        let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
+        let names: BTreeSet<String> = self.entries.iter().filter_map(promisor).collect();
         names.into_iter().collect()
     }
 
@@ -369,16 +359,7 @@ impl Configuration {
 
     /// Lists the remotes that have an address, sorted.
     pub(crate) fn remotes(&self) -> Vec<String> {
-        let named = |entry: &Entry| {
-            let key = std::str::from_utf8(&entry.key)
-                .ok()?
-                .strip_prefix("remote.")?;
-            let name = key
-                .strip_suffix(".url")
-                .or_else(|| key.strip_suffix(".pushurl"))?;
-            Some(name.to_owned())
-        };
-        let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
+        let names: BTreeSet<String> = self.entries.iter().filter_map(remote_with_url).collect();
         names.into_iter().collect()
     }
 
@@ -484,6 +465,29 @@ impl Configuration {
     pub(crate) fn path(&self, key: &str) -> Option<PathBuf> {
         self.for_library().ok()?.get_path(key).ok()
     }
+}
+
+/// Returns the name of the remote that a setting makes a promisor.
+fn promisor(entry: &Entry) -> Option<String> {
+    let key = std::str::from_utf8(&entry.key)
+        .ok()?
+        .strip_prefix("remote.")?;
+    let name = key.strip_suffix(".promisor").filter(|_| entry.is_true());
+    Some(
+        name.or_else(|| key.strip_suffix(".partialclonefilter"))?
+            .to_owned(),
+    )
+}
+
+/// Returns the name of the remote to which a setting gives an address.
+fn remote_with_url(entry: &Entry) -> Option<String> {
+    let key = std::str::from_utf8(&entry.key)
+        .ok()?
+        .strip_prefix("remote.")?;
+    let name = key
+        .strip_suffix(".url")
+        .or_else(|| key.strip_suffix(".pushurl"))?;
+    Some(name.to_owned())
 }
 
 fn is_helper(key: &[u8]) -> bool {

@@ -142,35 +142,42 @@ impl Identities {
         config: &git2::Config,
         variables: &BTreeMap<String, String>,
     ) -> Option<Identities> {
-        let find = |who: &str, what: &str| {
-            let keys = [
+        Some(Identities {
+            author: Identity::find(config, variables, "AUTHOR")?,
+            committer: Identity::find(config, variables, "COMMITTER")?,
+        })
+    }
+}
+
+impl Identity {
+    /// Returns the identity of the author or the committer.
+    fn find(
+        config: &git2::Config,
+        variables: &BTreeMap<String, String>,
+        who: &str,
+    ) -> Option<Identity> {
+        let keys = |what| {
+            [
                 format!("{}.{what}", who.to_lowercase()),
                 format!("user.{what}"),
-            ];
-            let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
-            let variable = |name: &str| variables.get(name).cloned();
-            let named = variable(&format!("GIT_{who}_{}", what.to_uppercase())).or_else(configured);
-            // The last resort of git itself that does not depend on the machine's name.
-            named.or_else(|| {
-                if what == "email" {
-                    variable("EMAIL")
-                } else {
-                    None
-                }
-            })
+            ]
         };
-        let identity = |who: &str| {
-            let (name, email) = (find(who, "name")?, find(who, "email")?);
-            // This cleans them as git does, and fails for a value that a commit cannot hold.
-            let signature = git2::Signature::now(&name, &email).ok()?;
-            Some(Identity {
-                name: signature.name().ok()?.to_owned(),
-                email: signature.email().ok()?.to_owned(),
-            })
+        let configured = |what| {
+            keys(what)
+                .iter()
+                .find_map(|key| config.get_string(key).ok())
         };
-        Some(Identities {
-            author: identity("AUTHOR")?,
-            committer: identity("COMMITTER")?,
+        let variable = |name: &str| variables.get(name).cloned();
+        let name = variable(&format!("GIT_{who}_NAME")).or_else(|| configured("name"))?;
+        // The last one is git's own last resort that does not depend on the machine's name.
+        let email = variable(&format!("GIT_{who}_EMAIL"))
+            .or_else(|| configured("email"))
+            .or_else(|| variable("EMAIL"))?;
+        // This cleans them as git does, and fails for a value that a commit cannot hold.
+        let signature = git2::Signature::now(&name, &email).ok()?;
+        Some(Identity {
+            name: signature.name().ok()?.to_owned(),
+            email: signature.email().ok()?.to_owned(),
         })
     }
 }

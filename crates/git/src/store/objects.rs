@@ -306,16 +306,19 @@ impl Store<'_> {
 
 fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {
     let author = commit.author();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     CommitInfo {
         id: ours(commit.id()),
         tree: ours(commit.tree_id()),
         parents: commit.parent_ids().map(ours).collect(),
         author: Identity {
-            name: text(author.name_bytes()),
-            email: text(author.email_bytes()),
+            name: lossy(author.name_bytes()),
+            email: lossy(author.email_bytes()),
         },
         time_unix: commit.time().seconds(),
-        message: text(commit.message_bytes()),
+        message: lossy(commit.message_bytes()),
     }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

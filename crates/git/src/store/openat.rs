@@ -74,26 +74,27 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens a folder below the root; the empty path opens the root itself.
 pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
-    let step = |at: BorrowedFd<'_>, path: &[u8]| {
-        let path = if path.is_empty() {
-            b".".as_slice()
-        } else {
-            path
-        };
-        open(
-            at,
-            OsStr::from_bytes(path),
-            OFlags::RDONLY | OFlags::DIRECTORY,
-            Mode::empty(),
-        )
-    };
     let (first, mut rest) = first_steps(folder);
-    let mut at = step(root.as_fd(), first)?;
+    let mut at = open_step(root.as_fd(), first)?;
     while !rest.is_empty() {
         let (next, left) = first_steps(rest);
-        (at, rest) = (step(at.as_fd(), next)?, left);
+        (at, rest) = (open_step(at.as_fd(), next)?, left);
     }
     Ok(at)
+}
+
+fn open_step(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() {
+        b".".as_slice()
+    } else {
+        path
+    };
+    open(
+        at,
+        OsStr::from_bytes(path),
+        OFlags::RDONLY | OFlags::DIRECTORY,
+        Mode::empty(),
+    )
 }
 
 /// A folder that is held open for those below it, so that a walk does not resolve each from the

@@ -108,14 +108,7 @@ impl Worktrees<'_> {
     pub fn scratch(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         let found = self.walk(worktree, &self.tracked(worktree)?)?;
-        let named = |left: ScratchPath| {
-            path_of(&if left.is_folder {
-                join(&left.path, b"")
-            } else {
-                left.path
-            })
-        };
-        Ok(found.scratch.into_iter().map(named).collect())
+        Ok(found.scratch.into_iter().map(place_of).collect())
     }
 
     /// Reports whether git ignores a file of a worktree, so that it cannot become part of a commit.
@@ -150,6 +143,14 @@ impl Worktrees<'_> {
         }
         Ok(false)
     }
+}
+
+fn place_of(left: ScratchPath) -> PathBuf {
+    path_of(&if left.is_folder {
+        join(&left.path, b"")
+    } else {
+        left.path
+    })
 }
 
 impl Search<'_> {

@@ -252,18 +252,19 @@ impl Headers {
     /// a remainder. Providers report all their limits; those of which something is left are not the
     /// cause of the refusal.
     fn reset(&self, now: SystemTime) -> Option<Duration> {
-        let used_up = |allowance: &&Allowance| {
-            allowance
-                .remaining
-                .as_deref()
-                .is_none_or(|left| left.trim() == "0")
-        };
         self.allowances
             .iter()
-            .filter(used_up)
+            .filter(is_used_up)
             .filter_map(|allowance| until_reset(&allowance.reset, now))
             .max()
     }
+}
+
+fn is_used_up(allowance: &&Allowance) -> bool {
+    allowance
+        .remaining
+        .as_deref()
+        .is_none_or(|left| left.trim() == "0")
 }
 
 /// The smallest numbers that are taken as a time since 1970, in seconds and in milliseconds,

@@ -125,12 +125,15 @@ pub(crate) fn first_paths(text: &str) -> String {
 pub(crate) fn has_remark(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let is_quoted = line.contains('`') && line.matches('`').count().is_multiple_of(2);
-    let words = |text: &str| text.split_whitespace().filter(is_word).count();
     let besides: usize = match is_quoted {
-        true => line.split('`').step_by(2).map(words).sum(),
-        false => words(line.tail(first_paths(line).len())),
+        true => line.split('`').step_by(2).map(count_words).sum(),
+        false => count_words(line.tail(first_paths(line).len())),
     };
     besides > 1 || text.lines().skip(1).any(|line| !line.trim().is_empty())
+}
+
+fn count_words(text: &str) -> usize {
+    text.split_whitespace().filter(is_word).count()
 }
 
 fn is_word(word: &&str) -> bool {
@@ -208,11 +211,14 @@ pub(crate) fn looks_like_path(word: &str) -> bool {
 /// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
 /// item moves.
 pub(crate) fn without_quotes(list: &str) -> String {
-    let is_quoted = |item: &str| is_between(item, '"') || is_between(item, '\'');
     match list.split(',').all(|item| is_quoted(item.trim())) {
         true => list.replace(['"', '\''], " "),
         false => list.to_owned(),
     }
+}
+
+fn is_quoted(item: &str) -> bool {
+    is_between(item, '"') || is_between(item, '\'')
 }
 
 fn is_between(item: &str, mark: char) -> bool {
@@ -222,8 +228,6 @@ fn is_between(item: &str, mark: char) -> bool {
 /// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,
 /// or nothing but words that end with a number.
 pub(crate) fn continues(key: Key, line: &str) -> bool {
-    let is_id =
-        |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
     let is_item = |word: &str| {
         if key == Key::Files {
             looks_like_path(word)
@@ -236,6 +240,10 @@ pub(crate) fn continues(key: Key, line: &str) -> bool {
         .filter(|word| !word.is_empty() && *word != "and")
         .peekable();
     words.peek().is_some() && words.all(|word| is_item(word.trim_matches('`')))
+}
+
+fn is_id(word: &str) -> bool {
+    word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part)
 }
 
 fn is_part(c: char) -> bool {

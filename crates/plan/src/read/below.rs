@@ -117,12 +117,13 @@ fn has_id(title: &str) -> bool {
 /// Reports whether a field that makes a task stands below a heading, rather than one that describes
 /// a section as well.
 fn has_task_fields(source: &Source<'_>, after: &[Block]) -> bool {
-    let is_field = |text: &str| {
-        let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        word.and_then(|word| key::key_of(&word))
-            .is_some_and(makes_task)
-    };
-    own(after).any(|block| has_line(source, block, is_field))
+    own(after).any(|block| has_line(source, block, is_task_field))
+}
+
+fn is_task_field(text: &str) -> bool {
+    let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
+    word.and_then(|word| key::key_of(&word))
+        .is_some_and(makes_task)
 }
 
 fn makes_task(key: Key) -> bool {
@@ -142,13 +143,10 @@ fn groups_numbers(level: u8, text: &str, after: &[Block]) -> bool {
         return false;
     };
     let id = |text| identify::leading(text).map(|found| found.id);
-    let is_under = |(child, own): (&str, &str)| {
-        child
-            .strip_prefix(own)
-            .is_some_and(|rest| rest.starts_with('.'))
-    };
     (heading::task(next).is_some() && !heading::is_step(next))
-        || id(next).zip(id(text)).is_some_and(is_under)
+        || id(next)
+            .zip(id(text))
+            .is_some_and(|(child, own)| is_under(child, own))
 }
 
 /// Reports whether a field stands below a heading.
@@ -164,13 +162,14 @@ fn own(after: &[Block]) -> impl Iterator<Item = &Block> {
 }
 
 fn is_field_block(source: &Source<'_>, block: &Block) -> bool {
-    let is_field = |text: &str| {
-        let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        word.is_some_and(|word| {
-            key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status")
-        })
-    };
     has_line(source, block, is_field)
+}
+
+fn is_field(text: &str) -> bool {
+    let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
+    word.is_some_and(|word| {
+        key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status")
+    })
 }
 
 /// Reports whether a line of a paragraph, or the first line of an item of a list, is such a one.
@@ -258,14 +257,16 @@ pub(crate) fn groups_tasks(level: u8, title: &str, after: &[Block]) -> bool {
         } => Some(Some(title).filter(|_| *own > level)),
         _ => None,
     });
-    let is_under = |(child, own): (&str, &str)| {
-        child
-            .strip_prefix(own)
-            .is_some_and(|rest| rest.starts_with('.'))
-    };
     next.flatten()
         .and_then(|next| number(next).zip(number(title)))
-        .is_some_and(is_under)
+        .is_some_and(|(child, own)| is_under(child, own))
+}
+
+/// Reports whether a number is below another one.
+fn is_under(child: &str, own: &str) -> bool {
+    child
+        .strip_prefix(own)
+        .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2.

@@ -146,6 +146,24 @@ pub(crate) struct Walk<'s, 'a> {
     open_step: Option<OpenStep>,
 }
 
+impl<'a> Walk<'_, 'a> {
+    fn entry<'i>(&self, item: &'i Item) -> Entry<'i, 'a> {
+        let line = self.reader.first_line(item);
+        let mark = self.mark(item, &line);
+        let rest = mark.map_or(line.text.len(), |mark| mark.rest);
+        let id = identify::of_item(line.text.tail(rest)).map(|found| {
+            let start = rest + found.start;
+            start..start + found.id.len()
+        });
+        Entry {
+            item,
+            line,
+            mark,
+            id,
+        }
+    }
+}
+
 impl Walk<'_, '_> {
     fn document(&mut self, blocks: &[Block]) {
         let reader = &self.reader;
@@ -526,23 +544,7 @@ impl Walk<'_, '_> {
     }
 
     fn list(&mut self, items: &[Item], inherited: &Inherited) {
-        let entry = |item| {
-            let line = self.reader.first_line(item);
-            let mark = self.mark(item, &line);
-            let rest = mark.map_or(line.text.len(), |mark| mark.rest);
-            let text = line.text.tail(rest);
-            let id = identify::of_item(text).map(|found| {
-                let start = rest + found.start;
-                start..start + found.id.len()
-            });
-            Entry {
-                item,
-                line,
-                mark,
-                id,
-            }
-        };
-        let entries: Vec<Entry<'_, '_>> = items.iter().map(entry).collect();
+        let entries: Vec<Entry<'_, '_>> = items.iter().map(|item| self.entry(item)).collect();
         self.entries(&entries, inherited, 0);
     }
 

@@ -4,34 +4,12 @@
 use std::ops::Range;
 
 use crate::check::finding::Findings;
-use crate::fields::attributes::{self, Attributes, Field, Form};
-use crate::fields::key::Key;
+use crate::fields::attributes::{self, Form};
 use crate::read::outline::{Block, Item};
 use crate::read::parts;
 use crate::read::source::Inline;
+use crate::read::taken::{OpenKey, Taken};
 use crate::read::task_line::{Reader, items_of};
-
-/// A key whose values are the list below it.
-#[derive(Clone, Copy)]
-pub(crate) struct OpenKey {
-    pub(crate) key: Key,
-    /// The offset at which a value beside the key would be.
-    pub(crate) offset: usize,
-}
-
-impl OpenKey {
-    /// Returns the key of a field without a value.
-    pub(crate) fn from_field(field: &Field<'_>) -> Self {
-        let (key, offset) = (field.key, field.offset);
-        Self { key, offset }
-    }
-}
-
-/// What a task takes from the lines below its own.
-pub(crate) struct Taken<'t> {
-    pub(crate) attributes: &'t mut Attributes,
-    pub(crate) details: &'t mut Vec<String>,
-}
 
 impl Reader<'_, '_> {
     /// Takes the first items of a list as the values of a key that the line above it leaves open,

@@ -25,6 +25,7 @@ pub(crate) mod step;
 pub(crate) mod strike;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod taken;
 pub(crate) mod task_line;
 pub(crate) mod text;
 pub(crate) mod todos;

@@ -86,8 +86,13 @@ pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
 
 /// Reports whether two words are the same, whichever ASCII letters are capitals.
 pub(crate) fn is_same_word(one: &str, other: &str) -> bool {
-    let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    one.len() == other.len() && first(one) == first(other) && one.eq_ignore_ascii_case(other)
+    one.len() == other.len()
+        && first_byte(one) == first_byte(other)
+        && one.eq_ignore_ascii_case(other)
+}
+
+fn first_byte(word: &str) -> Option<u8> {
+    word.bytes().next().map(|byte| byte.to_ascii_lowercase())
 }
 
 /// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.

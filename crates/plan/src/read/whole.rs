@@ -160,12 +160,6 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
 /// Reports whether a note says that the work of the whole document is over, or not to be done: in a
 /// heading `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
 fn says_over(note: &Note) -> bool {
-    let in_line = |line: &str| {
-        let line = line.trim_start_matches(['-', '>', ' ']);
-        attributes::detail_key(line)
-            .and_then(|(word, at)| line.get(at..).filter(|_| is_status(word)))
-            .is_some_and(|value| is_over(value.trim_start_matches(['*', '_'])))
-    };
     // A bullet after prose belongs to what that is about.
     let mut after_prose = false;
     let is_own_line = |line: &str| {
@@ -175,7 +169,7 @@ fn says_over(note: &Note) -> bool {
             .and_then(|(_, at)| line.get(at..))
             .unwrap_or_default();
         after_prose |= !is_bullet && !line.is_empty() && value.trim().is_empty();
-        in_line(line) && !(is_bullet && after_prose)
+        is_over_in_line(line) && !(is_bullet && after_prose)
     };
     let heading = note
         .heading
@@ -187,6 +181,13 @@ fn says_over(note: &Note) -> bool {
         .is_some_and(|(word, value)| is_status(word) && is_over(value))
         || (is_status(heading) && note.text.lines().next().is_some_and(is_over))
         || (note.level <= 1 && outside_code(&note.text).any(is_own_line))
+}
+
+fn is_over_in_line(line: &str) -> bool {
+    let line = line.trim_start_matches(['-', '>', ' ']);
+    attributes::detail_key(line)
+        .and_then(|(word, at)| line.get(at..).filter(|_| is_status(word)))
+        .is_some_and(|value| is_over(value.trim_start_matches(['*', '_'])))
 }
 
 fn is_over(text: &str) -> bool {

@@ -167,7 +167,6 @@ fn mentions(value: &toml::Value, package: &str) -> bool {
 
 /// Returns the name of the package that a requirement begins with (PEP 508).
 fn requirement_name(requirement: &str) -> Option<&str> {
-    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let requirement = requirement.trim();
     let end = requirement
         .find(|letter| !is_of_name(letter))
@@ -175,6 +174,10 @@ fn requirement_name(requirement: &str) -> Option<&str> {
     requirement
         .get(..end)
         .filter(|name| !name.is_empty() && !name.starts_with('-'))
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-_.".contains(letter)
 }
 
 /// Returns the first of these targets that a makefile has a rule for.

@@ -88,20 +88,16 @@ impl Command {
 
     /// Returns the subcommands of git that the line itself runs.
     pub(super) fn git_subcommands(&self) -> BTreeSet<String> {
-        let of_git = |argv: &Vec<String>| {
-            let own = behind_keywords(argv);
-            let assigned = own
-                .iter()
-                .take_while(|word| programs::is_assignment(word))
-                .count();
-            let (program, rest) = own.get(assigned..)?.split_first()?;
-            let is_git = programs::base_name(program) == "git";
-            is_git
-                .then(|| programs::git_subcommand(rest))
-                .flatten()
-                .map(str::to_owned)
-        };
-        self.outer.commands.iter().filter_map(of_git).collect()
+        let mut subcommands = BTreeSet::new();
+        for argv in &self.outer.commands {
+            let own = behind_leading(behind_keywords(argv), |word| programs::is_assignment(word));
+            if let Some((program, rest)) = own.split_first()
+                && programs::base_name(program) == "git"
+            {
+                subcommands.extend(programs::git_subcommand(rest).map(str::to_owned));
+            }
+        }
+        subcommands
     }
 
     /// Reports whether the line may run what a pattern describes.
@@ -317,11 +313,14 @@ fn behind_keywords(argv: &[String]) -> &[String] {
 /// Reports whether a word of a program that may run anything could give the name of a printing
 /// program to another one: it is that name, or not a plain word.
 fn may_rename_a_printer(word: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
-    !word.chars().all(is_plain)
+    !word.chars().all(is_plain_letter)
         || programs::PRINTING
             .iter()
             .any(|printer| word.contains(printer))
+}
+
+fn is_plain_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c)
 }
 
 /// The words of a pattern that a line must contain for the pattern to match: each in full, or as a

@@ -68,12 +68,13 @@ impl Host {
 
     fn of_name(name: &str) -> Option<Host> {
         let name = name.strip_suffix('.').unwrap_or(name);
-        let is_label = |label: &str| {
-            !label.is_empty() && label.len() <= MAX_LABEL && label.bytes().all(is_plain)
-        };
         (name.len() <= MAX_NAME && name.split('.').all(is_label))
             .then(|| Host::Name(name.to_owned()))
     }
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty() && label.len() <= MAX_LABEL && label.bytes().all(is_plain)
 }
 
 fn is_odd(c: char) -> bool {

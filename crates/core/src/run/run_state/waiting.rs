@@ -413,9 +413,13 @@ impl RunState {
     ) -> Vec<(&TaskId, Progress)> {
         let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
         let [ready, skipped] = self.schedule.prospects(order, of);
-        let end = |record: &TaskRecord| {
+        let mut ending = Vec::new();
+        let records = order
+            .iter()
+            .filter_map(|place| self.task(self.schedule.id(*place)?));
+        for record in records {
             let id = &record.task.id;
-            match of(id) {
+            let end = match of(id) {
                 _ if id == waiter => None,
                 Progress::Merged | Progress::Failed => None,
                 Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
@@ -429,42 +433,41 @@ impl RunState {
                     is_merged.then_some(Progress::Merged)
                 }
                 Progress::Active | Progress::Parked => {
-                    let is_free = match record.wait() {
-                        Some(Wait::Agents { ids, until_ms }) => {
-                            until_ms.is_some()
-                                || self.will_wake(id)
-                                || ids.iter().all(|id| is_rest(of(id)))
-                        }
-                        Some(Wait::Children) => {
-                            self.will_wake(id)
-                                || self
-                                    .open_children(id)
-                                    .all(|child| is_rest(of(&child.task.id)))
-                        }
-                        Some(Wait::Message {
-                            to: Receiver::Agent(asked),
-                            until_ms,
-                            ..
-                        }) => until_ms.is_some() || self.is_woken(id) || is_rest(of(asked)),
-                        Some(
-                            Wait::Message {
-                                to: Receiver::User, ..
-                            }
-                            | Wait::Person { .. }
-                            | Wait::Endpoint { .. },
-                        )
-                        | None => true,
-                    };
-                    is_free.then_some(Progress::Merged)
+                    self.would_go_on(record, of).then_some(Progress::Merged)
                 }
+            };
+            ending.extend(end.map(|end| (id, end)));
+        }
+        ending
+    }
+
+    /// Reports whether the agent of a task would go on to its end if others had this progress.
+    fn would_go_on(&self, record: &TaskRecord, of: impl Fn(&TaskId) -> Progress) -> bool {
+        let id = &record.task.id;
+        match record.wait() {
+            Some(Wait::Agents { ids, until_ms }) => {
+                until_ms.is_some() || self.will_wake(id) || ids.iter().all(|id| is_rest(of(id)))
             }
-        };
-        let records = order
-            .iter()
-            .filter_map(|place| self.task(self.schedule.id(*place)?));
-        records
-            .filter_map(|record| Some((&record.task.id, end(record)?)))
-            .collect()
+            Some(Wait::Children) => {
+                self.will_wake(id)
+                    || self
+                        .open_children(id)
+                        .all(|child| is_rest(of(&child.task.id)))
+            }
+            Some(Wait::Message {
+                to: Receiver::Agent(asked),
+                until_ms,
+                ..
+            }) => until_ms.is_some() || self.is_woken(id) || is_rest(of(asked)),
+            Some(
+                Wait::Message {
+                    to: Receiver::User, ..
+                }
+                | Wait::Person { .. }
+                | Wait::Endpoint { .. },
+            )
+            | None => true,
+        }
     }
 }
 

@@ -285,30 +285,18 @@ impl Known {
 
     /// Searches a view for the secrets, and the same view without separators.
     fn look_at(&self, view: &View, found: &mut Vec<Span>) {
-        let mut add = |needles: &Needles, view: &View| {
-            let secret_of = |form: usize| {
-                needles
-                    .forms
-                    .get(form)
-                    .map_or(usize::MAX, |form| form.secret)
-            };
-            let spans = needles.found_in(&view.bytes).into_iter();
-            found.extend(spans.map(|part| Span {
-                bytes: view.source(&part.bytes),
-                secret: secret_of(part.form),
-            }));
-        };
-        add(&self.exact, view);
+        look_for(&self.exact, view, found);
         if let Some(squeezed) = view.squeezed() {
-            add(&self.exact, &squeezed);
+            look_for(&self.exact, &squeezed, found);
         }
-        add(&self.skeletons, &view.skeleton());
+        look_for(&self.skeletons, &view.skeleton(), found);
         if let Some(numbers) = view.without_prefixes() {
-            add(&self.skeletons, &numbers.skeleton());
+            look_for(&self.skeletons, &numbers.skeleton(), found);
         }
         for column in view.columns().into_iter().flatten() {
-            add(&self.exact, column.squeezed().as_ref().unwrap_or(&column));
-            add(&self.skeletons, &column.skeleton());
+            let squeezed = column.squeezed();
+            look_for(&self.exact, squeezed.as_ref().unwrap_or(&column), found);
+            look_for(&self.skeletons, &column.skeleton(), found);
         }
     }
 
@@ -321,6 +309,17 @@ impl Known {
             )
         });
         parts::replaced(text, marks)
+    }
+}
+
+/// Adds the places of the text where these needles are in a view of it.
+fn look_for(needles: &Needles, view: &View, found: &mut Vec<Span>) {
+    for part in needles.found_in(&view.bytes) {
+        let form = needles.forms.get(part.form);
+        found.push(Span {
+            bytes: view.source(&part.bytes),
+            secret: form.map_or(usize::MAX, |form| form.secret),
+        });
     }
 }
 

@@ -148,18 +148,17 @@ impl Page {
 
     /// Reports whether an element is around a link to a note, or directly within one.
     fn is_note(&self, id: NodeId) -> bool {
-        let leads_to_note = |at: NodeId| {
-            let address = self
-                .attributes(at)
-                .map(|attributes| attributes.address.as_str());
-            self.tag(at) == Some(Tag::Anchor)
-                && address.is_some_and(|address| address.starts_with('#'))
-        };
-        let is_around = id + 1 < self.end(id) && leads_to_note(id + 1);
+        let is_around = id + 1 < self.end(id) && self.leads_to_note(id + 1);
         is_around
             || id
                 .checked_sub(1)
-                .is_some_and(|before| leads_to_note(before) && self.end(before) > id)
+                .is_some_and(|before| self.leads_to_note(before) && self.end(before) > id)
+    }
+
+    fn leads_to_note(&self, id: NodeId) -> bool {
+        let attributes = self.attributes(id);
+        self.tag(id) == Some(Tag::Anchor)
+            && attributes.is_some_and(|attributes| attributes.address.starts_with('#'))
     }
 }
 

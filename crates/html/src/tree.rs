@@ -261,13 +261,15 @@ impl Builder {
         }
     }
 
+    /// Reports whether the element is code, or so near to it that it may name its language.
+    fn is_at_code(&self) -> bool {
+        let after = self.code.map(|code| self.page.nodes.len() - code);
+        self.tag == Tag::Preformatted || after.is_some_and(|after| after <= NAMING_NODES)
+    }
+
     /// Keeps an attribute of an element on which it is used.
     fn keep_attribute(&mut self, value: &[u8]) {
         let text = || String::from_utf8_lossy(value).into_owned();
-        let names_language = || {
-            let after = self.code.map(|code| self.page.nodes.len() - code);
-            self.tag == Tag::Preformatted || after.is_some_and(|after| after <= NAMING_NODES)
-        };
         // A page has far more attributes than are used, most of them classes.
         match (self.attribute.as_slice(), self.tag) {
             (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => {
@@ -276,7 +278,7 @@ impl Builder {
             (b"alt", Tag::Image) | (b"alttext", Tag::Formula) => self.attributes.text = text(),
             (b"encoding", Tag::Annotation) => self.attributes.is_tex = value.ends_with(b"tex"),
             (b"class", _) => {
-                let is_at_code = names_language();
+                let is_at_code = self.is_at_code();
                 let classes = String::from_utf8_lossy(value);
                 self.attributes.language = named(&classes);
                 if is_at_code {

@@ -54,19 +54,21 @@ impl Models {
         if let Some((text, _)) = preferred(preferences) {
             return ModelName::parse(&text).ok();
         }
-        let of_key = |provider: Provider| {
-            let model = provider
-                .default_model()
-                .filter(|_| provider.has_key(&self.environment))?;
-            Some(ModelName::Hosted {
-                provider,
-                model: model.to_owned(),
-            })
-        };
         Provider::WITH_KEYS
             .into_iter()
             .filter(|_| self.base_url.is_none())
-            .find_map(of_key)
+            .find_map(|provider| self.default_of(provider))
+    }
+
+    /// Returns the default model of a provider that has a key.
+    fn default_of(&self, provider: Provider) -> Option<ModelName> {
+        let model = provider
+            .default_model()
+            .filter(|_| provider.has_key(&self.environment))?;
+        Some(ModelName::Hosted {
+            provider,
+            model: model.to_owned(),
+        })
     }
 
     /// Chooses the model of a task: the first preference; else the first model that the
@@ -138,14 +140,13 @@ impl Models {
 
     /// Returns the providers that have a key, each with the variable that holds it.
     pub fn keys(&self) -> Vec<(Provider, String)> {
-        let source = |provider: Provider| {
-            let variable = provider
-                .key_variables()
-                .iter()
-                .find(|variable| self.environment.has(variable))?;
-            Some((provider, self.environment.source(variable)))
-        };
-        Provider::WITH_KEYS.into_iter().filter_map(source).collect()
+        let mut keys = Vec::new();
+        for provider in Provider::WITH_KEYS {
+            let mut variables = provider.key_variables().iter();
+            let variable = variables.find(|variable| self.environment.has(variable));
+            keys.extend(variable.map(|variable| (provider, self.environment.source(variable))));
+        }
+        keys
     }
 
     /// Lists the models of the endpoint behind a name. The single request also shows whether the

@@ -466,24 +466,25 @@ impl Kind {
                 .collect::<Result<_, _>>()
                 .map(Value::List);
         }
-        let is_allowed = |text: &str| match self {
+        texts
+            .into_iter()
+            .map(|text| self.list_item(text.trim()))
+            .collect::<Result<_, _>>()
+            .map(Value::List)
+    }
+
+    fn list_item(self, text: &str) -> Result<String, Expected> {
+        let is_allowed = match self {
             Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
             Kind::Variables => is_variable(text),
             Kind::Models => !text.is_empty(),
             _ => false,
         };
-        let one = |text: &str| {
-            if is_allowed(text) {
-                Ok(text.to_owned())
-            } else {
-                Err(Expected(self))
-            }
-        };
-        texts
-            .into_iter()
-            .map(|text| one(text.trim()))
-            .collect::<Result<_, _>>()
-            .map(Value::List)
+        if is_allowed {
+            Ok(text.to_owned())
+        } else {
+            Err(Expected(self))
+        }
     }
 
     /// Returns the value for the limits of models.

@@ -140,22 +140,22 @@ impl ToolNames {
     /// Returns every name, in lower case, of the tools whose newest result is never left out of an
     /// agent's context, each with the tool's canonical name.
     pub fn in_view(&self) -> BTreeMap<String, String> {
-        let stays = |name: &str| {
-            self.tools
-                .get(name)
-                .is_some_and(|traits| traits.stays_in_view)
-        };
         let own = self
             .tools
             .keys()
-            .filter(|name| stays(name))
+            .filter(|name| self.stays_in_view(name))
             .map(|name| (name.to_lowercase(), name.clone()));
         let aliases = self
             .aliases
             .iter()
-            .filter(|(_, canonical)| stays(canonical));
+            .filter(|(_, canonical)| self.stays_in_view(canonical));
         own.chain(aliases.map(|(alias, canonical)| (alias.clone(), canonical.clone())))
             .collect()
+    }
+
+    fn stays_in_view(&self, canonical: &str) -> bool {
+        let traits = self.tools.get(canonical);
+        traits.is_some_and(|traits| traits.stays_in_view)
     }
 
     /// Reports whether a canonical name can mean a tool: one of this run, or one that only other

@@ -590,16 +590,18 @@ impl RunState {
     /// Returns the tasks that did not succeed by themselves and that nothing prevents from
     /// succeeding now.
     fn failed_tasks(&self) -> Vec<TaskId> {
-        let has_failed = |record: &&TaskRecord| {
-            let is_open = matches!(record.state(), TaskState::Failed | TaskState::Conflicted);
-            let may_succeed = matches!(self.stopped_by(record), None | Some(Limit::Endpoint));
-            let is_wanted = self.lost_parent(record).is_none();
-            is_open && may_succeed && is_wanted && self.merges.current() != Some(&record.task.id)
-        };
         self.tasks()
-            .filter(has_failed)
+            .filter(|record| self.may_succeed_now(record))
             .map(|record| record.task.id.clone())
             .collect()
+    }
+
+    /// Reports whether a task did not succeed and nothing prevents it from succeeding now.
+    fn may_succeed_now(&self, record: &TaskRecord) -> bool {
+        let is_open = matches!(record.state(), TaskState::Failed | TaskState::Conflicted);
+        let may_succeed = matches!(self.stopped_by(record), None | Some(Limit::Endpoint));
+        let is_wanted = self.lost_parent(record).is_none();
+        is_open && may_succeed && is_wanted && self.merges.current() != Some(&record.task.id)
     }
 
     /// Decides a parked call as a user or the approver of this name wishes, and returns the event

@@ -548,13 +548,15 @@ impl Walk<'_, '_> {
         self.entries(&entries, inherited, 0);
     }
 
+    /// Reports whether an item has a box, or is a place in an order with boxes below it.
+    fn has_box(&self, entry: &Entry<'_, '_>) -> bool {
+        entry.mark.is_some()
+            || (self.is_ordered(entry.item) && parts::is_above_box(&self.reader, entry.item))
+    }
+
     fn entries(&mut self, entries: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
-        let has_box = |entry: &Entry<'_, '_>| {
-            entry.mark.is_some()
-                || (self.is_ordered(entry.item) && parts::is_above_box(&self.reader, entry.item))
-        };
         // The other items of a list below a parent are remarks, which its tasks are told.
-        let any_box = !inherited.knows_remarks && entries.iter().any(has_box);
+        let any_box = !inherited.knows_remarks && entries.iter().any(|entry| self.has_box(entry));
         let mut rest = entries;
         while let Some((entry, after)) = rest.split_first() {
             rest = after;

@@ -10,6 +10,7 @@
 //! with unknown parts.
 
 use super::lexer::{MANY, ONE, PART};
+use crate::text::parts::Parts;
 
 /// The longest pattern in bytes: rules are typed by people.
 pub(super) const MAX_PATTERN_BYTES: usize = 1024;
@@ -53,16 +54,17 @@ impl PathPattern {
     /// Reports whether a path relative to the worktree, or a directory above it, matches.
     pub(crate) fn matches(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let fits = |above: &[&str]| {
-            wildcard(
-                &self.components,
-                above,
-                |component| *component == Component::Any,
-                |c, part| c.matches(part),
-            )
-        };
         self.components.is_empty()
-            || (1..=parts.len()).any(|end| parts.get(..end).is_some_and(fits))
+            || (1..=parts.len()).any(|end| self.matches_parts(parts.head(end)))
+    }
+
+    fn matches_parts(&self, parts: &[&str]) -> bool {
+        wildcard(
+            &self.components,
+            parts,
+            |component| *component == Component::Any,
+            |c, part| c.matches(part),
+        )
     }
 }
 

@@ -22,13 +22,13 @@ const WIDTH: usize = 100;
 
 /// The most of each that there may be.
 const BUDGETS: [(&str, usize); 8] = [
-    ("closures per 1,000 functions", 1_060),
-    ("named closures per 1,000 functions", 177),
-    ("tuple parameters", 104),
-    ("nested results", 30),
-    ("`.get(…).unwrap_or_default()`", 212),
-    ("`unwrap_or_default()`", 818),
-    ("functions named `of`", 140),
+    ("closures per 1,000 functions", 981),
+    ("named closures per 1,000 functions", 133),
+    ("tuple parameters", 0),
+    ("nested results", 2),
+    ("`.get(…).unwrap_or_default()`", 65),
+    ("`unwrap_or_default()`", 669),
+    ("functions named `of`", 0),
     ("lines of code wider than 100 columns", 867),
 ];
 

@@ -103,14 +103,18 @@ fn no_text_takes_more_than_the_bound() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut peaks = Peaks::default();
     let part = part();
-    for (language, piece) in CRAFTED {
+    for (row, (language, piece)) in CRAFTED.into_iter().enumerate() {
         let (_, structure) = ANALYSES[0];
         let large = piece.repeat(MAX_SOURCE_BYTES / part / piece.len());
         peaks.measure(&format!("{language}: {piece:?}, large"), |stop| {
             structure(language, &large, stop)
         });
         let middle = &large[..MIDDLE_BYTES / part.min(2) / piece.len() * piece.len()];
-        for (name, analyze) in ANALYSES {
+        for (column, (name, analyze)) in ANALYSES.into_iter().enumerate() {
+            // The short form does every other analysis of a text, and each of them of another text.
+            if part > 1 && (row + column) % 2 == 1 {
+                continue;
+            }
             peaks.measure(&format!("{language}: {piece:?}, {name}"), |stop| {
                 analyze(language, middle, stop)
             });

@@ -108,7 +108,7 @@ fn duration(time: Duration) -> humantime::FormattedDuration {
 }
 
 /// Describes an event that matters to a waiting user.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "one arm per event")]
 fn milestone(event: &Event) -> Option<String> {
     Some(match event {
         Event::AgentSpawned {
@@ -457,7 +457,7 @@ pub(crate) fn in_parentheses(kind: MessageKind) -> String {
 }
 
 /// Describes an event that is shown on request only.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "one arm per event")]
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::TaskReady { task } => format!("{task}: ready"),

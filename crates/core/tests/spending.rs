@@ -30,7 +30,7 @@ fn after(story: &str) -> RunState {
 }
 
 /// Returns the state after such a story of agents with these ids under these settings.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "one arm per word of a story")]
 fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
     let started = Event::RunStarted {
         plan: None,

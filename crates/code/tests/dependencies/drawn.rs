@@ -18,7 +18,7 @@ macro_rules! samples {
 }
 
 /// Returns a graph as text.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "one kind of part after the other")]
 fn drawn(graph: &DependencyGraph) -> String {
     let mut text = String::new();
     for package in &graph.packages {

@@ -237,7 +237,7 @@ pub(crate) async fn a_host_that_is_away_stops_no_other(mut harness: ToolHarness)
     );
 }
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "the pages, and what is said of each")]
 pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
     harness.scope.limits.longest_retry_wait = Duration::ZERO;
     let web = &harness.web;
@@ -882,7 +882,10 @@ pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
     );
 }
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "the pages, and what is found in each"
+)]
 pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHarness) {
     put_pages(&harness);
     let web = Arc::clone(&harness.web);

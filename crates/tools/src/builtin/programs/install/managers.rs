@@ -170,7 +170,7 @@ pub(super) fn managers(
 /// The interpreter outside a virtual environment.
 const SYSTEM_PYTHON: &str = "python3";
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
+#[expect(clippy::too_many_lines, reason = "one manager after the other")]
 fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manager>, String> {
     let install = |from_source, listing, reads, shares, note| Install {
         from_source,

@@ -156,6 +156,9 @@ impl Maps {
     pub(crate) async fn make(&self, order: MapOrder, wait: Duration) -> Result<String, MapError> {
         order.is_possible()?;
         let making = tokio::task::spawn(self.begin(order, MapOrder::of_index));
+        if wait.is_zero() {
+            return Err(MapError::None(NoMap::NotReady));
+        }
         match tokio::time::timeout(wait, making).await {
             Ok(Ok(made)) => Ok(made??),
             Ok(Err(_)) => Err(MapError::Failed(CoordinatorError::Panicked {

@@ -21,10 +21,11 @@ use tokio_util::task::TaskTracker;
 use tracing::instrument::WithSubscriber as _;
 
 use crate::alternatives::may_stand_in;
+use crate::circuit_breaker::{CircuitBreaker, Finding, Need};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
-use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown, caught, told_to_ask};
+use crate::failures::{Alternative, Attempt, Attempted, caught, with_way_to_ask};
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::ledger::sha256_hex;
@@ -66,7 +67,7 @@ struct Shared {
     calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
-    needs: Needs,
+    circuit_breaker: CircuitBreaker,
     /// The calls that the operating system's permissions were against, by agent, tool and the hash
     /// of their arguments, which may be as large as a file.
     forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
@@ -107,7 +108,7 @@ impl Executor {
             calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
-            needs: Needs::default(),
+            circuit_breaker: CircuitBreaker::new(),
             forbidden: Mutex::default(),
             redactor,
         };
@@ -382,7 +383,7 @@ impl Shared {
             Failure::Forbidden if self.was_forbidden(record, scope) => Ok(()),
             Failure::Forbidden => {
                 self.note_forbidden(record, scope);
-                Err(told_to_ask(error))
+                Err(with_way_to_ask(error))
             }
             _ => Err(error),
         }
@@ -482,14 +483,13 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an admitted call, and handles its failures; also returns what it says about what it
-    /// needs.
+    /// Runs an admitted call, and handles its failures.
     async fn attempt(
         &self,
         tool: &Arc<dyn Tool>,
         context: &mut Arc<ToolContext>,
         record: &CallRecord,
-    ) -> (Attempted, Shown) {
+    ) -> Attempted {
         let (alternatives, unfit) = self.alternatives(tool.as_ref(), record, context.scope());
         let isolated = self.resolver.isolated(tool.as_ref());
         let attempt = Attempt {
@@ -500,14 +500,14 @@ impl Shared {
             alternatives,
             unfit,
         };
-        let (attempted, shown) = attempt.run().await;
+        let attempted = attempt.run().await;
         if attempted.asks_person {
             self.note_forbidden(record, context.scope());
         } else if attempted.result.is_ok() && self.was_forbidden(record, context.scope()) {
             let call = same_call(record, context.scope());
             self.forbidden().remove(&call);
         }
-        (attempted, shown)
+        attempted
     }
 
     /// Returns the tools that may answer if this one cannot, and why the one that the user names
@@ -653,7 +653,10 @@ impl Shared {
             let output = record::finish(&context, &record.call, answer, looked.elapsed()).await;
             return not_run(&record, output, context.scope()).await;
         }
-        if let Err(error) = self.needs.admit(needs, context.limits().probe_after) {
+        if let Err(error) = self
+            .circuit_breaker
+            .admit(needs, context.limits().probe_after)
+        {
             return not_run(
                 &record,
                 ToolOutput::failed(&record.call, &redact_error(&self.redactor, error)),
@@ -664,16 +667,16 @@ impl Shared {
         let mut guard = match EndGuard::start(&record, context.scope()).await {
             Ok(guard) => guard,
             Err(error) => {
-                self.needs.ended(needs, &Shown::Nothing);
+                self.circuit_breaker.record(needs, &Finding::Unknown);
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let (
-            Attempted {
-                result, recovered, ..
-            },
-            shown,
-        ) = self.attempt(tool, &mut context, &record).await;
+        let Attempted {
+            result,
+            recovered,
+            finding,
+            ..
+        } = self.attempt(tool, &mut context, &record).await;
         // The words of a server are for the agent that has asked it: whoever reads them is exposed
         // to them.
         let quotes_others = context
@@ -681,14 +684,12 @@ impl Shared {
             .usage()
             .outside_bytes
             .is_some_and(|bytes| bytes > 0);
-        self.needs.ended(
-            needs,
-            &if quotes_others {
-                shown.without_words()
-            } else {
-                shown
-            },
-        );
+        let finding = if quotes_others {
+            finding.without_words()
+        } else {
+            finding
+        };
+        self.circuit_breaker.record(needs, &finding);
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => {
                 replay

@@ -9,6 +9,7 @@ mod agent_cpu;
 mod alternatives;
 mod arguments;
 mod builtin;
+mod circuit_breaker;
 mod code_files;
 mod command;
 mod contents;
@@ -42,6 +43,7 @@ mod registry;
 mod replay;
 mod repository_map;
 mod resolver;
+mod restore_point;
 mod result_types;
 mod results;
 mod scope;
@@ -65,7 +67,6 @@ pub use decided_hosts::DecidedHosts;
 pub use effect::{AnswersFrom, Effect, Foreseen};
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
-pub use failures::undo_advice;
 pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile,
     TEMPORARY_PREFIX, WalkLimits, WalkSummary, Written,
@@ -86,6 +87,7 @@ pub use prompt::{Prompt, PromptFile};
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
 pub use repository_map::{MapLines, StoredFile, makes_maps, map_index};
+pub use restore_point::undo_advice;
 pub use results::{
     Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange,
     ProgramRun, TestError, TestErrorKind, TestFailure, TestResults, TypeCheckResults,

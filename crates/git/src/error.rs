@@ -3,14 +3,18 @@
 //! Merge conflicts are values ([`crate::Merge`]), not errors: an error means that the operation
 //! cannot continue.
 
+pub(crate) mod lock_wait;
+pub(crate) mod refusal;
+pub(crate) mod remote;
+
 use std::path::PathBuf;
 
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
-use crate::remote::failure::RemoteError;
-use crate::repo::lock_holder::Holder;
-use crate::repo::refusal::{Operation, RepositoryRefusal};
+use self::lock_wait::Holder;
+use self::refusal::{Operation, RepositoryRefusal};
+use self::remote::RemoteError;
 
 /// The text with which the system reports a full disk.
 pub(crate) const NO_SPACE: &str = "No space left";

@@ -19,12 +19,12 @@ use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::error::lock_wait::Work;
+use crate::error::refusal::RepositoryRefusal;
 use crate::land::handle::Landing;
 use crate::repo::lock::Held;
-use crate::repo::lock_holder::Work;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
-use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, tree_of};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;

@@ -8,9 +8,9 @@ use orchestrate_core::policy::host::GitAddress;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
+use crate::error::remote::{RemoteError, RemoteFailure};
 use crate::land::handle::Landing;
 use crate::remote::exchange::{RemoteBranch, Terms};
-use crate::remote::failure::{RemoteError, RemoteFailure};
 use crate::repo::program::TIMEOUT;
 use crate::repo::scratch_repo::ScratchRepo;
 

@@ -27,6 +27,7 @@ use git2::{Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::error::refusal::RepositoryRefusal;
 use crate::land::handle::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
 use crate::repo::configuration::Configuration;
@@ -34,7 +35,6 @@ use crate::repo::full_disk;
 use crate::repo::lock::Held;
 use crate::repo::probe;
 use crate::repo::program::Ended;
-use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{ScratchRepo, read_info};
 use crate::store::lfs;

@@ -24,8 +24,8 @@ use crate::merge::handle::Merging;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
 use crate::repo::scratch_repo::ScratchRepo;
-use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
+use crate::version::ATTR_SOURCE;
 
 /// The name of what was merged before in conflict markers.
 const INTEGRATION: &str = "integration";

@@ -7,7 +7,7 @@ use orchestrate_core::policy::host::GitAddress;
 use orchestrate_core::text::invisible::shown;
 
 use crate::error::GitError;
-use crate::remote::failure::RemoteError;
+use crate::error::remote::RemoteError;
 use crate::remote::handle::Remotes;
 use crate::repo::configuration::Configuration;
 use crate::store::objects::CommitInfo;

@@ -14,7 +14,8 @@ use orchestrate_core::policy::host::{GitAddress, Login};
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
-use crate::remote::failure::{RemoteError, RemoteFailure, worth_saying};
+use crate::error::remote::{RemoteError, RemoteFailure};
+use crate::remote::failure::worth_saying;
 use crate::remote::handle::Remotes;
 use crate::remote::quarantine::Quarantine;
 use crate::repo::configuration::text_of;

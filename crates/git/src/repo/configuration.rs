@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
+use crate::error::refusal::RepositoryRefusal;
 use crate::repo::program::Program;
-use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::unreadable_config;
 use orchestrate_core::text::parts::Parts;
 

@@ -24,7 +24,7 @@ use rustix::fs::{FlockOperation, flock, ftruncate};
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::repo::lock_holder::{Holder, Waiting, Work};
+use crate::error::lock_wait::{Holder, Waiting, Work};
 
 /// The lock file's name in our folder for the repository.
 const LOCK_FILE: &str = "lock";

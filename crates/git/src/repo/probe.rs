@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
 use crate::error::GitError;
+use crate::error::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::repo::configuration::Configuration;
 use crate::repo::program::{Program, Run};
-use crate::repo::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::store::bounds;
 use crate::store::lfs;
 

@@ -20,10 +20,10 @@ use orchestrate_sandbox::{
 };
 
 use crate::error::GitError;
+use crate::error::refusal::RepositoryRefusal;
 use crate::repo::lock::Held;
-use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::scratch_repo::ScratchRepo;
-use crate::repo::version::{OLDEST, Version};
+use crate::version::{OLDEST, Version};
 
 /// What keeps ssh from asking, and from waiting for a host that does not answer.
 const SILENT: &str = " -o BatchMode=yes -o ConnectTimeout=30";

@@ -7,8 +7,8 @@ use git2::ErrorCode;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::error::lock_wait::Work;
 use crate::repo::lock::Held;
-use crate::repo::lock_holder::Work;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{Repo, ours, theirs};
 use crate::repo::retry;

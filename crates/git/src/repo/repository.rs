@@ -14,13 +14,13 @@ use orchestrate_sandbox::{Cancel, Confinement};
 use rustix::fs::Access;
 
 use crate::error::GitError;
+use crate::error::lock_wait::{Waiting, Work};
+use crate::error::refusal::{RepositoryRefusal, Warning};
 use crate::repo::configuration::Configuration;
 use crate::repo::lock;
 use crate::repo::lock::Held;
-use crate::repo::lock_holder::{Waiting, Work};
 use crate::repo::probe;
 use crate::repo::program::{Environment, Program};
-use crate::repo::refusal::{RepositoryRefusal, Warning};
 use crate::repo::retry;
 use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::submodules;

@@ -12,8 +12,8 @@ use git2::{Index, ObjectType, Odb, Repository, Tree};
 use orchestrate_core::text::git_path::{is_storable, shown_path};
 
 use crate::error::GitError;
+use crate::error::refusal::{DEEPEST_SUBMODULE, LeftEmpty, MOST_SUBMODULES};
 use crate::repo::program::Program;
-use crate::repo::refusal::{DEEPEST_SUBMODULE, LeftEmpty, MOST_SUBMODULES};
 use crate::repo::scratch_repo::ScratchRepo;
 use crate::store::bounds;
 use crate::store::index_entry::{GITLINK, REGULAR};

@@ -24,7 +24,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::repo::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
+use crate::error::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
 use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;

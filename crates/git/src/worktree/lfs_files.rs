@@ -8,8 +8,8 @@ use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::error::refusal::Warning;
 use crate::repo::probe;
-use crate::repo::refusal::Warning;
 use crate::repo::repository::{Repo, tree_of};
 use crate::store::index_entry::{EXECUTABLE, REGULAR, entry_of, unread_entry};
 use crate::store::lfs::{FILTER, LfsStore, MAX_POINTER_BYTES, Pointer};

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use memchr::memmem::Finder;
 
-use crate::repo::refusal::BackLink;
+use crate::error::refusal::BackLink;
 use crate::store::openat;
 use orchestrate_core::text::parts::Parts;
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::error::GitError;
-use crate::repo::lock_holder::Work;
+use crate::error::lock_wait::Work;
 use crate::store::openat;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::reconcile;

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
+use crate::error::lock_wait::Work;
 use crate::repo::lock::Held;
-use crate::repo::lock_holder::Work;
 use crate::repo::scratch_repo;
 use crate::worktree::handle::Worktrees;
 

@@ -22,7 +22,7 @@ use rustix::fs::{AtFlags, FileType, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::repo::lock_holder::Work;
+use crate::error::lock_wait::Work;
 use crate::repo::repository::tree_of;
 use crate::store::index_entry::{entry_of, looks_same};
 use crate::store::openat;

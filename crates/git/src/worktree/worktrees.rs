@@ -22,12 +22,12 @@ use orchestrate_files::TemporaryFolder;
 use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View, can_mount_at};
 
 use crate::error::GitError;
+use crate::error::lock_wait::Work;
+use crate::error::refusal::{Operation, RepositoryRefusal};
 use crate::repo::lock::Held;
-use crate::repo::lock_holder::Work;
 use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
-use crate::repo::refusal::{Operation, RepositoryRefusal};
 use crate::repo::repository::{ours, theirs, tree_of};
 use crate::store::openat;
 use crate::worktree::brought;

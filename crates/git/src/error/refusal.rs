@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
-use crate::repo::version::OLDEST;
+use crate::version::OLDEST;
 
 /// The maximum number of ignored files that are copied to each worktree: as many as the packages of
 /// a large project have.

@@ -19,6 +19,7 @@
 //! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.
 
 mod error;
+mod files;
 mod land;
 mod merge;
 mod remote;

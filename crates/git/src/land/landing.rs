@@ -347,7 +347,7 @@ impl Landing<'_> {
             .iter()
             .filter(|entry| entry.status().intersects(states));
         Ok(overlapping
-            .map(|entry| crate::store::openat::path_of(entry.path_bytes()))
+            .map(|entry| crate::files::openat::path_of(entry.path_bytes()))
             .collect())
     }
 
@@ -475,7 +475,7 @@ impl Landing<'_> {
         let recorded = git_dir.join("gitdir");
         match std::fs::read(&recorded) {
             Ok(bytes) => {
-                return Ok(crate::store::openat::path_of(bytes.trim_ascii_end())
+                return Ok(crate::files::openat::path_of(bytes.trim_ascii_end())
                     .parent()
                     .map(Path::to_owned));
             }
@@ -513,7 +513,7 @@ fn in_conflict(place: &Checkout) -> Result<Vec<PathBuf>, GitError> {
         let sides = [conflict.our, conflict.their, conflict.ancestor]
             .into_iter()
             .flatten();
-        paths.extend(sides.map(|side| crate::store::openat::path_of(&side.path)));
+        paths.extend(sides.map(|side| crate::files::openat::path_of(&side.path)));
     }
     Ok(paths.into_iter().collect())
 }

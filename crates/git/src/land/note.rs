@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::files::openat::path_of;
 use crate::land::handle::Landing;
 use crate::repo::repository::theirs;
-use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 
 /// The note's file name in our folder. The note is not kept in the repository, because one that

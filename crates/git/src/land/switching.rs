@@ -28,6 +28,7 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
+use crate::files::bounds::read_info;
 use crate::land::handle::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
 use crate::repo::configuration::Configuration;
@@ -36,7 +37,7 @@ use crate::repo::lock::Held;
 use crate::repo::probe;
 use crate::repo::program::Ended;
 use crate::repo::repository::{id_in, theirs, tree_of};
-use crate::repo::scratch_repo::{ScratchRepo, read_info};
+use crate::repo::scratch_repo::ScratchRepo;
 use crate::store::lfs;
 use crate::store::lfs::Pointer;
 use crate::worktree::checkout::Checkout;

@@ -17,12 +17,12 @@ use orchestrate_core::Oid;
 use rustix::io::Errno;
 
 use crate::error::GitError;
+use crate::files::index_entry::unread_entry;
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::merge::handle::Merging;
 use crate::merge::merge_tree::{ConflictFile, Merge, Side};
 use crate::repo::repository::{ours, theirs};
-use crate::store::index_entry::unread_entry;
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::store::overlay::entry;
 use crate::worktree::worktrees::Worktree;
 

@@ -20,11 +20,11 @@ use orchestrate_core::text::git_path;
 use orchestrate_core::text::parts::Parts;
 
 use crate::error::GitError;
+use crate::files::openat::path_of;
 use crate::merge::handle::Merging;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
 use crate::repo::scratch_repo::ScratchRepo;
-use crate::store::openat::path_of;
 use crate::version::ATTR_SOURCE;
 
 /// The name of what was merged before in conflict markers.
@@ -340,8 +340,8 @@ fn cut_off() -> GitError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::index_entry::unread_entry;
     use crate::repo::repository::{Repo, ours};
-    use crate::store::index_entry::unread_entry;
 
     fn commit(
         repository: &git2::Repository,

@@ -11,9 +11,9 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
 use crate::error::GitError;
 use crate::error::refusal::{Operation, RepositoryRefusal, Warning};
+use crate::files::bounds;
 use crate::repo::configuration::Configuration;
 use crate::repo::program::{Program, Run};
-use crate::store::bounds;
 use crate::store::lfs;
 
 /// The repository's own attributes, which are in no commit, relative to its git directory.
@@ -93,7 +93,7 @@ pub(crate) fn tree_refusal(
     }
     let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
         let path =
-            || crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+            || crate::files::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
         let is_file = entry.kind() == Some(git2::ObjectType::Blob);
         if is_file
             && bounds::is_patterns(entry.name_bytes())
@@ -137,7 +137,7 @@ pub(crate) fn filter_of_tree(
     tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
         if entry.name_bytes() == b".gitattributes" {
             let path =
-                crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+                crate::files::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
             attributes.push((path, entry.id()));
         }
         git2::TreeWalkResult::Ok

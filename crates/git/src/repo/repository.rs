@@ -16,6 +16,9 @@ use rustix::fs::Access;
 use crate::error::GitError;
 use crate::error::lock_wait::{Waiting, Work};
 use crate::error::refusal::{RepositoryRefusal, Warning};
+use crate::files::bounds;
+use crate::files::bounds::Excess;
+use crate::files::openat::path_of;
 use crate::repo::configuration::Configuration;
 use crate::repo::lock;
 use crate::repo::lock::Held;
@@ -25,9 +28,6 @@ use crate::repo::retry;
 use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::submodules;
 use crate::repo::submodules::Pins;
-use crate::store::bounds;
-use crate::store::bounds::Excess;
-use crate::store::openat::path_of;
 use crate::store::tree_files::ListedTrees;
 
 /// The folder of the branches of runs, which git cannot create beside a branch of that name.

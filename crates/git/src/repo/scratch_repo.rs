@@ -11,15 +11,15 @@
 //! their locks. A git that outlives us has a scratch repository of its own, which the next holder
 //! of the repository's lock recreates.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_files::{Links, LockedFolder};
+use orchestrate_files::LockedFolder;
 
 use crate::error::GitError;
+use crate::files::bounds::read_info;
+use crate::files::openat;
 use crate::repo::lock::Held;
-use crate::store::openat;
 
 /// The prefix of a scratch repository's folder name.
 const PREFIX: &str = "orchestrate-scratch-";
@@ -29,8 +29,6 @@ const CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 const ATTRIBUTES: &[u8] = b".gitattributes";
 /// The files in a git directory that determine which files git ignores, and how it writes files.
 const INFO: [&str; 2] = ["info/attributes", "info/exclude"];
-/// The largest such file that is copied; those that people write have some dozens of lines.
-const INFO_BYTES: u64 = 4 << 20;
 
 /// An empty repository that borrows the real one's objects.
 #[derive(Debug)]
@@ -179,29 +177,6 @@ impl ScratchRepo {
             openat::write(&opened, ATTRIBUTES, blob.content(), false).map_err(failed())?;
         }
         Ok(())
-    }
-}
-
-/// Reads a regular file of a repository, or returns `None` if there is none.
-pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    match orchestrate_files::read_plain(path, Links::Anywhere, INFO_BYTES) {
-        Ok(text) if text.len() as u64 > INFO_BYTES => Err(GitError::TooLarge {
-            path: path.to_owned(),
-            what: "the size in bytes",
-            limit: INFO_BYTES,
-        }),
-        Ok(text) => Ok(Some(text)),
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
-            ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
-                let reason = "it is no plain file".to_owned();
-                Err(GitError::Unstorable {
-                    path: path.to_owned(),
-                    reason,
-                })
-            }
-            _ => Err(GitError::io("read", path)(error)),
-        },
     }
 }
 

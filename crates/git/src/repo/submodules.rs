@@ -13,11 +13,11 @@ use orchestrate_core::text::git_path::{is_storable, shown_path};
 
 use crate::error::GitError;
 use crate::error::refusal::{DEEPEST_SUBMODULE, LeftEmpty, MOST_SUBMODULES};
+use crate::files::bounds;
+use crate::files::index_entry::{GITLINK, REGULAR};
+use crate::files::openat::{join, path_of};
 use crate::repo::program::Program;
 use crate::repo::scratch_repo::ScratchRepo;
-use crate::store::bounds;
-use crate::store::index_entry::{GITLINK, REGULAR};
-use crate::store::openat::{join, path_of};
 
 /// The file that names submodules.
 const NAMES: &[u8] = b".gitmodules";

@@ -1,15 +1,10 @@
 //! Objects: stores a worktree's files as a tree, and reads and compares trees and commits. No
 //! program is run.
 
-pub(crate) mod bounds;
 pub(crate) mod diff;
-pub(crate) mod glob;
 pub(crate) mod handle;
-pub(crate) mod ignore;
-pub(crate) mod index_entry;
 pub(crate) mod lfs;
 pub(crate) mod objects;
-pub(crate) mod openat;
 pub(crate) mod overlay;
 pub(crate) mod recorded;
 #[cfg(test)]

@@ -7,10 +7,10 @@ use git2::{Index, ObjectType, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::files::index_entry::unread_entry;
 use crate::repo::repository::{ours, tree_of};
 use crate::repo::retry;
 use crate::store::handle::Store;
-use crate::store::index_entry::unread_entry;
 
 impl Store<'_> {
     /// Stores a tree that has each of the paths, and everything below it, as `from` has it, and

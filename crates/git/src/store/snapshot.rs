@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use orchestrate_core::{Oid, WithheldFile};
 
 use crate::error::GitError;
+use crate::files::openat::{join, path_of};
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::retry;
 use crate::store::diff::{FileChange, plain_diff};
 use crate::store::handle::Store;
-use crate::store::openat::{join, path_of};
 use crate::store::stage::{Staged, stage};
 use crate::store::walk::{Found, ScratchPath, TakenFiles};
 use crate::worktree::worktrees::Worktree;

@@ -4,7 +4,7 @@
 //! Code can run in an agent's tree: `git add` and `git status` follow a nested repository's
 //! configuration whatever they are told. So no git process ever examines an agent's tree to stage
 //! it. We read the files ourselves below the worktree's descriptor, decide ourselves which are
-//! ignored (see [`crate::store::ignore`]), and libgit2 converts line ends in our own process;
+//! ignored (see [`crate::files::ignore`]), and libgit2 converts line ends in our own process;
 //! neither starts a program. If git would need a program, or libgit2 is known to store something
 //! else than git, we fail: for a changed file with a configured `filter`, or with a
 //! `working-tree-encoding`. A file of Git LFS is stored as its pointer, if its content is one that
@@ -24,19 +24,19 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::error::{GitError, says_read_only};
+use crate::files::bounds;
+use crate::files::index_entry::{
+    EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same,
+    nanoseconds, seconds,
+};
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::repo::full_disk;
 use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
 use crate::repo::retry;
-use crate::store::bounds;
-use crate::store::index_entry::{
-    EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same,
-    nanoseconds, seconds,
-};
 use crate::store::lfs;
 use crate::store::lfs::{LfsStore, Pointer};
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::brought;
 use crate::worktree::unfinished::{drop_conflicts, require_decided};

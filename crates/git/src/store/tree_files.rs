@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git2::{ObjectType, Repository};
 use orchestrate_core::Oid;
 
-use crate::store::openat::path_of;
+use crate::files::openat::path_of;
 
 /// How many entries of folders are kept: those of a few large repositories, in tens of megabytes.
 const MAX_KEPT: usize = 200_000;

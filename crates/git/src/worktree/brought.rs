@@ -19,10 +19,10 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::ignore::{Rules, Standard};
-use crate::store::index_entry::{GITLINK, has_still, looks_same, nanoseconds, seconds};
-use crate::store::openat;
-use crate::store::openat::{join, path_of};
+use crate::files::ignore::{Rules, Standard};
+use crate::files::index_entry::{GITLINK, has_still, looks_same, nanoseconds, seconds};
+use crate::files::openat;
+use crate::files::openat::{join, path_of};
 
 /// The folder of the record, in git's folder for the worktree.
 const FOLDER: &str = "orchestrate-submodules";

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::Stat;
 
 use crate::error::GitError;
-use crate::store::openat;
+use crate::files::openat;
 use crate::worktree::worktrees::Worktree;
 
 /// The name of the note.

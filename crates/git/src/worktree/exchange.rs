@@ -11,7 +11,7 @@ use orchestrate_core::Oid;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::openat;
+use crate::files::openat;
 use crate::store::walk::Found;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;

@@ -25,9 +25,9 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::error::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
-use crate::store::bounds;
-use crate::store::openat;
-use crate::store::openat::path_of;
+use crate::files::bounds;
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;

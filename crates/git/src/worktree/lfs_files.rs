@@ -9,12 +9,12 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::error::refusal::Warning;
+use crate::files::index_entry::{EXECUTABLE, REGULAR, entry_of, unread_entry};
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::repo::probe;
 use crate::repo::repository::{Repo, tree_of};
-use crate::store::index_entry::{EXECUTABLE, REGULAR, entry_of, unread_entry};
 use crate::store::lfs::{FILTER, LfsStore, MAX_POINTER_BYTES, Pointer};
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 

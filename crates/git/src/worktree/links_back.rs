@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use memchr::memmem::Finder;
 
 use crate::error::refusal::BackLink;
-use crate::store::openat;
+use crate::files::openat;
 use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of the first line of a script that the kernel reads.

@@ -32,8 +32,8 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::openat;
-use crate::store::openat::{join, path_of};
+use crate::files::openat;
+use crate::files::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{
     Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
-use crate::store::openat;
+use crate::files::openat;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::reconcile;
 use crate::worktree::worktrees::Pointers;

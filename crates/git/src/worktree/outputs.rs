@@ -13,8 +13,8 @@ use orchestrate_core::text::git_path::shown_path;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::openat;
-use crate::store::openat::{join, path_of};
+use crate::files::openat;
+use crate::files::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::made::{
     BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done,

@@ -89,7 +89,7 @@ impl Worktrees<'_> {
             let is_ours = std::fs::read_to_string(entry.join("locked"))
                 .is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
-            let pointer = crate::store::openat::path_of(pointer.trim_ascii_end());
+            let pointer = crate::files::openat::path_of(pointer.trim_ascii_end());
             if is_ours
                 && pointer
                     .parent()

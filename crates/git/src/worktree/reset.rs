@@ -12,10 +12,10 @@ use std::path::Path;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::files::openat;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::theirs;
 use crate::repo::retry;
-use crate::store::openat;
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;

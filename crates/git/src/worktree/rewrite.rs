@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::openat;
+use crate::files::openat;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 

@@ -23,10 +23,10 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
+use crate::files::index_entry::{entry_of, looks_same};
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::repo::repository::tree_of;
-use crate::store::index_entry::{entry_of, looks_same};
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;

@@ -16,14 +16,14 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use crate::error::GitError;
+use crate::files::ignore::Standard;
+use crate::files::index_entry::{GITLINK, entry_of};
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::repo::program::{Run, in_list};
 use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::submodules;
 use crate::repo::submodules::{Pins, Submodule};
-use crate::store::ignore::Standard;
-use crate::store::index_entry::{GITLINK, entry_of};
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::worktree::brought;
 use crate::worktree::brought::Brought;
 use crate::worktree::handle::Worktrees;

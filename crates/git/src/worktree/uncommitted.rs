@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 
 use crate::error::GitError;
-use crate::store::ignore::{Rules, Standard};
-use crate::store::openat;
-use crate::store::openat::{Held, join, path_of};
+use crate::files::ignore::{Rules, Standard};
+use crate::files::openat;
+use crate::files::openat::{Held, join, path_of};
 use crate::store::walk::{Found, ScratchPath};
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;

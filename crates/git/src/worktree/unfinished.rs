@@ -9,11 +9,11 @@ use orchestrate_core::Oid;
 use rustix::io::Errno;
 
 use crate::error::GitError;
+use crate::files::openat;
+use crate::files::openat::path_of;
 use crate::merge::markers::first_marker;
 use crate::merge::merge_tree::Merge;
 use crate::repo::repository::ours;
-use crate::store::openat;
-use crate::store::openat::path_of;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 

@@ -24,12 +24,12 @@ use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View, c
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::error::refusal::{Operation, RepositoryRefusal};
+use crate::files::openat;
 use crate::repo::lock::Held;
 use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
-use crate::store::openat;
 use crate::worktree::brought;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use git2::{IndexEntry, IndexTime};
 use rustix::fs::Stat;
 
-use crate::store::openat;
+use crate::files::openat;
 
 /// The mode of a regular file.
 pub(crate) const REGULAR: u32 = 0o100_644;

@@ -12,10 +12,10 @@ use git2::Repository;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::store::bounds;
-use crate::store::glob;
-use crate::store::glob::{Glob, Style};
-use crate::store::openat;
+use crate::files::bounds;
+use crate::files::glob;
+use crate::files::glob::{Glob, Style};
+use crate::files::openat;
 use orchestrate_core::text::parts::Parts;
 
 /// The name of the rules file in a folder.

@@ -8,22 +8,26 @@
 //! reads them.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use git2::Repository;
+use orchestrate_core::text::parts::Parts;
+use orchestrate_files::Links;
 use rustix::fs::FileType;
 
 use crate::error::GitError;
-use crate::repo::scratch_repo::read_info;
-use crate::store::openat;
-use crate::store::openat::path_of;
-use orchestrate_core::text::parts::Parts;
+use crate::files::openat;
+use crate::files::openat::path_of;
 
 /// The names of files of patterns.
 const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
 /// The maximum size of one file in bytes: the longest known file has a few thousand lines.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
+/// The largest file of patterns outside of any checkout that is read; those that people write have
+/// some dozens of lines.
+const INFO_BYTES: u64 = 4 << 20;
 /// The maximum number of lines of one file: git matches each path against each line.
 const MAX_LINES: usize = 20_000;
 /// The maximum number of steps for matching one path against all lines of a file: some tenths of a
@@ -166,6 +170,29 @@ pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
             reason,
         }),
         None => Ok(Some(bytes)),
+    }
+}
+
+/// Reads a regular file of a repository, or returns `None` if there is none.
+pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    match orchestrate_files::read_plain(path, Links::Anywhere, INFO_BYTES) {
+        Ok(text) if text.len() as u64 > INFO_BYTES => Err(GitError::TooLarge {
+            path: path.to_owned(),
+            what: "the size in bytes",
+            limit: INFO_BYTES,
+        }),
+        Ok(text) => Ok(Some(text)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+            ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+                let reason = "it is no plain file".to_owned();
+                Err(GitError::Unstorable {
+                    path: path.to_owned(),
+                    reason,
+                })
+            }
+            _ => Err(GitError::io("read", path)(error)),
+        },
     }
 }
 

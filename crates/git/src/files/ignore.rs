@@ -320,7 +320,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::repo::program::{Program, Run};
+    use crate::program::run::{Program, Run};
 
     /// Pieces for patterns that reach every corner of git's matching.
     fn pattern() -> impl Strategy<Value = String> {

@@ -1,7 +1,7 @@
 //! The commits that a landing itself creates: made by git as the user's own, signed if the user
 //! signs commits.
 //!
-//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]), and the settings for
+//! Git runs in a scratch repository (see [`crate::program::scratch_repo`]), and the settings for
 //! signing are passed by value. They come from the user's own configuration, so that a repository
 //! can name neither a key nor a program.
 
@@ -12,9 +12,9 @@ use orchestrate_core::Oid;
 
 use crate::error::{GitError, NO_SPACE};
 use crate::land::handle::Landing;
-use crate::repo::program::{Ended, Run};
+use crate::program::run::{Ended, Run};
+use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::repository::{CommitSpec, Identity, theirs};
-use crate::repo::scratch_repo::ScratchRepo;
 
 /// Makes `ssh-keygen` ask for a passphrase by `SSH_ASKPASS`: git has no terminal, and it would wait
 /// for one for ever.

@@ -22,7 +22,7 @@ use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::error::refusal::RepositoryRefusal;
 use crate::land::handle::Landing;
-use crate::repo::lock::Held;
+use crate::program::lock::Held;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{id_in, tree_of};

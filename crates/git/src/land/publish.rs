@@ -10,9 +10,9 @@ use orchestrate_core::{Oid, shell_word};
 use crate::error::GitError;
 use crate::error::remote::{RemoteError, RemoteFailure};
 use crate::land::handle::Landing;
+use crate::program::run::TIMEOUT;
+use crate::program::scratch_repo::ScratchRepo;
 use crate::remote::exchange::{RemoteBranch, Terms};
-use crate::repo::program::TIMEOUT;
-use crate::repo::scratch_repo::ScratchRepo;
 
 /// A remote of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,15 +31,15 @@ use crate::error::refusal::RepositoryRefusal;
 use crate::files::bounds::read_info;
 use crate::land::handle::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
-use crate::repo::configuration::Configuration;
-use crate::repo::full_disk;
-use crate::repo::lock::Held;
+use crate::program::configuration::Configuration;
+use crate::program::full_disk;
+use crate::program::lock::Held;
+use crate::program::run::Ended;
+use crate::program::scratch_repo::ScratchRepo;
+use crate::repo::lfs;
+use crate::repo::lfs::Pointer;
 use crate::repo::probe;
-use crate::repo::program::Ended;
 use crate::repo::repository::{id_in, theirs, tree_of};
-use crate::repo::scratch_repo::ScratchRepo;
-use crate::store::lfs;
-use crate::store::lfs::Pointer;
 use crate::worktree::checkout::Checkout;
 
 /// How many paths are passed to one process.

@@ -23,8 +23,8 @@ use crate::files::openat::path_of;
 use crate::merge::handle::Merging;
 use crate::merge::merge_tree::{ConflictFile, Merge, Side};
 use crate::repo::repository::{ours, theirs};
+use crate::repo::worktree::Worktree;
 use crate::store::overlay::entry;
-use crate::worktree::worktrees::Worktree;
 
 /// The modification time of an undecided file in conflict without markers: a second in the year
 /// 2000, which no tool writes by itself and every archive format can represent.

@@ -1,11 +1,11 @@
 //! Merging two commits without a checkout, with `git merge-tree`.
 //!
-//! Git runs in a scratch repository of its own (see [`crate::repo::scratch_repo`]), so the result
-//! depends on the two commits only: it sees no configuration, neither of the repository nor of the
-//! user or the machine, and so no merge driver either. Attributes come from the target only, not
-//! from the files that the user has checked out or anywhere else. An attribute `merge=union` in the
-//! user's own file would make a clean merge, with both versions, of what is a conflict for everyone
-//! else.
+//! Git runs in a scratch repository of its own (see [`crate::program::scratch_repo`]), so the
+//! result depends on the two commits only: it sees no configuration, neither of the repository nor
+//! of the user or the machine, and so no merge driver either. Attributes come from the target only,
+//! not from the files that the user has checked out or anywhere else. An attribute `merge=union` in
+//! the user's own file would make a clean merge, with both versions, of what is a conflict for
+//! everyone else.
 //!
 //! Git writes the merged tree to the real repository's objects, where no ref holds it yet: see
 //! [`Merging::merge`].
@@ -22,9 +22,9 @@ use orchestrate_core::text::parts::Parts;
 use crate::error::GitError;
 use crate::files::openat::path_of;
 use crate::merge::handle::Merging;
-use crate::repo::program::{Ended, Run};
+use crate::program::run::{Ended, Run};
+use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
-use crate::repo::scratch_repo::ScratchRepo;
 use crate::version::ATTR_SOURCE;
 
 /// The name of what was merged before in conflict markers.

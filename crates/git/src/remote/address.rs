@@ -8,8 +8,8 @@ use orchestrate_core::text::invisible::shown;
 
 use crate::error::GitError;
 use crate::error::remote::RemoteError;
+use crate::program::configuration::Configuration;
 use crate::remote::handle::Remotes;
-use crate::repo::configuration::Configuration;
 use crate::store::objects::CommitInfo;
 
 /// What an address is for: a remote may have two.

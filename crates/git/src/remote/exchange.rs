@@ -1,6 +1,6 @@
 //! Pushes to a remote repository and fetches from it.
 //!
-//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]) with the user's own
+//! Git runs in a scratch repository (see [`crate::program::scratch_repo`]) with the user's own
 //! configuration alone, so a program for connecting or for passwords that only the repository's
 //! configuration names is not run, and no hook is. The scratch repository names one remote, with
 //! the address that was decided about. A password that the address contained is in a file there, so
@@ -15,13 +15,13 @@ use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
 use crate::error::remote::{RemoteError, RemoteFailure};
+use crate::program::configuration::text_of;
+use crate::program::run::{Ended, Reach};
+use crate::program::scratch_repo::ScratchRepo;
 use crate::remote::failure::worth_saying;
 use crate::remote::handle::Remotes;
 use crate::remote::quarantine::Quarantine;
-use crate::repo::configuration::text_of;
-use crate::repo::program::{Ended, Reach};
 use crate::repo::refs::branch_ref;
-use crate::repo::scratch_repo::ScratchRepo;
 
 /// The scratch repository's name for the remote: one that no configuration of a user's has.
 pub(super) const REMOTE: &str = "orchestrate-exchange";

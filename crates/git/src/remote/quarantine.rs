@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_files::TemporaryFolder;
 
 use crate::error::GitError;
-use crate::repo::program::in_list;
+use crate::program::run::in_list;
 
 /// The beginning of the folder's name. Git's own cleaning knows it, so it removes what a killed
 /// process leaves.

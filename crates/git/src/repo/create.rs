@@ -5,7 +5,7 @@ use std::path::Path;
 use git2::{IndexAddOption, RepositoryInitOptions, Signature};
 
 use crate::error::GitError;
-use crate::repo::program::Program;
+use crate::program::run::Program;
 use crate::repo::repository::{Identity, Repo};
 
 /// The branch of a repository that is created here.

@@ -12,9 +12,9 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 use crate::error::GitError;
 use crate::error::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::files::bounds;
-use crate::repo::configuration::Configuration;
-use crate::repo::program::{Program, Run};
-use crate::store::lfs;
+use crate::program::configuration::Configuration;
+use crate::program::run::{Program, Run};
+use crate::repo::lfs;
 
 /// The repository's own attributes, which are in no commit, relative to its git directory.
 const OWN_ATTRIBUTES: &str = "info/attributes";

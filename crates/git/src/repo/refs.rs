@@ -8,10 +8,10 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
-use crate::repo::lock::Held;
-use crate::repo::program::{Ended, Run};
+use crate::program::lock::Held;
+use crate::program::retry;
+use crate::program::run::{Ended, Run};
 use crate::repo::repository::{Repo, ours, theirs};
-use crate::repo::retry;
 
 /// The message of our moves in a ref's log.
 const LOG_MESSAGE: &str = "orchestrate";

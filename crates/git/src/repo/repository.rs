@@ -19,16 +19,16 @@ use crate::error::refusal::{RepositoryRefusal, Warning};
 use crate::files::bounds;
 use crate::files::bounds::Excess;
 use crate::files::openat::path_of;
-use crate::repo::configuration::Configuration;
-use crate::repo::lock;
-use crate::repo::lock::Held;
+use crate::program::configuration::Configuration;
+use crate::program::lock;
+use crate::program::lock::Held;
+use crate::program::retry;
+use crate::program::run::{Environment, Program};
+use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::probe;
-use crate::repo::program::{Environment, Program};
-use crate::repo::retry;
-use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::submodules;
 use crate::repo::submodules::Pins;
-use crate::store::tree_files::ListedTrees;
+use crate::repo::tree_files::ListedTrees;
 
 /// The folder of the branches of runs, which git cannot create beside a branch of that name.
 const BRANCHES: &str = "orchestrate";

@@ -16,8 +16,8 @@ use crate::error::refusal::{DEEPEST_SUBMODULE, LeftEmpty, MOST_SUBMODULES};
 use crate::files::bounds;
 use crate::files::index_entry::{GITLINK, REGULAR};
 use crate::files::openat::{join, path_of};
-use crate::repo::program::Program;
-use crate::repo::scratch_repo::ScratchRepo;
+use crate::program::run::Program;
+use crate::program::scratch_repo::ScratchRepo;
 
 /// The file that names submodules.
 const NAMES: &[u8] = b".gitmodules";

@@ -3,7 +3,6 @@
 
 pub(crate) mod diff;
 pub(crate) mod handle;
-pub(crate) mod lfs;
 pub(crate) mod objects;
 pub(crate) mod overlay;
 pub(crate) mod recorded;
@@ -11,5 +10,4 @@ pub(crate) mod recorded;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 pub(crate) mod stage;
-pub(crate) mod tree_files;
 pub(crate) mod walk;

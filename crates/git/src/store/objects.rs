@@ -9,8 +9,8 @@ use orchestrate_core::text::git_path::resolved;
 use crate::error::GitError;
 use crate::files::openat::path_of;
 use crate::repo::repository::{Identity, ours, theirs, tree_of};
+use crate::repo::tree_files::RegularFile;
 use crate::store::handle::Store;
-use crate::store::tree_files::RegularFile;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 8;

@@ -8,8 +8,8 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::files::index_entry::unread_entry;
+use crate::program::retry;
 use crate::repo::repository::{ours, tree_of};
-use crate::repo::retry;
 use crate::store::handle::Store;
 
 impl Store<'_> {

@@ -6,7 +6,8 @@ use git2::Repository;
 use tempfile::TempDir;
 
 use crate::repo::repository::{Repo, ours};
-use crate::worktree::worktrees::{Worktree, WorktreeSpec};
+use crate::repo::worktree::Worktree;
+use crate::worktree::worktrees::WorktreeSpec;
 
 /// A worktree `T1` of a repository whose only commit has these files.
 pub(crate) struct Sample {

@@ -13,13 +13,13 @@ use orchestrate_core::{Oid, WithheldFile};
 
 use crate::error::GitError;
 use crate::files::openat::{join, path_of};
+use crate::program::retry;
 use crate::repo::repository::{Repo, ours, tree_of};
-use crate::repo::retry;
+use crate::repo::worktree::Worktree;
 use crate::store::diff::{FileChange, plain_diff};
 use crate::store::handle::Store;
 use crate::store::stage::{Staged, stage};
 use crate::store::walk::{Found, ScratchPath, TakenFiles};
-use crate::worktree::worktrees::Worktree;
 
 /// Which files may be missing from a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -31,16 +31,16 @@ use crate::files::index_entry::{
 };
 use crate::files::openat;
 use crate::files::openat::path_of;
-use crate::repo::full_disk;
+use crate::program::full_disk;
+use crate::program::retry;
+use crate::repo::lfs;
+use crate::repo::lfs::{LfsStore, Pointer};
 use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
-use crate::repo::retry;
-use crate::store::lfs;
-use crate::store::lfs::{LfsStore, Pointer};
+use crate::repo::worktree::Worktree;
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::brought;
 use crate::worktree::unfinished::{drop_conflicts, require_decided};
-use crate::worktree::worktrees::Worktree;
 
 /// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as
 /// many.

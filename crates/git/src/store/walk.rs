@@ -34,7 +34,7 @@ use crate::files::ignore::{Rules, Standard, Verdict};
 use crate::files::index_entry::{GITLINK, Recorded};
 use crate::files::openat;
 use crate::files::openat::{Held, join, path_of};
-use crate::worktree::worktrees::Worktree;
+use crate::repo::worktree::Worktree;
 
 /// The name of the files that determine how content is stored.
 const ATTRIBUTES: &[u8] = b".gitattributes";

@@ -13,7 +13,7 @@ use rustix::fs::Stat;
 
 use crate::error::GitError;
 use crate::files::openat;
-use crate::worktree::worktrees::Worktree;
+use crate::repo::worktree::Worktree;
 
 /// The name of the note.
 const NOTE: &str = "orchestrate-copies";

@@ -12,9 +12,9 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::files::openat;
+use crate::repo::worktree::Worktree;
 use crate::store::walk::Found;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
     /// Makes a worktree contain the files of a tree, besides those that git ignores. The worktree's

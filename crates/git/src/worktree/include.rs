@@ -28,11 +28,11 @@ use crate::error::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
 use crate::files::bounds;
 use crate::files::openat;
 use crate::files::openat::path_of;
+use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end};
-use crate::worktree::worktrees::Worktree;
 
 /// The file with the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";

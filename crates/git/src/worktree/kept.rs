@@ -10,10 +10,11 @@ use crate::error::GitError;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
+use crate::repo::worktree::Worktree;
 use crate::store::walk::Found;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::unfinished::drop_conflicts;
-use crate::worktree::worktrees::{Removed, Worktree};
+use crate::worktree::worktrees::Removed;
 
 /// The files of a worktree, of which it is known that they are stored.
 #[must_use]

@@ -12,11 +12,11 @@ use crate::error::refusal::Warning;
 use crate::files::index_entry::{EXECUTABLE, REGULAR, entry_of, unread_entry};
 use crate::files::openat;
 use crate::files::openat::path_of;
+use crate::repo::lfs::{FILTER, LfsStore, MAX_POINTER_BYTES, Pointer};
 use crate::repo::probe;
 use crate::repo::repository::{Repo, tree_of};
-use crate::store::lfs::{FILTER, LfsStore, MAX_POINTER_BYTES, Pointer};
+use crate::repo::worktree::Worktree;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
     /// Replaces the pointers in a worktree whose contents are there.

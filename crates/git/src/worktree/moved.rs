@@ -8,9 +8,9 @@ use std::path::Path;
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::files::openat;
+use crate::repo::worktree::Pointers;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::reconcile;
-use crate::worktree::worktrees::Pointers;
 
 impl Worktrees<'_> {
     /// Prepares the worktrees below a folder for the move of that folder to `to`: their repository

@@ -1,14 +1,14 @@
 //! Runs git on a checkout with its real files and index, and with a git directory of ours.
 //!
 //! So git does not find the repository's configuration, under any condition: see
-//! [`crate::repo::scratch_repo`].
+//! [`crate::program::scratch_repo`].
 
 use std::ffi::OsStr;
 
 use crate::error::GitError;
-use crate::repo::program::Run;
+use crate::program::run::Run;
+use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::repository::Repo;
-use crate::repo::scratch_repo::ScratchRepo;
 use crate::worktree::checkout::Checkout;
 
 impl Repo {

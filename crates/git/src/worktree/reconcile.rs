@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
-use crate::repo::lock::Held;
-use crate::repo::scratch_repo;
+use crate::program::lock::Held;
+use crate::program::scratch_repo;
 use crate::worktree::handle::Worktrees;
 
 /// The lock files of git and libgit2 for one worktree.

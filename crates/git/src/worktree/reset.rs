@@ -13,12 +13,12 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::files::openat;
+use crate::program::retry;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::theirs;
-use crate::repo::retry;
+use crate::repo::worktree::Worktree;
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
     /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored

@@ -27,9 +27,9 @@ use crate::files::index_entry::{entry_of, looks_same};
 use crate::files::openat;
 use crate::files::openat::path_of;
 use crate::repo::repository::tree_of;
+use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 /// How many bytes of files are read whose metadata is not that of the user's index. Beyond it, they
 /// count as changed, which costs builds their time and nothing else.

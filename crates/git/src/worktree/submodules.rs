@@ -20,14 +20,14 @@ use crate::files::ignore::Standard;
 use crate::files::index_entry::{GITLINK, entry_of};
 use crate::files::openat;
 use crate::files::openat::path_of;
-use crate::repo::program::{Run, in_list};
-use crate::repo::scratch_repo::ScratchRepo;
+use crate::program::run::{Run, in_list};
+use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::submodules;
 use crate::repo::submodules::{Pins, Submodule};
+use crate::repo::worktree::Worktree;
 use crate::worktree::brought;
 use crate::worktree::brought::Brought;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 /// The beginning of the name of a folder beside the worktree in which git writes a submodule's
 /// files.

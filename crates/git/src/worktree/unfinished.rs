@@ -14,8 +14,8 @@ use crate::files::openat::path_of;
 use crate::merge::markers::first_marker;
 use crate::merge::merge_tree::Merge;
 use crate::repo::repository::ours;
+use crate::repo::worktree::Worktree;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Worktree;
 
 /// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without
 /// one.

@@ -1,17 +1,14 @@
 //! Worktrees: created outside the user's checkout, one per agent, locked with a reason while in
 //! use.
 //!
-//! A worktree's `.git` file is in a folder that an agent can write, and git follows it. So nothing
-//! here ever finds a repository from inside a worktree: git and libgit2 are given the recorded
-//! admin directory, and the `.git`, `commondir` and `gitdir` files are compared before each use
-//! with what git writes there.
+//! What ties a worktree to its repository is checked before each use: see
+//! [`crate::repo::worktree`].
 //!
 //! Every step is idempotent: names follow from ids, and what a killed process left half done is
 //! taken over.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -19,29 +16,21 @@ use std::time::{Duration, SystemTime};
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
 use orchestrate_files::TemporaryFolder;
-use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View, can_mount_at};
+use orchestrate_sandbox::can_mount_at;
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::error::refusal::{Operation, RepositoryRefusal};
 use crate::files::openat;
-use crate::repo::lock::Held;
+use crate::program::lock::Held;
+use crate::program::run::Run;
 use crate::repo::probe;
-use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
-use crate::worktree::brought;
+use crate::repo::worktree::{POINTER_BYTES, Pointers, Worktree};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::private_git_dir;
-use crate::worktree::private_git_dir::GitDirs;
 use crate::worktree::reconcile;
-use crate::worktree::shown;
-use crate::worktree::shown_refs::ShownRefs;
-use crate::worktree::stand_in::StandInFor;
-
-/// The maximum size of the files that are compared; each contains one path.
-const POINTER_BYTES: u64 = 8 << 10;
 
 /// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere
 /// else.
@@ -64,233 +53,12 @@ pub struct WorktreeSpec {
     pub times: Option<PathBuf>,
 }
 
-/// A worktree of ours, with an open descriptor of its directory.
-#[derive(Debug)]
-pub struct Worktree {
-    path: PathBuf,
-    admin_dir: PathBuf,
-    root: OwnedFd,
-    branch: Option<String>,
-    /// The user's own checkout, if the worktree is mounted at its path.
-    mounted_at: Option<PathBuf>,
-}
-
 /// The result of removing a worktree.
 #[must_use = "the files are still in the trash: call `delete`"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Where the files are now, or `None` if there were none.
     pub trashed: Option<PathBuf>,
-}
-
-impl Worktree {
-    /// Returns the directory, as a real path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns git's admin directory for this worktree, in the common directory.
-    pub fn admin_dir(&self) -> &Path {
-        &self.admin_dir
-    }
-
-    /// Returns the short name of the branch that is checked out, or `None` if HEAD is detached.
-    pub fn branch(&self) -> Option<&str> {
-        self.branch.as_deref()
-    }
-
-    /// Returns the descriptor of the directory, below which all files must be opened.
-    pub fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
-    }
-
-    /// Returns the worktree as its processes see it: its files are writable, git's are readable.
-    ///
-    /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's
-    /// checkout, which it hides: absolute paths in what was built or installed there lead to the
-    /// worktree's files. Its git directory is made for each view (`private_git_dir`).
-    pub fn seen(&self) -> Seen {
-        match &self.mounted_at {
-            Some(checkout) => Seen {
-                path: checkout.clone(),
-                view: self.mounted_view(checkout),
-            },
-            None => Seen {
-                path: self.path.clone(),
-                view: self.own_view(),
-            },
-        }
-    }
-
-    fn mounted_view(&self, checkout: &Path) -> View {
-        let common_dir = self.common_dir();
-        let (config, refs) = (
-            shown::config(common_dir),
-            ShownRefs::read(common_dir, self.branch()),
-        );
-        let mut mounts = vec![Mount::new(checkout, Mounted::Writable(self.path.clone()))];
-        mounts.extend(private_git_dir::mounts(
-            &GitDirs {
-                common_dir,
-                admin_dir: &self.admin_dir,
-            },
-            config,
-            &refs,
-        ));
-        mounts.push(Mount::new(
-            checkout.join(".git"),
-            Mounted::File(private_git_dir::pointer()),
-        ));
-        for folder in self.read_only_folders() {
-            mounts.push(Mount::new(
-                checkout.join(&folder),
-                Mounted::ReadOnly(self.path.join(&folder)),
-            ));
-        }
-        View::Host(HostView {
-            mounts,
-            ..HostView::default()
-        })
-    }
-
-    /// Returns the folder of git's files for all worktrees.
-    fn common_dir(&self) -> &Path {
-        self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir)
-    }
-
-    /// Returns the view in which the worktree is at its own path.
-    ///
-    /// The `.git` file is read-only, and of git's directories only the files that git needs to read
-    /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
-    /// leaves `.git` writable, so nothing relies on the mask: see [`Worktree::verify_untampered`].
-    ///
-    /// The refs are those of now, and of those of runs only the worktree's own branch
-    /// (`shown_refs.rs`). A tier that cannot replace files hides the refs and the configuration;
-    /// git's reading commands find them in a git directory of the job's own (`stand_in.rs`).
-    fn own_view(&self) -> View {
-        let common_dir = self.common_dir();
-        let (config, refs) = (
-            shown::config(common_dir),
-            ShownRefs::read(common_dir, self.branch()),
-        );
-        let mut masks = refs.masks(common_dir);
-        masks.push(Mask {
-            path: self.path.join(".git"),
-            content: Content::ReadOnly,
-        });
-        for folder in self.read_only_folders() {
-            masks.push(Mask {
-                path: self.path.join(folder),
-                content: Content::ReadOnly,
-            });
-        }
-        masks.push(Mask {
-            path: common_dir.join("config"),
-            content: Content::File(config.clone()),
-        });
-        let mut optional = shown::shown(common_dir, &self.admin_dir);
-        // With it, programs that do not use git itself find their commit in every tier.
-        optional.extend(refs.own_file().map(|file| common_dir.join(file)));
-        let stand_in = StandInFor {
-            worktree: &self.path,
-            common_dir,
-            admin_dir: &self.admin_dir,
-        }
-        .with(config, &refs);
-        let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
-        View::Host(HostView {
-            writable,
-            optional,
-            composed,
-            masks,
-            stand_in: Some(stand_in),
-            ..HostView::default()
-        })
-    }
-
-    /// Returns the folders in it whose changes would be lost, relative to it, as far as they are
-    /// there. A link in the place of one, or on the way to it, is not followed.
-    fn read_only_folders(&self) -> Vec<PathBuf> {
-        let mut folders = brought::outer_folders(&self.admin_dir);
-        folders.retain(|folder| {
-            openat::open_folder(self.root(), folder.as_os_str().as_bytes()).is_ok()
-        });
-        folders
-    }
-
-    /// Removes the configuration that git copies from the user's checkout if worktrees may have
-    /// their own (`extensions.worktreeConfig`, which `git sparse-checkout` leaves set): it applies
-    /// to that checkout's files.
-    fn drop_inherited_config(&self) -> Result<(), GitError> {
-        let path = self.admin_dir.join("config.worktree");
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(GitError::io("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that the files that tie the worktree to its repository are what git wrote there.
-    ///
-    /// # Errors
-    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or
-    /// removed.
-    pub fn verify_untampered(&self) -> Result<(), GitError> {
-        let gone = |reason: &str| GitError::NoWorktree {
-            path: self.path.clone(),
-            reason: reason.to_owned(),
-        };
-        let here = openat::open_root(&self.path).map_err(|_| gone("its directory is gone"))?;
-        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| {
-            (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
-        };
-        let stat = |fd: BorrowedFd<'_>| {
-            rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path))
-        };
-        if !same(stat(here.as_fd())?, stat(self.root())?) {
-            return Err(gone("its directory was replaced"));
-        }
-        let tampered = |what| GitError::Tampered {
-            path: self.path.clone(),
-            what,
-        };
-        let admin =
-            openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
-        let expected = Pointers::new(&self.path, &self.admin_dir);
-        let files = [
-            (self.root(), ".git", expected.dot_git),
-            (admin.as_fd(), "commondir", expected.commondir),
-            (admin.as_fd(), "gitdir", expected.gitdir),
-        ];
-        for (folder, name, expected) in files {
-            match openat::read(folder, name.as_bytes(), POINTER_BYTES) {
-                Ok(Some((bytes, _))) if bytes == expected => {}
-                _ => return Err(tampered(name)),
-            }
-        }
-        match openat::look(&admin, b"config.worktree") {
-            Ok(None) => Ok(()),
-            _ => Err(tampered("config.worktree")),
-        }
-    }
-}
-
-/// The expected contents of the files that tie a worktree to its repository.
-pub(crate) struct Pointers {
-    pub(crate) dot_git: Vec<u8>,
-    commondir: Vec<u8>,
-    pub(crate) gitdir: Vec<u8>,
-}
-
-impl Pointers {
-    pub(crate) fn new(path: &Path, admin_dir: &Path) -> Pointers {
-        Pointers {
-            dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
-            commondir: b"../..\n".to_vec(),
-            gitdir: [path.as_os_str().as_bytes(), b"/.git\n"].concat(),
-        }
-    }
 }
 
 impl Removed {
@@ -356,11 +124,11 @@ impl Worktrees<'_> {
                 }
             }
         };
-        if worktree.branch != spec.branch {
+        if worktree.branch() != spec.branch.as_deref() {
             let back = self.way_back(&worktree, spec.branch.as_deref())?;
             return Err(GitError::OnAnotherBranch { back });
         }
-        let is_new = !worktree.admin_dir.join("index").exists();
+        let is_new = !worktree.admin_dir().join("index").exists();
         if is_new {
             worktree.drop_inherited_config()?;
         }
@@ -399,7 +167,7 @@ impl Worktrees<'_> {
         let of_branch = branch.map(|branch| worktree.common_dir().join(branch_ref(branch)));
         for path in of_branch
             .into_iter()
-            .chain([worktree.admin_dir.join("HEAD")])
+            .chain([worktree.admin_dir().join("HEAD")])
         {
             let file = match OpenOptions::new().write(true).open(&path) {
                 // Git may have packed it.
@@ -433,16 +201,16 @@ impl Worktrees<'_> {
     /// Returns the command that switches a worktree back to its branch, or that aborts an operation
     /// in progress, which must be done first.
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
-        let git = format!("git -C {}", shell_word(&worktree.path));
+        let git = format!("git -C {}", shell_word(worktree.path()));
         let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
-        let repository = self.repo.open_git_dir(&worktree.admin_dir)?;
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         Ok(match probe::operation(repository.state()) {
             Some(Operation::Rebase) => format!("{git} rebase --abort"),
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
             Some(Operation::Bisect) => format!("{git} bisect reset"),
             Some(operation) => {
                 let (path, refusal) = (
-                    worktree.path.clone(),
+                    worktree.path().to_owned(),
                     RepositoryRefusal::InProgress(operation),
                 );
                 return Err(GitError::Refused { path, refusal });
@@ -470,8 +238,8 @@ impl Worktrees<'_> {
         };
         let ways = [&self.head(worktree)?, &self.repo.branch_tip(branch)?];
         let place = Checkout {
-            path: worktree.path.clone(),
-            git_dir: worktree.admin_dir.clone(),
+            path: worktree.path().to_owned(),
+            git_dir: worktree.admin_dir().to_owned(),
         };
         Ok(!self
             .repo
@@ -528,10 +296,10 @@ impl Worktrees<'_> {
     /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed
     /// then.
     pub fn remove(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
-        if worktree.branch.is_some() && worktree.path.exists() {
+        if worktree.branch().is_some() && worktree.path().exists() {
             return self.remove_kept(worktree, self.require_kept(worktree)?, trash);
         }
-        self.move_to_trash(&worktree.path, Some(&worktree.admin_dir), trash)
+        self.move_to_trash(worktree.path(), Some(worktree.admin_dir()), trash)
     }
 
     /// Removes a folder of ours with everything in it, and git's entry for it if there is one. Use
@@ -805,21 +573,8 @@ impl Worktrees<'_> {
     }
 
     fn hold(&self, path: PathBuf, admin_dir: PathBuf) -> Result<Worktree, GitError> {
-        let root = openat::open_root(&path).map_err(GitError::errno("open", &path))?;
-        let head = admin_dir.join("HEAD");
-        let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
-        let branch = text
-            .trim_end()
-            .strip_prefix("ref: refs/heads/")
-            .map(str::to_owned);
         let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
-        Ok(Worktree {
-            path,
-            admin_dir,
-            root,
-            branch,
-            mounted_at,
-        })
+        Worktree::hold(path, admin_dir, mounted_at)
     }
 }
 

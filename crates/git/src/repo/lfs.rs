@@ -12,7 +12,7 @@ use orchestrate_core::hex;
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
-use crate::repo::configuration::Configuration;
+use crate::program::configuration::Configuration;
 
 /// The name of the filter in attributes.
 pub(crate) const FILTER: &str = "lfs";

@@ -19,7 +19,7 @@ use orchestrate_files::LockedFolder;
 use crate::error::GitError;
 use crate::files::bounds::read_info;
 use crate::files::openat;
-use crate::repo::lock::Held;
+use crate::program::lock::Held;
 
 /// The prefix of a scratch repository's folder name.
 const PREFIX: &str = "orchestrate-scratch-";

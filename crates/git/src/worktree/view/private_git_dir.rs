@@ -12,8 +12,8 @@ use std::path::Path;
 
 use orchestrate_sandbox::{Mount, Mounted};
 
-use crate::worktree::shown::{COMMON, OF_WORKTREE};
-use crate::worktree::shown_refs::{PACKED, REFS, ShownRefs};
+use crate::worktree::view::shown::{COMMON, OF_WORKTREE};
+use crate::worktree::view::shown_refs::{PACKED, REFS, ShownRefs};
 
 /// The path of the directory. It is the same for all worktrees: builds record it.
 const AT: &str = "/run/git";

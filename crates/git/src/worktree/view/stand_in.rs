@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_sandbox::{StandIn, StandInFile};
 
-use crate::worktree::shown::{COMMON, OF_WORKTREE};
-use crate::worktree::shown_refs::{PACKED, REFS, ShownRefs};
+use crate::worktree::view::shown::{COMMON, OF_WORKTREE};
+use crate::worktree::view::shown_refs::{PACKED, REFS, ShownRefs};
 
 /// The folder with the git directory, beside that of the program.
 const GIT_DIR: &str = "git-dir";

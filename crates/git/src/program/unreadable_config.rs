@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::files::openat::path_of;
-use crate::repo::program::Program;
+use crate::program::run::Program;
 
 /// The maximum number of files that are examined; real configurations have fewer. Files that
 /// include each other in a circle are examined once.

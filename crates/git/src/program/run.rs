@@ -21,8 +21,8 @@ use orchestrate_sandbox::{
 
 use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
-use crate::repo::lock::Held;
-use crate::repo::scratch_repo::ScratchRepo;
+use crate::program::lock::Held;
+use crate::program::scratch_repo::ScratchRepo;
 use crate::version::{OLDEST, Version};
 
 /// What keeps ssh from asking, and from waiting for a host that does not answer.

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::error::NO_SPACE;
-use crate::repo::program::Ended;
+use crate::program::run::Ended;
 
 /// Libgit2's message where it recorded no reason.
 const NO_REASON: &str = "no error";

@@ -6,7 +6,7 @@
 //! as one file in memory without conditions, is all that libgit2 gets.
 //!
 //! Git itself gets less: settings are passed by value to a process that finds no configuration
-//! (`program.rs`). A setting that only the repository's own configuration has is never passed if it
+//! (`run.rs`). A setting that only the repository's own configuration has is never passed if it
 //! names a program.
 
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
-use crate::repo::program::Program;
-use crate::repo::unreadable_config;
+use crate::program::run::Program;
+use crate::program::unreadable_config;
 use orchestrate_core::text::parts::Parts;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
@@ -575,7 +575,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::repo::program::Environment;
+    use crate::program::run::Environment;
     use crate::repo::repository::Identities;
 
     /// Values that are hard to write to a file, and keys without a value.

@@ -1,0 +1,155 @@
+//! A worktree of ours, held by an open descriptor of its directory.
+//!
+//! A worktree's `.git` file is in a folder that an agent can write, and git follows it. So no code
+//! ever finds a repository from inside a worktree: git and libgit2 are given the recorded admin
+//! directory, and the `.git`, `commondir` and `gitdir` files are compared before each use with what
+//! git writes there.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::GitError;
+use crate::files::openat;
+
+/// The maximum size of the files that are compared; each contains one path.
+pub(crate) const POINTER_BYTES: u64 = 8 << 10;
+
+/// A worktree of ours, with an open descriptor of its directory.
+#[derive(Debug)]
+pub struct Worktree {
+    path: PathBuf,
+    admin_dir: PathBuf,
+    root: OwnedFd,
+    branch: Option<String>,
+    /// The user's own checkout, if the worktree is mounted at its path.
+    mounted_at: Option<PathBuf>,
+}
+
+impl Worktree {
+    /// Returns the directory, as a real path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns git's admin directory for this worktree, in the common directory.
+    pub fn admin_dir(&self) -> &Path {
+        &self.admin_dir
+    }
+
+    /// Returns the short name of the branch that is checked out, or `None` if HEAD is detached.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    /// Returns the descriptor of the directory, below which all files must be opened.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Returns the user's own checkout, if the worktree is mounted at its path.
+    pub(crate) fn mounted_at(&self) -> Option<&Path> {
+        self.mounted_at.as_deref()
+    }
+
+    /// Returns the folder of git's files for all worktrees.
+    pub(crate) fn common_dir(&self) -> &Path {
+        self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir)
+    }
+
+    /// Opens the worktree at a path, whose admin directory is known.
+    pub(crate) fn hold(
+        path: PathBuf,
+        admin_dir: PathBuf,
+        mounted_at: Option<PathBuf>,
+    ) -> Result<Worktree, GitError> {
+        let root = openat::open_root(&path).map_err(GitError::errno("open", &path))?;
+        let head = admin_dir.join("HEAD");
+        let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
+        let branch = text
+            .trim_end()
+            .strip_prefix("ref: refs/heads/")
+            .map(str::to_owned);
+        Ok(Worktree {
+            path,
+            admin_dir,
+            root,
+            branch,
+            mounted_at,
+        })
+    }
+
+    /// Removes the configuration that git copies from the user's checkout if worktrees may have
+    /// their own (`extensions.worktreeConfig`, which `git sparse-checkout` leaves set): it applies
+    /// to that checkout's files.
+    pub(crate) fn drop_inherited_config(&self) -> Result<(), GitError> {
+        let path = self.admin_dir.join("config.worktree");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the files that tie the worktree to its repository are what git wrote there.
+    ///
+    /// # Errors
+    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or
+    /// removed.
+    pub fn verify_untampered(&self) -> Result<(), GitError> {
+        let gone = |reason: &str| GitError::NoWorktree {
+            path: self.path.clone(),
+            reason: reason.to_owned(),
+        };
+        let here = openat::open_root(&self.path).map_err(|_| gone("its directory is gone"))?;
+        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| {
+            (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+        };
+        let stat = |fd: BorrowedFd<'_>| {
+            rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path))
+        };
+        if !same(stat(here.as_fd())?, stat(self.root())?) {
+            return Err(gone("its directory was replaced"));
+        }
+        let tampered = |what| GitError::Tampered {
+            path: self.path.clone(),
+            what,
+        };
+        let admin =
+            openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
+        let expected = Pointers::new(&self.path, &self.admin_dir);
+        let files = [
+            (self.root(), ".git", expected.dot_git),
+            (admin.as_fd(), "commondir", expected.commondir),
+            (admin.as_fd(), "gitdir", expected.gitdir),
+        ];
+        for (folder, name, expected) in files {
+            match openat::read(folder, name.as_bytes(), POINTER_BYTES) {
+                Ok(Some((bytes, _))) if bytes == expected => {}
+                _ => return Err(tampered(name)),
+            }
+        }
+        match openat::look(&admin, b"config.worktree") {
+            Ok(None) => Ok(()),
+            _ => Err(tampered("config.worktree")),
+        }
+    }
+}
+
+/// The expected contents of the files that tie a worktree to its repository.
+pub(crate) struct Pointers {
+    pub(crate) dot_git: Vec<u8>,
+    pub(crate) commondir: Vec<u8>,
+    pub(crate) gitdir: Vec<u8>,
+}
+
+impl Pointers {
+    pub(crate) fn new(path: &Path, admin_dir: &Path) -> Pointers {
+        Pointers {
+            dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
+            commondir: b"../..\n".to_vec(),
+            gitdir: [path.as_os_str().as_bytes(), b"/.git\n"].concat(),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The second way to start a process: runs the git program unconfined, with a clean environment.
 //!
-//! Used by `crates/git/src/repo/program.rs` alone, which also starts the program that opens a pull
+//! Used by `crates/git/src/program/run.rs` alone, which also starts the program that opens a pull
 //! request if the user asks for one; everything that an agent causes goes through
 //! [`crate::Sandbox`].
 

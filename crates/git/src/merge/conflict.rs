@@ -24,6 +24,7 @@ use crate::merge::handle::Merging;
 use crate::merge::merge_tree::{ConflictFile, Merge, Side};
 use crate::repo::repository::{ours, theirs};
 use crate::repo::worktree::Worktree;
+use crate::store::conflicts::first_marker;
 use crate::store::overlay::entry;
 
 /// The modification time of an undecided file in conflict without markers: a second in the year
@@ -153,6 +154,45 @@ impl Merging<'_> {
             }
         }
         Ok(untouched)
+    }
+
+    /// Lists which of the files have conflict markers in a tree, each with the line of its first
+    /// one (counted from 1). Marker lines that one of the two sides also has do not count. For a
+    /// link, its target path is searched.
+    ///
+    /// # Errors
+    /// If the tree or a side is missing.
+    pub fn remaining_markers(
+        &self,
+        tree: &Oid,
+        files: &[PathBuf],
+        sides: [&Oid; 2],
+    ) -> Result<Vec<(PathBuf, usize)>, GitError> {
+        let mut remaining = Vec::new();
+        for path in files {
+            if let Some(bytes) = self.repo.store().read_stored(tree, path)?
+                && let Some(line) = self.new_marker(&bytes, path, sides)?
+            {
+                remaining.push((path.clone(), line));
+            }
+        }
+        Ok(remaining)
+    }
+
+    /// Returns the line, from 1, of the first conflict marker that neither side has in the file at
+    /// a path.
+    pub(crate) fn new_marker(
+        &self,
+        bytes: &[u8],
+        path: &Path,
+        sides: [&Oid; 2],
+    ) -> Result<Option<usize>, GitError> {
+        if first_marker(bytes, &[]).is_none() {
+            return Ok(None);
+        }
+        let [one, other] = sides.map(|side| self.repo.store().read_stored(side, path));
+        let sides: Vec<Vec<u8>> = [one?, other?].into_iter().flatten().collect();
+        Ok(first_marker(bytes, &sides))
     }
 
     /// Sets entries of a worktree's index to those of a tree, without metadata, so that the files

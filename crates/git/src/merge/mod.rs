@@ -3,5 +3,4 @@
 pub(crate) mod conflict;
 pub(crate) mod handle;
 pub(crate) mod hunks;
-pub(crate) mod markers;
 pub(crate) mod merge_tree;

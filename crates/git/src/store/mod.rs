@@ -1,6 +1,8 @@
 //! Objects: stores a worktree's files as a tree, and reads and compares trees and commits. No
 //! program is run.
 
+pub(crate) mod brought;
+pub(crate) mod conflicts;
 pub(crate) mod diff;
 pub(crate) mod handle;
 pub(crate) mod objects;

@@ -38,9 +38,9 @@ use crate::repo::lfs::{LfsStore, Pointer};
 use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
 use crate::repo::worktree::Worktree;
+use crate::store::brought;
+use crate::store::conflicts::{drop_conflicts, require_decided};
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
-use crate::worktree::brought;
-use crate::worktree::unfinished::{drop_conflicts, require_decided};
 
 /// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as
 /// many.

@@ -9,7 +9,7 @@
 //! A `.git` below the top does not make a folder a repository for us. It is reported and skipped,
 //! and the files beside it are ordinary files. So nothing that an agent cloned or initialised
 //! inside its worktree is lost. The folder of a submodule is not entered: what may be in it is
-//! decided in [`crate::worktree::brought`].
+//! decided in [`crate::store::brought`].
 //!
 //! Caches, build outputs and what looks like a secret are sorted out by the rules of core, which
 //! are about new files alone. A folder that holds a tracked file is never taken for a cache, and a

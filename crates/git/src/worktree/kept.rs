@@ -11,9 +11,9 @@ use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
 use crate::repo::worktree::Worktree;
+use crate::store::conflicts::drop_conflicts;
 use crate::store::walk::Found;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::unfinished::drop_conflicts;
 use crate::worktree::worktrees::Removed;
 
 /// The files of a worktree, of which it is known that they are stored.

@@ -1,6 +1,5 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
-pub(crate) mod brought;
 pub(crate) mod checkout;
 pub(crate) mod copies;
 pub(crate) mod exchange;

@@ -25,8 +25,8 @@ use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::submodules;
 use crate::repo::submodules::{Pins, Submodule};
 use crate::repo::worktree::Worktree;
-use crate::worktree::brought;
-use crate::worktree::brought::Brought;
+use crate::store::brought;
+use crate::store::brought::Brought;
 use crate::worktree::handle::Worktrees;
 
 /// The beginning of the name of a folder beside the worktree in which git writes a submodule's

@@ -5,7 +5,7 @@
 //! commands and names `*` spans anything; a command pattern that ends in ` *` or `:*` also matches
 //! the bare words before it.
 //!
-//! Neither the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library fits: to
+//! Neither the matcher of ignore files (`crates/git/src/files/glob.rs`) nor a library fits: to
 //! both, brackets are a set, while a rule means them literally, and neither can match a command
 //! with unknown parts.
 

@@ -7,7 +7,7 @@ use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View};
 
 use crate::files::openat;
 use crate::repo::worktree::Worktree;
-use crate::worktree::brought;
+use crate::store::brought;
 use crate::worktree::view::private_git_dir;
 use crate::worktree::view::private_git_dir::GitDirs;
 use crate::worktree::view::shown;

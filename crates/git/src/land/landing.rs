@@ -21,13 +21,25 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::error::refusal::RepositoryRefusal;
-use crate::land::handle::Landing;
 use crate::program::lock::Held;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
-use crate::repo::repository::{id_in, tree_of};
+use crate::repo::repository::{Repo, id_in, tree_of};
 use crate::worktree::checkout::Checkout;
-use crate::worktree::reconcile;
+use crate::worktree::entries;
+
+/// What moves the user's branches and checkouts, returned by [`Repo::landing`].
+#[derive(Clone, Copy, Debug)]
+pub struct Landing<'r> {
+    pub(super) repo: &'r Repo,
+}
+
+impl Repo {
+    /// Returns the operations that move a branch of the user's and its checkout, and undo that.
+    pub fn landing(&self) -> Landing<'_> {
+        Landing { repo: self }
+    }
+}
 
 /// A move of one of the user's branches from one commit to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +184,7 @@ impl Landing<'_> {
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Checkout>, GitError> {
         let main = self.repo.common_dir();
         let mut places = Vec::new();
-        for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
+        for git_dir in std::iter::once(main.to_owned()).chain(entries::all(main)?) {
             // The HEAD of a bare repository with linked worktrees is not a checkout.
             if names_branch(&git_dir, branch)
                 && (git_dir != main || !self.repo.open_git_dir(main)?.is_bare())

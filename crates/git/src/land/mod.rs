@@ -1,7 +1,6 @@
 //! Landing: the only code that moves the user's branches and checkouts.
 
 pub(crate) mod commit;
-pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod landing;
 pub(crate) mod note;

@@ -29,7 +29,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
 use crate::files::bounds::read_info;
-use crate::land::handle::Landing;
+use crate::land::landing::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
 use crate::program::configuration::Configuration;
 use crate::program::full_disk;

@@ -7,8 +7,7 @@
 use std::io::ErrorKind;
 
 use crate::error::GitError;
-use crate::land::handle::Landing;
-use crate::land::landing::Move;
+use crate::land::landing::{Landing, Move};
 
 /// The note's file name in our folder.
 const NOTE: &str = "undo";

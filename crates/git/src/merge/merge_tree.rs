@@ -21,10 +21,9 @@ use orchestrate_core::text::parts::Parts;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
-use crate::merge::handle::Merging;
 use crate::program::run::{Ended, Run};
 use crate::program::scratch_repo::ScratchRepo;
-use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
+use crate::repo::repository::{CommitSpec, Identities, Identity, Repo, theirs, tree_of};
 use crate::version::ATTR_SOURCE;
 
 /// The name of what was merged before in conflict markers.
@@ -43,6 +42,19 @@ const SETTINGS: [(&str, &str); 7] = [
     ("core.commitGraph", "true"),
     ("core.fsync", "committed,reference"),
 ];
+
+/// What merges commits without a checkout, returned by [`Repo::merging`].
+#[derive(Clone, Copy, Debug)]
+pub struct Merging<'r> {
+    pub(super) repo: &'r Repo,
+}
+
+impl Repo {
+    /// Returns the operations that merge two commits, and return a conflict to its author.
+    pub fn merging(&self) -> Merging<'_> {
+        Merging { repo: self }
+    }
+}
 
 /// The result of merging two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]

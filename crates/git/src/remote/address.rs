@@ -9,8 +9,21 @@ use orchestrate_core::text::invisible::shown;
 use crate::error::GitError;
 use crate::error::remote::RemoteError;
 use crate::program::configuration::Configuration;
-use crate::remote::handle::Remotes;
+use crate::repo::repository::Repo;
 use crate::store::objects::CommitInfo;
+
+/// What reaches remote repositories, returned by [`Repo::remotes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Remotes<'r> {
+    pub(super) repo: &'r Repo,
+}
+
+impl Repo {
+    /// Returns the operations that find remotes, push to them and fetch from them.
+    pub fn remotes(&self) -> Remotes<'_> {
+        Remotes { repo: self }
+    }
+}
 
 /// What an address is for: a remote may have two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

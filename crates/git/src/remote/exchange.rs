@@ -18,8 +18,8 @@ use crate::error::remote::{RemoteError, RemoteFailure};
 use crate::program::configuration::text_of;
 use crate::program::run::{Ended, Reach};
 use crate::program::scratch_repo::ScratchRepo;
+use crate::remote::address::Remotes;
 use crate::remote::failure::worth_saying;
-use crate::remote::handle::Remotes;
 use crate::remote::quarantine::Quarantine;
 use crate::repo::refs::branch_ref;
 

@@ -3,6 +3,5 @@
 pub(crate) mod address;
 pub(crate) mod exchange;
 pub(crate) mod failure;
-pub(crate) mod handle;
 pub(crate) mod partial_clone;
 mod quarantine;

@@ -11,9 +11,8 @@ use git2::{ObjectType, Odb, OdbLookupFlags, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::remote::address::Direction;
+use crate::remote::address::{Direction, Remotes};
 use crate::remote::exchange::{REMOTE, Task, Terms};
-use crate::remote::handle::Remotes;
 use crate::repo::repository::{Repo, theirs};
 
 /// How many objects are named in one exchange: as many as fit into the arguments of a process.

@@ -6,7 +6,6 @@ pub(crate) mod gc;
 pub(crate) mod glance;
 pub(crate) mod lfs;
 pub(crate) mod probe;
-pub(crate) mod read_only;
 pub(crate) mod refs;
 pub(crate) mod repository;
 pub(crate) mod secrets;

@@ -35,6 +35,8 @@ const BRANCHES: &str = "orchestrate";
 
 /// The folder, below that of this program's state, with our folders for repositories.
 const OWN_FOLDER: &str = "git";
+/// What git writes to, below the common directory.
+const WRITTEN: [&str; 2] = ["objects", "refs"];
 /// How many handles are kept open: about as many operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
 
@@ -386,6 +388,18 @@ impl Repo {
                 .map_err(GitError::errno("write to", &folder))?;
         }
         Ok(())
+    }
+
+    /// Reports whether the repository's git directory cannot be written now: its file system or its
+    /// folders are read-only. An error alone does not say so: a file of an agent's may be closed to
+    /// us, too, and that concerns its task alone.
+    pub fn is_read_only(&self) -> bool {
+        let folder = self.common_dir();
+        let places =
+            std::iter::once(folder.to_owned()).chain(WRITTEN.iter().map(|name| folder.join(name)));
+        places
+            .into_iter()
+            .any(|place| place.exists() && rustix::fs::access(&place, Access::WRITE_OK).is_err())
     }
 
     /// Refuses a commit whose tree has something unsupported: filters or encodings, or files that

@@ -9,7 +9,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::files::openat::path_of;
 use crate::repo::repository::tree_of;
-use crate::store::handle::Store;
+use crate::store::objects::Store;
 
 /// The largest file whose lines are compared, in bytes: of one with short lines, libgit2 makes
 /// eighty times as much. A larger one counts as binary, and as renamed only if its content is the

@@ -4,7 +4,6 @@
 pub(crate) mod brought;
 pub(crate) mod conflicts;
 pub(crate) mod diff;
-pub(crate) mod handle;
 pub(crate) mod objects;
 pub(crate) mod overlay;
 pub(crate) mod recorded;

@@ -8,12 +8,25 @@ use orchestrate_core::text::git_path::resolved;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
-use crate::repo::repository::{Identity, ours, theirs, tree_of};
+use crate::repo::repository::{Identity, Repo, ours, theirs, tree_of};
 use crate::repo::tree_files::RegularFile;
-use crate::store::handle::Store;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 8;
+
+/// The objects of a repository, returned by [`Repo::store`].
+#[derive(Clone, Copy, Debug)]
+pub struct Store<'r> {
+    pub(super) repo: &'r Repo,
+}
+
+impl Repo {
+    /// Returns the operations on objects: storing a worktree's files, and reading and comparing
+    /// what is stored.
+    pub fn store(&self) -> Store<'_> {
+        Store { repo: self }
+    }
+}
 
 /// A commit of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::error::GitError;
 use crate::files::index_entry::unread_entry;
 use crate::program::retry;
 use crate::repo::repository::{ours, tree_of};
-use crate::store::handle::Store;
+use crate::store::objects::Store;
 
 impl Store<'_> {
     /// Stores a tree that has each of the paths, and everything below it, as `from` has it, and

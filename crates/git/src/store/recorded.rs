@@ -15,7 +15,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::repo::repository::{BlobLengths, Repo, ours};
 use crate::repo::worktree::Worktree;
-use crate::store::handle::Store;
+use crate::store::objects::Store;
 
 /// The types of the index's entries that are regular files.
 const REGULAR: [u32; 2] = [0o100_644, 0o100_755];

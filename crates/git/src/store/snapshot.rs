@@ -17,7 +17,7 @@ use crate::program::retry;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::worktree::Worktree;
 use crate::store::diff::{FileChange, plain_diff};
-use crate::store::handle::Store;
+use crate::store::objects::Store;
 use crate::store::stage::{Staged, stage};
 use crate::store::walk::{Found, ScratchPath, TakenFiles};
 

@@ -14,7 +14,7 @@ use crate::error::GitError;
 use crate::files::openat;
 use crate::repo::worktree::Worktree;
 use crate::store::walk::Found;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Makes a worktree contain the files of a tree, besides those that git ignores. The worktree's

@@ -6,8 +6,8 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::handle::Worktrees;
 use crate::worktree::submodules::Replace;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Sets the worktree's tracked files and index to those of a commit or tree. Other files stay.

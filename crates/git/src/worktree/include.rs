@@ -31,8 +31,8 @@ use crate::files::openat::path_of;
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::copies::Copies;
-use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end};
+use crate::worktree::worktrees::Worktrees;
 
 /// The file with the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";

@@ -13,8 +13,7 @@ use crate::repo::repository::{ours, theirs, tree_of};
 use crate::repo::worktree::Worktree;
 use crate::store::conflicts::drop_conflicts;
 use crate::store::walk::Found;
-use crate::worktree::handle::Worktrees;
-use crate::worktree::worktrees::Removed;
+use crate::worktree::worktrees::{Removed, Worktrees};
 
 /// The files of a worktree, of which it is known that they are stored.
 #[must_use]

@@ -16,7 +16,7 @@ use crate::repo::lfs::{FILTER, LfsStore, MAX_POINTER_BYTES, Pointer};
 use crate::repo::probe;
 use crate::repo::repository::{Repo, tree_of};
 use crate::repo::worktree::Worktree;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Replaces the pointers in a worktree whose contents are there.

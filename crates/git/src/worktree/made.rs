@@ -35,10 +35,10 @@ use crate::error::GitError;
 use crate::files::openat;
 use crate::files::openat::{join, path_of};
 use crate::repo::worktree::Worktree;
-use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{
     Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within,
 };
+use crate::worktree::worktrees::Worktrees;
 
 /// The name of the note in git's entry for a worktree, where no confined command can write, that a
 /// setup's result is being brought to it or has been.

@@ -2,16 +2,15 @@
 
 pub(crate) mod checkout;
 pub(crate) mod copies;
+pub(crate) mod entries;
 pub(crate) mod exchange;
 pub(crate) mod filling;
-pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
 pub(crate) mod lfs_files;
 pub(crate) mod links_back;
 pub(crate) mod made;
 pub(crate) mod moved;
-pub(crate) mod on_files;
 pub(crate) mod outputs;
 pub(crate) mod reconcile;
 pub(crate) mod reset;

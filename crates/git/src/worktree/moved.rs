@@ -9,8 +9,8 @@ use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::files::openat;
 use crate::repo::worktree::Pointers;
-use crate::worktree::handle::Worktrees;
-use crate::worktree::reconcile;
+use crate::worktree::entries;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Prepares the worktrees below a folder for the move of that folder to `to`: their repository
@@ -21,7 +21,7 @@ impl Worktrees<'_> {
     /// If the file system refuses.
     pub fn follow_move(&self, from: &Path, to: &Path) -> Result<(), GitError> {
         let _held = self.repo.lock(Work::Worktree)?;
-        for entry in reconcile::entries(self.repo.common_dir())? {
+        for entry in entries::all(self.repo.common_dir())? {
             let gitdir = entry.join("gitdir");
             let Ok(recorded) = std::fs::read(&gitdir) else {
                 continue;

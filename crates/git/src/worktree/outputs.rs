@@ -16,11 +16,11 @@ use crate::error::GitError;
 use crate::files::openat;
 use crate::files::openat::{join, path_of};
 use crate::repo::worktree::Worktree;
-use crate::worktree::handle::Worktrees;
 use crate::worktree::made::{
     BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done,
     has_room, read_note, rewritten, touches, write_note,
 };
+use crate::worktree::worktrees::Worktrees;
 
 /// The name of the note in git's entry for a worktree, where no confined command can write, that
 /// outputs are being brought to it or have been.

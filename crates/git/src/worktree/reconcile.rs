@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
-use crate::program::lock::Held;
 use crate::program::scratch_repo;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::entries;
+use crate::worktree::worktrees::Worktrees;
 
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
@@ -46,16 +46,16 @@ impl Worktrees<'_> {
         scratch_repo::sweep()?;
         let held = self.repo.lock(Work::Reconciling)?;
         let mut found = Reconciled::default();
-        for entry in entries(self.repo.common_dir())? {
+        for entry in entries::all(self.repo.common_dir())? {
             // Git writes the reason before any other file of an entry.
             let is_ours = std::fs::read_to_string(entry.join("locked"))
                 .is_ok_and(|reason| ours(reason.trim_end()));
-            match (is_ours, is_whole(&entry)) {
+            match (is_ours, entries::is_whole(&entry)) {
                 (true, true) => WORKTREE_LOCKS
                     .iter()
                     .try_for_each(|name| remove(entry.join(name), &mut found.removed))?,
                 (true, false) => {
-                    drop_entry(&entry, &held)?;
+                    entries::drop_entry(&entry, &held)?;
                     found.removed.push(entry);
                 }
                 (false, true) => {}
@@ -63,7 +63,7 @@ impl Worktrees<'_> {
             }
         }
         for folder in REF_FOLDERS {
-            for run in list(&self.repo.common_dir().join(folder))? {
+            for run in entries::list(&self.repo.common_dir().join(folder))? {
                 let name = run.file_name().unwrap_or_default().to_string_lossy();
                 if ours(&format!("orchestrate {name}")) {
                     remove_locks(&run, &mut found.removed)?;
@@ -85,7 +85,7 @@ impl Worktrees<'_> {
     /// If the file system refuses.
     pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
         let held = self.repo.lock(Work::Reconciling)?;
-        for entry in entries(self.repo.common_dir())? {
+        for entry in entries::all(self.repo.common_dir())? {
             let is_ours = std::fs::read_to_string(entry.join("locked"))
                 .is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
@@ -95,79 +95,15 @@ impl Worktrees<'_> {
                     .parent()
                     .is_some_and(|folder| matches!(folder.try_exists(), Ok(false)))
             {
-                drop_entry(&entry, &held)?;
+                entries::drop_entry(&entry, &held)?;
             }
         }
         Ok(())
     }
 }
 
-/// Lists git's entries for linked worktrees, complete or not, sorted.
-pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
-    list(&common_dir.join("worktrees"))
-}
-
-/// Removes git's entry for a worktree. It is renamed first, so that git never sees half of it.
-pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
-    let (folder, place) = aside(admin_dir)?;
-    absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
-    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
-    // Git removes the folder with the last entry, and so do we. This fails while there are other
-    // entries.
-    drop(admin_dir.parent().map(std::fs::remove_dir));
-    Ok(())
-}
-
-/// Creates git's entry for a worktree. It is created elsewhere first, so that git never sees half
-/// of it.
-pub(crate) fn put_entry(
-    admin_dir: &Path,
-    _held: &Held,
-    make: impl FnOnce(&Path) -> Result<(), GitError>,
-) -> Result<(), GitError> {
-    let (folder, place) = aside(admin_dir)?;
-    orchestrate_files::create_folder(&place).map_err(GitError::io("make", &place))?;
-    make(&place)?;
-    let worktrees = admin_dir.parent().unwrap_or(admin_dir);
-    orchestrate_files::create_folder(worktrees).map_err(GitError::io("make", worktrees))?;
-    std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
-    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
-}
-
-/// Returns the folder for entries that are being created or removed, and the place of this entry in
-/// it, which is emptied.
-fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let folder = admin_dir
-        .ancestors()
-        .nth(2)
-        .unwrap_or(admin_dir)
-        .join("orchestrate-trash");
-    orchestrate_files::create_folder(&folder).map_err(GitError::io("make", &folder))?;
-    let place = folder.join(admin_dir.file_name().unwrap_or_default());
-    absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
-    Ok((folder, place))
-}
-
-/// Treats a missing file as removed.
-fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Reports whether git finished creating an entry.
-pub(crate) fn is_whole(entry: &Path) -> bool {
-    // Older git first writes a HEAD of zeros, and then sets it to the branch or the commit.
-    let is_set = |head: Vec<u8>| head.trim_ascii_end().iter().any(|byte| *byte != b'0');
-    ["commondir", "gitdir"]
-        .iter()
-        .all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
-        && std::fs::read(entry.join("HEAD")).is_ok_and(is_set)
-}
-
 fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
-    for path in list(folder)? {
+    for path in entries::list(folder)? {
         if path.is_dir() {
             remove_locks(&path, removed)?;
         } else if path
@@ -193,32 +129,4 @@ fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
         }
     }
     Ok(())
-}
-
-/// Lists a folder, sorted; a missing folder counts as empty.
-fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let listed = match std::fs::read_dir(folder) {
-        Ok(listed) => listed,
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(Vec::new());
-        }
-        Err(error) => {
-            return Err(GitError::Io {
-                doing: "list",
-                path: folder.to_owned(),
-                source: error,
-            });
-        }
-    };
-    let mut paths = Vec::new();
-    for entry in listed {
-        paths.push(entry.map_err(GitError::io("list", folder))?.path());
-    }
-    paths.sort();
-    Ok(paths)
 }

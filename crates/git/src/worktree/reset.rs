@@ -18,7 +18,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::repository::theirs;
 use crate::repo::worktree::Worktree;
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored

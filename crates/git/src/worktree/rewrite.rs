@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::error::GitError;
 use crate::files::openat;
 use crate::repo::worktree::Worktree;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Replaces the content of a regular file of a worktree by what `edit` makes of it; one that is

@@ -29,7 +29,7 @@ use crate::files::openat::path_of;
 use crate::repo::repository::tree_of;
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 /// How many bytes of files are read whose metadata is not that of the user's index. Beyond it, they
 /// count as changed, which costs builds their time and nothing else.

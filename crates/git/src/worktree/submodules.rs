@@ -27,7 +27,7 @@ use crate::repo::submodules::{Pins, Submodule};
 use crate::repo::worktree::Worktree;
 use crate::store::brought;
 use crate::store::brought::Brought;
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 /// The beginning of the name of a folder beside the worktree in which git writes a submodule's
 /// files.

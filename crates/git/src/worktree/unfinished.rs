@@ -10,7 +10,7 @@ use crate::merge::merge_tree::Merge;
 use crate::repo::repository::ours;
 use crate::repo::worktree::Worktree;
 use crate::store::conflicts::{Undecided, content, require_none, undecided};
-use crate::worktree::handle::Worktrees;
+use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {
     /// Checks that no merge that a person started in a worktree has an undecided conflict.

@@ -26,15 +26,27 @@ use crate::program::lock::Held;
 use crate::program::run::Run;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
-use crate::repo::repository::{ours, theirs, tree_of};
+use crate::repo::repository::{Repo, ours, theirs, tree_of};
 use crate::repo::worktree::{POINTER_BYTES, Pointers, Worktree};
 use crate::worktree::checkout::Checkout;
-use crate::worktree::handle::Worktrees;
-use crate::worktree::reconcile;
+use crate::worktree::entries;
 
 /// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere
 /// else.
 const NO_ENTRY: &str = "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
+
+/// The worktrees of a repository, returned by [`Repo::worktrees`].
+#[derive(Clone, Copy, Debug)]
+pub struct Worktrees<'r> {
+    pub(super) repo: &'r Repo,
+}
+
+impl Repo {
+    /// Returns the operations on worktrees: creating, examining, resetting and removing them.
+    pub fn worktrees(&self) -> Worktrees<'_> {
+        Worktrees { repo: self }
+    }
+}
 
 /// A worktree to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,11 +124,11 @@ impl Worktrees<'_> {
         let worktree = {
             let held = self.repo.lock(Work::Worktree)?;
             match self.entry_at(&path)? {
-                Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => {
+                Some(admin_dir) if path.exists() && entries::is_whole(&admin_dir) => {
                     self.hold(path, admin_dir)?
                 }
                 entry => {
-                    entry.map_or(Ok(()), |half_made| reconcile::drop_entry(&half_made, &held))?;
+                    entry.map_or(Ok(()), |half_made| entries::drop_entry(&half_made, &held))?;
                     match self.readopt(spec, &path, &spec.base, &held)? {
                         Some(found) => found,
                         None => self.register(spec, &path, &held)?,
@@ -349,7 +361,7 @@ impl Worktrees<'_> {
                 });
             }
         };
-        admin_dir.map_or(Ok(()), |entry| reconcile::drop_entry(entry, &held))?;
+        admin_dir.map_or(Ok(()), |entry| entries::drop_entry(entry, &held))?;
         Ok(Removed { trashed })
     }
 
@@ -367,7 +379,7 @@ impl Worktrees<'_> {
             return Ok(false);
         };
         if remove {
-            reconcile::drop_entry(&admin_dir, &held)?;
+            entries::drop_entry(&admin_dir, &held)?;
         }
         Ok(true)
     }
@@ -375,7 +387,7 @@ impl Worktrees<'_> {
     /// Finds git's entry for the worktree at this real path.
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
-        let entries = reconcile::entries(self.repo.common_dir())?;
+        let entries = entries::all(self.repo.common_dir())?;
         Ok(entries
             .into_iter()
             .find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
@@ -443,7 +455,7 @@ impl Worktrees<'_> {
             ("gitdir", &gitdir),
             ("HEAD", head.as_bytes()),
         ];
-        reconcile::put_entry(&admin_dir, held, |making| {
+        entries::put_entry(&admin_dir, held, |making| {
             for (name, bytes) in files {
                 let place = making.join(name);
                 std::fs::write(&place, bytes).map_err(GitError::io("write", &place))?;

@@ -1,0 +1,99 @@
+//! Git's entries for worktrees, in the common directory: created and removed so that git never sees
+//! half of one.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::GitError;
+use crate::program::lock::Held;
+
+/// Lists git's entries for linked worktrees, complete or not, sorted.
+pub(crate) fn all(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
+    list(&common_dir.join("worktrees"))
+}
+
+/// Removes git's entry for a worktree. It is renamed first, so that git never sees half of it.
+pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
+    let (folder, place) = aside(admin_dir)?;
+    absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
+    // Git removes the folder with the last entry, and so do we. This fails while there are other
+    // entries.
+    drop(admin_dir.parent().map(std::fs::remove_dir));
+    Ok(())
+}
+
+/// Creates git's entry for a worktree. It is created elsewhere first, so that git never sees half
+/// of it.
+pub(crate) fn put_entry(
+    admin_dir: &Path,
+    _held: &Held,
+    make: impl FnOnce(&Path) -> Result<(), GitError>,
+) -> Result<(), GitError> {
+    let (folder, place) = aside(admin_dir)?;
+    orchestrate_files::create_folder(&place).map_err(GitError::io("make", &place))?;
+    make(&place)?;
+    let worktrees = admin_dir.parent().unwrap_or(admin_dir);
+    orchestrate_files::create_folder(worktrees).map_err(GitError::io("make", worktrees))?;
+    std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
+}
+
+/// Returns the folder for entries that are being created or removed, and the place of this entry in
+/// it, which is emptied.
+fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
+    let folder = admin_dir
+        .ancestors()
+        .nth(2)
+        .unwrap_or(admin_dir)
+        .join("orchestrate-trash");
+    orchestrate_files::create_folder(&folder).map_err(GitError::io("make", &folder))?;
+    let place = folder.join(admin_dir.file_name().unwrap_or_default());
+    absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
+    Ok((folder, place))
+}
+
+/// Treats a missing file as removed.
+fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Reports whether git finished creating an entry.
+pub(crate) fn is_whole(entry: &Path) -> bool {
+    // Older git first writes a HEAD of zeros, and then sets it to the branch or the commit.
+    let is_set = |head: Vec<u8>| head.trim_ascii_end().iter().any(|byte| *byte != b'0');
+    ["commondir", "gitdir"]
+        .iter()
+        .all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
+        && std::fs::read(entry.join("HEAD")).is_ok_and(is_set)
+}
+
+/// Lists a folder, sorted; a missing folder counts as empty.
+pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(Vec::new());
+        }
+        Err(error) => {
+            return Err(GitError::Io {
+                doing: "list",
+                path: folder.to_owned(),
+                source: error,
+            });
+        }
+    };
+    let mut paths = Vec::new();
+    for entry in listed {
+        paths.push(entry.map_err(GitError::io("list", folder))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}

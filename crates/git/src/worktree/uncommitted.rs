@@ -21,9 +21,9 @@ use crate::files::openat;
 use crate::files::openat::{Held, join, path_of};
 use crate::repo::worktree::Worktree;
 use crate::store::walk::{Found, ScratchPath};
-use crate::worktree::copies::Copies;
+use crate::worktree::ignored::copies::Copies;
+use crate::worktree::ignored::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::kept::KeptFiles;
-use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktrees;
 
 /// Folders in which programs keep only what they make again from the other files.

@@ -3,16 +3,16 @@
 //!
 //! A setup's result is brought as a whole or not at all, since the command would run otherwise; of
 //! what a check has left, each file or folder counts for itself
-//! ([`outputs`](crate::worktree::outputs)).
+//! ([`outputs`](crate::worktree::ignored::outputs)).
 //!
 //! Only what git ignores is brought, to a place where git ignores it too and where nothing is:
 //! nothing at, above or below a path that either worktree tracks. So no work of an agent is ever
 //! replaced. Files of `.worktreeinclude` are left out, since each worktree has its own copies.
 //!
 //! A result that names its worktree is brought only if each such path can be replaced exactly, in
-//! files of the kinds that [`links_back`](crate::worktree::links_back) knows. All files are
-//! searched, whatever their kind and size. Anything else, such as a pipe, a repository or a changed
-//! file, means that the command has to run in each worktree.
+//! files of the kinds that [`links_back`](crate::worktree::ignored::links_back) knows. All files
+//! are searched, whatever their kind and size. Anything else, such as a pipe, a repository or a
+//! changed file, means that the command has to run in each worktree.
 //!
 //! Files are copied, by reference where the file system can. They are never linked: an agent owns
 //! its worktree, so it could write through a link into the files of all others. Files that are
@@ -35,7 +35,7 @@ use crate::error::GitError;
 use crate::files::openat;
 use crate::files::openat::{join, path_of};
 use crate::repo::worktree::Worktree;
-use crate::worktree::links_back::{
+use crate::worktree::ignored::links_back::{
     Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within,
 };
 use crate::worktree::worktrees::Worktrees;

@@ -6,7 +6,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::submodules::Replace;
+use crate::worktree::tracked::submodules::Replace;
 use crate::worktree::worktrees::Worktrees;
 
 impl Worktrees<'_> {

@@ -16,7 +16,7 @@ use crate::error::GitError;
 use crate::files::openat;
 use crate::files::openat::{join, path_of};
 use crate::repo::worktree::Worktree;
-use crate::worktree::made::{
+use crate::worktree::ignored::made::{
     BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done,
     has_room, read_note, rewritten, touches, write_note,
 };

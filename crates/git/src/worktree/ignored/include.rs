@@ -10,8 +10,8 @@
 //!
 //! Where a worktree is mounted at the checkout's path, files that lead there are right as they are.
 //! Elsewhere, a file that leads back into the checkout, such as an editable install, leads into the
-//! worktree afterwards, or is refused ([`links_back`](crate::worktree::links_back)). A file of
-//! another kind that names the checkout, such as a compiled program, is left out.
+//! worktree afterwards, or is refused ([`links_back`](crate::worktree::ignored::links_back)). A
+//! file of another kind that names the checkout, such as a compiled program, is left out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,8 +30,10 @@ use crate::files::openat;
 use crate::files::openat::path_of;
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::copies::Copies;
-use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end};
+use crate::worktree::ignored::copies::Copies;
+use crate::worktree::ignored::links_back::{
+    Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end,
+};
 use crate::worktree::worktrees::Worktrees;
 
 /// The file with the patterns, at the top of the user's checkout.

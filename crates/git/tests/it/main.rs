@@ -7,26 +7,16 @@
     reason = "tests may fail loudly"
 )]
 
-mod support;
-mod switching;
-
 mod attack;
 mod configuration;
 mod conflict;
-mod exchange;
-mod include;
-mod kept_out;
 mod land;
-mod lfs;
-mod made;
 mod merge;
-mod names;
 mod partial_clone;
-mod patterns;
 mod refs;
 mod refuse;
 mod remote;
-mod snapshot;
-mod source_times;
-mod submodules;
+mod store;
+mod support;
+mod switching;
 mod worktree;

@@ -265,7 +265,7 @@ fn libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_a
             &[(".gitattributes", &format!("{}b text\n", "a*".repeat(stars)))],
         );
         assert_eq!(fixture.repo().require_ready().is_ok(), ends);
-        let name = "patterns::libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_are_not";
+        let name = "store::patterns::libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_are_not";
         let mut itself = Command::new("sh");
         itself
             .args(["-c", "ulimit -t 1; exec \"$0\" \"$@\""])

@@ -1,0 +1,9 @@
+//! Worktrees: made, filled, exchanged and removed.
+
+mod exchange;
+mod include;
+mod lfs;
+mod made;
+mod source_times;
+mod submodules;
+mod worktrees;

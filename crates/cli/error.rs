@@ -3,23 +3,19 @@
 //! Only this module maps failures to exit codes. Libraries' messages complete "failed to …", so
 //! they are shown with that prefix.
 
-use std::fmt::Write as _;
+pub(crate) mod hints;
+
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use miette::{
-    GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
-};
 use orchestrate_coordinator::CoordinatorError;
 use orchestrate_core::run::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
 use orchestrate_journal::JournalError;
 use orchestrate_settings::Problem;
 use serde_json::{Value, json};
 
-use crate::show::hints::of_error;
-use crate::show::plain::{plain, quoted, workflow_data, workflow_property};
-use crate::show::terminal::Terminal;
+use self::hints::of_error;
 
 /// The kind of a failure, which determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +52,8 @@ impl ErrorKind {
 #[derive(Debug)]
 pub(crate) struct CommandError {
     kind: ErrorKind,
-    complaints: Vec<Complaint>,
-    hints: Vec<String>,
+    pub(crate) complaints: Vec<Complaint>,
+    pub(crate) hints: Vec<String>,
 }
 
 /// One problem with its place.
@@ -188,23 +184,6 @@ impl CommandError {
             .collect();
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
     }
-
-    /// Renders the error for people; external text in it is made [`plain`], so that it can be
-    /// printed as it is.
-    pub(crate) fn render(&self, terminal: Terminal) -> String {
-        let mut text = String::new();
-        for complaint in &self.complaints {
-            if terminal.github {
-                let _ = writeln!(text, "{}", complaint.annotation());
-            }
-            complaint.render(terminal, &mut text);
-        }
-        for hint in &self.hints {
-            let _ = writeln!(text, "hint: {}", plain(hint));
-        }
-        text.truncate(text.trim_end().len());
-        text
-    }
 }
 
 impl Complaint {
@@ -231,118 +210,6 @@ impl Complaint {
             put("hints", json!(hints));
         }
         Value::Object(object)
-    }
-
-    fn render(&self, terminal: Terminal, text: &mut String) {
-        if let Some(report) = self.excerpt.as_ref().and_then(|_| self.report(terminal)) {
-            text.push_str(&report);
-            return;
-        }
-        text.push_str("error: ");
-        if let Some(place) = &self.place {
-            text.push_str(&plain(place));
-            if self.line > 0 {
-                let _ = write!(text, ":{}:{}", self.line, self.column);
-            }
-            text.push_str(": ");
-        }
-        // Only the first line is our own; external text below it must not look like it.
-        let (message, rest) = self.message.split_once('\n').unwrap_or((&self.message, ""));
-        let _ = writeln!(text, "{}", plain(message));
-        text.push_str(&quoted(rest));
-        if let Some(suggestion) = &self.suggestion {
-            let _ = writeln!(text, "  {}", plain(suggestion));
-        }
-    }
-
-    /// Renders an excerpt of the file with the problem marked.
-    fn report(&self, terminal: Terminal) -> Option<String> {
-        let theme = if terminal.colour {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
-        };
-        let mut text = String::new();
-        let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
-        handler
-            .render_report(&mut text, &Located::from_complaint(self)?)
-            .ok()?;
-        Some(text)
-    }
-
-    /// Returns the annotation that GitHub Actions shows beside the file.
-    fn annotation(&self) -> String {
-        let mut fields = String::new();
-        if let Some(place) = self.place.as_ref().filter(|_| self.line > 0) {
-            let _ = write!(
-                fields,
-                " file={},line={},col={}",
-                workflow_property(place),
-                self.line,
-                self.column
-            );
-        }
-        format!("::error{fields}::{}", workflow_data(&self.message))
-    }
-}
-
-/// A complaint as a `miette` diagnostic.
-#[derive(Debug)]
-struct Located {
-    message: String,
-    help: Option<String>,
-    source: NamedSource<String>,
-    span: Range<usize>,
-}
-
-impl Located {
-    fn from_complaint(complaint: &Complaint) -> Option<Located> {
-        let (text, span) = complaint.excerpt.as_ref()?;
-        let [before, wrong, after] = [
-            text.get(..span.start)?,
-            text.get(span.clone())?,
-            text.get(span.end..)?,
-        ]
-        .map(plain);
-        Some(Located {
-            message: plain(&complaint.message),
-            help: complaint.suggestion.as_deref().map(plain),
-            span: before.len()..before.len() + wrong.len(),
-            source: NamedSource::new(
-                plain(complaint.place.as_deref().unwrap_or_default()),
-                before + &wrong + &after,
-            ),
-        })
-    }
-}
-
-impl std::fmt::Display for Located {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Located {}
-
-impl miette::Diagnostic for Located {
-    fn severity(&self) -> Option<Severity> {
-        Some(Severity::Error)
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(std::iter::once(LabeledSpan::underline(
-            self.span.clone(),
-        ))))
     }
 }
 

@@ -147,6 +147,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::show::failure;
     use crate::show::terminal::Terminal;
 
     #[test]
@@ -208,7 +209,10 @@ mod tests {
             let error = Given::recognize(&context, Path::new(text))
                 .map(|_| ())
                 .unwrap_err();
-            assert!(error.render(Terminal::dumb()).contains(expected), "{text}");
+            assert!(
+                failure::render(&error, Terminal::dumb()).contains(expected),
+                "{text}"
+            );
         }
     }
 }

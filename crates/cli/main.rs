@@ -56,7 +56,7 @@ fn work() -> u8 {
     let context = match Context::of_process() {
         Ok(context) => context,
         Err(error) => {
-            show::output::drawn(&error.render(Terminal::dumb()));
+            show::output::drawn(&show::failure::render(&error, Terminal::dumb()));
             return error.exit_code();
         }
     };
@@ -151,7 +151,7 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     if wants_json(context, typed) {
         let _ = show::output::json(&error.json());
     }
-    show::output::drawn(&error.render(context.terminal));
+    show::output::drawn(&show::failure::render(error, context.terminal));
     error.exit_code()
 }
 

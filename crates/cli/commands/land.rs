@@ -13,6 +13,7 @@ use crate::error::{CommandError, ErrorKind};
 use crate::follow::display::Format;
 use crate::follow::landing::{message, until_signalled, words};
 use crate::follow::run;
+use crate::show::failure;
 use crate::show::next;
 use crate::show::output;
 
@@ -155,7 +156,7 @@ fn propose(
         None => text.push_str(&next::render(&commands)),
     }
     if let Some(failure) = failure {
-        output::drawn(&failure.render(context.terminal));
+        output::drawn(&failure::render(&failure, context.terminal));
     }
     match format {
         Format::Markers => output::note(text.trim_end()),

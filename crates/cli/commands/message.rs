@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::args::MessageArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
+use crate::error::hints::{addresses, next_step};
 use crate::follow::inbox;
-use crate::show::hints::{addresses, next_step};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {

@@ -14,12 +14,12 @@ use orchestrate_settings::Layer;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::error::hints::next_step;
 use crate::error::{CommandError, ErrorKind};
 use crate::follow::display::Style;
 use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
-use crate::show::hints::next_step;
 use crate::show::output;
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two

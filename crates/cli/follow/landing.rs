@@ -17,6 +17,7 @@ use crate::follow::display::{Display, Style};
 use crate::follow::planned;
 use crate::follow::run::{Followed, runtime, style};
 use crate::follow::signals::Attention;
+use crate::show::failure;
 use crate::show::next;
 use crate::show::output;
 use crate::show::progress::short;
@@ -48,7 +49,7 @@ pub(crate) fn finish(
     }
     let printed = followed.print();
     if let Err(error) = planned {
-        output::drawn(&error.render(context.terminal));
+        output::drawn(&failure::render(&error, context.terminal));
     }
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {
@@ -60,7 +61,7 @@ pub(crate) fn finish(
         }),
         // The report has the exit code already, and stays the only JSON object: the error goes to
         // standard error.
-        Err(error) => output::drawn(&error.render(context.terminal)),
+        Err(error) => output::drawn(&failure::render(&error, context.terminal)),
     }
     printed
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod columns;
-pub(crate) mod hints;
+pub(crate) mod failure;
 pub(crate) mod next;
 pub(crate) mod nothing_to_do;
 pub(crate) mod output;

@@ -7,7 +7,6 @@
 mod call;
 mod call_audit;
 mod call_log;
-mod clock;
 mod passing;
 mod stdin;
 
@@ -19,11 +18,11 @@ use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pa
 use orchestrate_core::projections::audit::command::CommandEnd;
 use orchestrate_core::projections::marker::{Marker, Reason};
 use orchestrate_core::run::EXIT_INTERRUPTED;
+use orchestrate_journal::unix_ms;
 
 use self::call::{Call, Ending};
 use self::call_audit::CallAudit;
 use self::call_log::CallLog;
-use self::clock::now;
 use self::passing::Passage;
 use self::stdin::Given;
 use crate::args::{ToolArgs, ToolCommand, ToolRunArgs};
@@ -60,7 +59,7 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     let interrupts = Interrupts::hold()?;
     let log = CallLog::open(surroundings.calls())?;
     let audit = CallAudit::find(context, surroundings.calls());
-    call.configuration(now())
+    call.configuration(unix_ms())
         .map_or(Ok(()), |marker| emit(&log, &marker))?;
     let cache = call
         .stores_or_replays()
@@ -82,7 +81,7 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
                     rc: 0,
                     reason: None,
                     duration_ms: 0,
-                    ended_ms: now(),
+                    ended_ms: unix_ms(),
                 },
             )
         });
@@ -101,7 +100,7 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
         &Started {
             call: &call,
             id,
-            at: now(),
+            at: unix_ms(),
             audit: &audit,
         },
         &log,
@@ -146,7 +145,7 @@ fn replayed(
         return Ok(false);
     }
     if call.is_pending {
-        emit(log, &call.guarded(now()))?;
+        emit(log, &call.guarded(unix_ms()))?;
         return Ok(false);
     }
     let (cache_key, tool) = (call.identity.key.as_str().to_owned(), call.tool.clone());
@@ -157,7 +156,7 @@ fn replayed(
                 &Marker::CacheHit {
                     cache_key,
                     tool,
-                    ts: now(),
+                    ts: unix_ms(),
                 },
             )?;
             interrupts.release();
@@ -190,7 +189,7 @@ fn replayed(
         &Marker::CacheMiss {
             cache_key,
             tool,
-            ts: now(),
+            ts: unix_ms(),
         },
     )?;
     Ok(false)
@@ -234,7 +233,7 @@ fn start_to_end(
         Box::new(to_output),
         to_errors.map(|sink| Box::new(sink) as _),
     );
-    let ended = now();
+    let ended = unix_ms();
     let lost = passage.lost();
     let (rc, reason) = match outcome(&passed) {
         (0, None) if lost.is_some() => (OUTPUT_LOST, None),

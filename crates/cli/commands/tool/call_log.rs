@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::policy::cache::ContentHash;
 use orchestrate_core::projections::marker::{Marker, Reason};
 use orchestrate_core::run::EXIT_INTERRUPTED;
+use orchestrate_journal::unix_ms;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::clock::now;
 use crate::error::{CommandError, ErrorKind};
 
 /// The log.
@@ -167,7 +167,7 @@ impl CallLog {
     /// Appends the end of a call, unless its process was killed before it wrote the start, or after
     /// it wrote the end.
     fn end_orphan(&self, id: &str, start: u64) -> io::Result<()> {
-        let ts = now();
+        let ts = unix_ms();
         let rc = EXIT_INTERRUPTED.into();
         let duration_ms = ts.saturating_sub(start);
         let end = Marker::ToolEnd {

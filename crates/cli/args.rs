@@ -5,18 +5,11 @@
 //! PLAN` ([`with_run`]).
 
 mod audit;
-mod by_hand;
-mod json;
-mod later;
 mod message;
-mod output;
-mod permissions;
 mod removal;
-mod switches;
+mod shared;
 mod tool;
 mod tools;
-mod which_run;
-mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,18 +20,12 @@ use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
-pub(crate) use self::by_hand::{AdoptArgs, OpenArgs};
-pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
-use self::later::Later;
 pub(crate) use self::message::MessageArgs;
-pub(crate) use self::output::OutputArgs;
-pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
-use self::switches::on;
+pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, WhichRun};
+use self::shared::{on, words};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
-pub(crate) use self::which_run::WhichRun;
-use self::words::words;
 
 /// Stands below the list of commands.
 const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: `orchestrate demo` \
@@ -64,7 +51,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a sample project with scripted model replies; needs no key and no network
-    Demo(crate::commands::demo::DemoArgs),
+    Demo(DemoArgs),
     /// Write a commented orchestrate.toml
     Init(InitArgs),
     /// Check git, repository, sandbox, keys and endpoints, and print the fix for each problem
@@ -133,6 +120,13 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Blame(Later),
+}
+
+/// The arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where to leave the sample project; a new temporary folder if absent
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -406,6 +400,32 @@ pub(crate) struct ApproveArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AdoptArgs {
+    /// The task's id, or a unique prefix of it
+    pub(crate) task: String,
+    /// The message of your commit [default: one that names the task]
+    #[arg(long, short, value_name = "TEXT", value_parser = words)]
+    pub(crate) message: Option<String>,
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenArgs {
+    /// The task's id, or a unique prefix of it
+    pub(crate) task: String,
+    /// Start the editor that VISUAL or EDITOR names, instead of the shell that SHELL names
+    #[arg(long)]
+    pub(crate) editor: bool,
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
     /// The task, or the id of a tool call that `status` lists as waiting for you
     #[arg(value_name = "TASK|CALL")]
@@ -540,6 +560,33 @@ pub(crate) enum AgentsCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: PermissionsCommand,
+}
+
+/// What can be asked about permissions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Decide about a call as a run with these settings would; the exit code is 0 if it may run, 3
+    /// if you would be asked or if only a run can tell, and 5 if it is denied
+    Check {
+        /// The role of the agent
+        #[arg(long)]
+        agent: String,
+        /// The tool, under any of its names
+        #[arg(long)]
+        tool: String,
+        /// The call's arguments as a JSON object; or their values, paths first (for a command, one
+        /// word is a line for a shell); or the words of the tool's second form
+        #[arg(last = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        json: JsonArgs,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
@@ -575,6 +622,14 @@ pub(crate) enum ConfigCommand {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+/// The arguments of a command that is not available yet.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
 }
 
 impl SettingsArgs {

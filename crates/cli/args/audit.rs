@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::json::{JsonArgs, JsonLinesArgs};
+use super::shared::{JsonArgs, JsonLinesArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::json::JsonArgs;
-use super::which_run::WhichRun;
+use super::shared::JsonArgs;
+use super::shared::WhichRun;
 
 /// `clean`.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::policy::cache::Phase;
 
-use super::json::JsonArgs;
+use super::shared::JsonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolArgs {

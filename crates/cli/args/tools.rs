@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::json::JsonArgs;
+use super::shared::JsonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {

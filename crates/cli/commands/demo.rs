@@ -9,7 +9,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
 use orchestrate_coordinator::{
     Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings,
     confinement_of, lay_out_sample, require_confinement,
@@ -21,6 +20,7 @@ use orchestrate_journal::Store;
 use orchestrate_plan::{KnownNames, Plan};
 use orchestrate_settings::{SandboxDemand, Switches};
 
+use crate::args::DemoArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::{Format, Style};
@@ -57,13 +57,6 @@ const FILES: [(&str, &str); 6] = [
 
 /// How long the scripted model takes for a reply, so that the agents are seen to work in parallel.
 const PACE: Duration = Duration::from_millis(60);
-
-/// The arguments of `demo`.
-#[derive(Debug, Args)]
-pub(crate) struct DemoArgs {
-    /// Where to leave the sample project; a new temporary folder if absent
-    dir: Option<PathBuf>,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, CommandError> {

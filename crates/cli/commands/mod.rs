@@ -1,33 +1,7 @@
-//! One file for each command, named after it.
+//! One file for each command, named after it, in the folder of what it is about.
 
-pub(crate) mod adopt;
-pub(crate) mod agents;
-pub(crate) mod approve;
-pub(crate) mod audit;
-pub(crate) mod cache;
-pub(crate) mod check;
-pub(crate) mod clean;
-pub(crate) mod completions;
-pub(crate) mod config;
-pub(crate) mod demo;
-pub(crate) mod diff;
-pub(crate) mod discard;
-pub(crate) mod doctor;
-pub(crate) mod drop;
-pub(crate) mod init;
-pub(crate) mod land;
-pub(crate) mod log;
-pub(crate) mod message;
-pub(crate) mod open;
-pub(crate) mod permissions;
-pub(crate) mod recover;
-pub(crate) mod reject;
-pub(crate) mod resume;
-pub(crate) mod retry;
-pub(crate) mod review;
-pub(crate) mod run;
-pub(crate) mod status;
-pub(crate) mod stop;
-pub(crate) mod tool;
-pub(crate) mod tools;
-pub(crate) mod watch;
+pub(crate) mod calls;
+pub(crate) mod results;
+pub(crate) mod runs;
+pub(crate) mod setup;
+pub(crate) mod tasks;

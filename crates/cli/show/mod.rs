@@ -1,14 +1,11 @@
-//! Shows results on the terminal: tables, next steps, patches, and the only way to standard output.
+//! Shows results on the terminal: tables, next steps, errors, and the only way to standard output.
 
 pub(crate) mod aside;
 pub(crate) mod columns;
 pub(crate) mod failure;
 pub(crate) mod next;
-pub(crate) mod nothing_to_do;
 pub(crate) mod output;
-pub(crate) mod pager;
 pub(crate) mod parked_call;
-pub(crate) mod patch;
 pub(crate) mod plain;
 pub(crate) mod progress;
 pub(crate) mod project_command;
@@ -17,4 +14,3 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod tool_files;
 pub(crate) mod tree;
-pub(crate) mod worktrees;

@@ -8,6 +8,7 @@ use orchestrate_journal::{JournalError, Store, unix_ms};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
+use crate::commands::runs::worktree_sizes;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::next;
@@ -17,7 +18,6 @@ use crate::show::progress::{is_under_way, waited_for};
 use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
-use crate::show::worktrees;
 
 /// The status of a run whose record cannot be read.
 const DAMAGED: &str = "damaged";
@@ -69,7 +69,7 @@ pub(crate) fn show(
     text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
     text.push_str(&table::messages_to_user(state.messages_to_user()));
-    text.push_str(&worktrees::render(&worktrees));
+    text.push_str(&worktree_sizes::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
     text.push_str(&next::render(&next::commands(
         Named::new(store, run)?,

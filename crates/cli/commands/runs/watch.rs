@@ -8,7 +8,7 @@ use orchestrate_journal::Store;
 use tokio::time::MissedTickBehavior;
 
 use crate::args::WatchArgs;
-use crate::commands::status;
+use crate::commands::runs::status;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};

@@ -10,6 +10,7 @@ use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
 
 use crate::args::RunArgs;
+use crate::commands::runs::nothing_to_do;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Style;
@@ -18,7 +19,6 @@ use crate::follow::planned;
 use crate::follow::run;
 use crate::plan_file;
 use crate::plan_file::PlanFile;
-use crate::show::nothing_to_do;
 use crate::show::output;
 use crate::show::tool_files;
 

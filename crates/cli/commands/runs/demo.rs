@@ -31,27 +31,27 @@ use crate::show::output;
 const FILES: [(&str, &str); 6] = [
     (
         "README.md",
-        include_str!("../../../examples/quickstart/README.md"),
+        include_str!("../../../../examples/quickstart/README.md"),
     ),
     (
         "check.sh",
-        include_str!("../../../examples/quickstart/check.sh"),
+        include_str!("../../../../examples/quickstart/check.sh"),
     ),
     (
         "lib/upper.sh",
-        include_str!("../../../examples/quickstart/lib/upper.sh"),
+        include_str!("../../../../examples/quickstart/lib/upper.sh"),
     ),
     (
         "tests/upper.sh",
-        include_str!("../../../examples/quickstart/tests/upper.sh"),
+        include_str!("../../../../examples/quickstart/tests/upper.sh"),
     ),
     (
         "plan.md",
-        include_str!("../../../examples/quickstart/plan.md"),
+        include_str!("../../../../examples/quickstart/plan.md"),
     ),
     (
         "script.jsonl",
-        include_str!("../../../examples/quickstart/script.jsonl"),
+        include_str!("../../../../examples/quickstart/script.jsonl"),
     ),
 ];
 

@@ -14,13 +14,13 @@ use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
 use crate::args::ReviewArgs;
+use crate::commands::tasks::pager;
+use crate::commands::tasks::patch;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::show::aside;
 use crate::show::next;
 use crate::show::output;
-use crate::show::pager;
-use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
 use crate::show::table::{self, MAX_ID_WIDTH, STALE, check, cost, questions, standing};

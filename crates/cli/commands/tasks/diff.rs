@@ -7,12 +7,12 @@ use orchestrate_core::{RunId, RunState, TaskId};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
-use crate::commands::review::note_shown;
+use crate::commands::tasks::pager;
+use crate::commands::tasks::patch;
+use crate::commands::tasks::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::show::output;
-use crate::show::pager;
-use crate::show::patch;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {

@@ -1,0 +1,12 @@
+//! The commands that start, show and stop runs, and what only they show.
+
+pub(crate) mod check;
+pub(crate) mod demo;
+pub(crate) mod log;
+pub(crate) mod nothing_to_do;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod watch;
+pub(crate) mod worktree_sizes;

@@ -1,0 +1,8 @@
+//! The commands about the project and the machine: settings, roles, permissions and completions.
+
+pub(crate) mod agents;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod init;
+pub(crate) mod permissions;

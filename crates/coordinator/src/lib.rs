@@ -25,7 +25,6 @@ pub use afterwards::moved::Moved;
 pub use afterwards::plan_boxes::Boxes;
 pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
-pub use afterwards::refusal::ResultRefusal;
 pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{
@@ -44,8 +43,7 @@ pub use api::surroundings::Surroundings;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
-pub use error::{BaseFailure, CoordinatorError, PlanPlace};
-pub use link::link_error::LinkError;
+pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace, ResultRefusal};
 pub use merge::setup_network::setup_hosts;
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{

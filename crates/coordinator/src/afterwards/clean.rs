@@ -20,8 +20,7 @@ use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::ResultRefusal;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::release::hold_files;
 

@@ -15,8 +15,7 @@ use orchestrate_journal::JournalError;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::clean::empty;
-use crate::afterwards::refusal::ResultRefusal;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 
 /// Where the refs of runs are.
 const REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];

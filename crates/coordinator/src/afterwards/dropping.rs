@@ -17,9 +17,8 @@ use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::tree_check::RedTree;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 use crate::merge::integration_branch;
 
 /// Tasks that were dropped.

@@ -23,8 +23,7 @@ use crate::afterwards::archive::Archive;
 use crate::afterwards::landing_commit::{Brought, Course, LandStyle};
 use crate::afterwards::plan_boxes;
 use crate::afterwards::plan_boxes::{Boxes, Target};
-use crate::afterwards::refusal::ResultRefusal;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 use crate::merge::integration_branch;
 use crate::merge::integration_branch::Position;
 

@@ -11,10 +11,9 @@ use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::tree_check::RedTree;
 use crate::afterwards::wording::Wording;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 use crate::run::time::unix_seconds;
 use crate::worktree::commit;
 

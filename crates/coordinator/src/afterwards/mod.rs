@@ -11,7 +11,6 @@ pub(crate) mod moved;
 pub(crate) mod plan_boxes;
 pub(crate) mod propose;
 pub(crate) mod prune;
-pub(crate) mod refusal;
 pub(crate) mod review;
 pub(crate) mod tree_check;
 pub(crate) mod wording;

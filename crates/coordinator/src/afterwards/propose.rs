@@ -11,9 +11,8 @@ use orchestrate_journal::Journal;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::land::{require_landable, warnings};
-use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::wording::Wording;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 
 /// The hook that git runs before it pushes.
 const PRE_PUSH: &str = "pre-push";

@@ -7,9 +7,8 @@ use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::ResultRefusal;
 use crate::api::coordinator::sandbox;
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, ResultRefusal};
 use crate::merge::base_setup::OnBase;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check_blocking};
 use crate::merge::green::CheckedTree;

@@ -6,8 +6,7 @@ use orchestrate_core::BlobId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::CoordinatorError;
-use crate::link::link_error::LinkError;
+use crate::error::{CoordinatorError, LinkError};
 
 /// Bytes, which most formats of messages carry best as text where they are text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

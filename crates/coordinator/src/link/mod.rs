@@ -4,6 +4,5 @@
 //! The coordinator's end is [`crate::worker::link_server`].
 
 pub(crate) mod blobs;
-pub(crate) mod link_error;
 pub(crate) mod requests;
 pub(crate) mod worker_link;

@@ -11,8 +11,7 @@ use orchestrate_core::{AgentId, RunId, TaskRecord};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::CoordinatorError;
-use crate::link::link_error::LinkError;
+use crate::error::{CoordinatorError, LinkError};
 use crate::link::requests::{
     Facts, LinkReply, LinkRequest, NotifyRetry, ReadTask, Record, Request,
 };

@@ -23,9 +23,8 @@ use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, LinkError};
 use crate::link::blobs::Blobs;
-use crate::link::link_error::LinkError;
 use crate::link::requests::{
     CallSlot, ChildrenSettled, EndCall, Facts, LimitedBudgets, LinkReply as Reply,
     LinkRequest as Request, ReachLimit, ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,

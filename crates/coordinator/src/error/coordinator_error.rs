@@ -17,8 +17,8 @@ use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 use orchestrate_settings::Problem;
 
-use crate::afterwards::refusal::ResultRefusal;
-use crate::link::link_error::LinkError;
+use crate::error::link_error::LinkError;
+use crate::error::result_refusal::ResultRefusal;
 
 /// Why the coordinator cannot continue.
 #[derive(Debug, thiserror::Error)]

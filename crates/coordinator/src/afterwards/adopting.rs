@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use orchestrate_core::projections::review::OwnChanges;
+use orchestrate_core::run::WorkSpan;
 use orchestrate_core::run::request::{Adoption, Part};
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
@@ -21,7 +22,6 @@ use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
 use crate::run::time::unix_seconds;
 use crate::worktree::compare::base_of;
-use crate::worktree::run_branches::WorkSpan;
 use crate::worktree::worktrees::conflict_anchor;
 
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.

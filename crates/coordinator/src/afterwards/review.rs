@@ -5,13 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::projections::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::record::MergedAttempt;
+use orchestrate_core::run::WorkSpan;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::GitError;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
 use crate::worktree::compare::{base_of, changed_file, changes_between};
-use crate::worktree::run_branches::WorkSpan;
 
 /// All changes of a run's result.
 #[derive(Clone, Debug, PartialEq, Eq)]

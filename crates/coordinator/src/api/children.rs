@@ -12,6 +12,7 @@ use std::sync::Arc;
 use orchestrate_core::event::Recorded;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::messages::{Body, Envelope, Origin, Outgoing, SpawnRefused};
+use orchestrate_core::projections::HandBacks;
 use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::{Decision, Request, RequestRefused};
@@ -26,7 +27,6 @@ use crate::run::new_child::{self, NewChild};
 use crate::run::ruling::Ruling;
 use crate::run::secrets::require_none_in;
 use crate::worktree::aggregate::aggregate;
-use crate::worktree::hand_backs::HandBacks;
 
 /// How many events are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;

@@ -9,8 +9,9 @@ use orchestrate_core::agent::model_search::SearchRequested;
 use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Outgoing, SpawnRefused, StopRefused};
+use orchestrate_core::projections::HandBacks;
 use orchestrate_core::run::child::KeptWork;
-use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt};
+use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt, RunBranches, WorkSpan};
 use orchestrate_core::secrecy::taint::TaintGuard;
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
@@ -26,8 +27,6 @@ use crate::run::new_child::NewChild;
 use crate::run::retry_notices::Retry;
 use crate::run::ruling::Ruling;
 use crate::texts::skills::SkillRefused;
-use crate::worktree::hand_backs::HandBacks;
-use crate::worktree::run_branches::{RunBranches, WorkSpan};
 
 /// A request with the type of its reply.
 pub(crate) trait Request: Into<LinkRequest> {

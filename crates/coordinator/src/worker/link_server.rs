@@ -12,9 +12,12 @@ use orchestrate_core::agent::budget::{Amount, Reservation};
 use orchestrate_core::agent::model_search::SearchRequested;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Origin, Outgoing, Sender, StopRefused};
+use orchestrate_core::projections::HandBacks;
 use orchestrate_core::record::HandOver;
 use orchestrate_core::run::child::{KeptWork, TerminateDecision};
-use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt, WaitDecision};
+use orchestrate_core::run::{
+    ApprovalDecision, AskedWait, Receipt, RunBranches, WaitDecision, WorkSpan,
+};
 use orchestrate_core::{
     AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState,
     TaskId, TaskRecord, VerdictRefused, WaitRefused,
@@ -38,8 +41,6 @@ use crate::run::time_limit;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
 use crate::worker::{agent_map, childrens_work, end_facts, review_end};
-use crate::worktree::hand_backs::HandBacks;
-use crate::worktree::run_branches::{RunBranches, WorkSpan};
 
 /// The coordinator's end of one worker's link.
 pub(crate) struct LinkServer {

@@ -7,6 +7,7 @@ use orchestrate_core::projections::aggregated::{
     AgentChanges, AggregatedResults, BranchConflict, ConflictingFile, Counterpart,
     MAX_COMBINED_DIFF_BYTES, pairs_to_merge,
 };
+use orchestrate_core::projections::{HandBacks, HandedBack};
 use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::{AgentId, Oid, WaitRefused};
 use orchestrate_git::{GitError, Merge, Repo};
@@ -17,7 +18,6 @@ use crate::link::requests::ReadHandBacks;
 use crate::run::host::Host;
 use crate::run::ruling::Ruling;
 use crate::worktree::compare::{base_of, changed_file};
-use crate::worktree::hand_backs::{HandBacks, HandedBack};
 use crate::worktree::workspace::Workspace;
 
 /// The work of one agent.

@@ -1,6 +1,7 @@
 //! An agent's own names for commits: each is a ref of the agent's, and never a branch of the
 //! repository.
 
+use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
 use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
@@ -9,7 +10,6 @@ use crate::error::CoordinatorError;
 use crate::run::time::unix_seconds;
 use crate::worktree::commit::trailers;
 use crate::worktree::own_refs::OwnRefs;
-use crate::worktree::run_branches::RunBranches;
 use crate::worktree::workspace::Workspace;
 
 /// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's

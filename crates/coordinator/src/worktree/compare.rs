@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::Event;
 use orchestrate_core::projections::review::{BranchChanges, ChangedFile};
+use orchestrate_core::run::WorkSpan;
 use orchestrate_core::task::kept_out::secret_in;
 use orchestrate_core::task::test_changes::{FileVersions, reads_tests_of, weakened_tests};
 use orchestrate_core::text::git_path::text;
@@ -16,7 +17,6 @@ use crate::error::CoordinatorError;
 use crate::link::requests::ReadWorkSpan;
 use crate::link::worker_link::WorkerLink;
 use crate::run::host::Host;
-use crate::worktree::run_branches::WorkSpan;
 use crate::worktree::workspace::Workspace;
 use crate::worktree::worktrees;
 

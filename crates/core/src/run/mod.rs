@@ -14,6 +14,7 @@ mod outcome;
 mod parked_call;
 pub mod request;
 mod routing;
+mod run_branches;
 mod run_state;
 mod shutdown_level;
 
@@ -25,5 +26,6 @@ pub use outcome::{
 };
 pub use parked_call::{is_whole, shown_hash};
 pub use routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
+pub use run_branches::{RunBranches, TaskBranch, WorkSpan};
 pub use run_state::{Approval, ApprovalDecision, Landing, LandingOutcome, Limit, RunState};
 pub use shutdown_level::ShutdownLevel;

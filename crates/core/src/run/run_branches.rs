@@ -1,42 +1,47 @@
 //! The commits and branches of a run, as its agents may name them.
 
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use serde::{Deserialize, Serialize};
+
+use crate::ids::{Oid, RunId, TaskId};
+use crate::record::TaskRecord;
+use crate::run::run_state::RunState;
 
 /// Between which commits a task's work lies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WorkSpan {
+pub struct WorkSpan {
     /// The commit that it was built on: for an agent's child, that agent's work at that time.
-    pub(crate) base: Oid,
+    pub base: Oid,
     /// The tip of the branch that it is merged into.
-    pub(crate) target: Oid,
+    pub target: Oid,
 }
 
 /// The branches of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunBranches {
+pub struct RunBranches {
     /// The tip of the integration branch.
     integration: Oid,
     /// The branch that the run started from.
-    pub(crate) base: Option<String>,
+    pub base: Option<String>,
     /// The commit that the run started from: the last of the user's.
-    pub(crate) base_commit: Oid,
+    pub base_commit: Oid,
     /// Those of its tasks, in the run's order.
-    pub(crate) tasks: Vec<TaskBranch>,
+    pub tasks: Vec<TaskBranch>,
 }
 
 /// A task's branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TaskBranch {
-    pub(crate) task: TaskId,
+pub struct TaskBranch {
+    /// The task.
+    pub task: TaskId,
     /// The branch's short name, once it has one.
     name: Option<String>,
-    pub(crate) tip: Option<Oid>,
+    /// Its tip, once it has one.
+    pub tip: Option<Oid>,
 }
 
 impl WorkSpan {
-    /// Returns that of a task.
-    pub(crate) fn for_task(state: &RunState, record: &TaskRecord) -> Self {
+    /// Returns the span of a task's work.
+    pub fn for_task(state: &RunState, record: &TaskRecord) -> Self {
         let base = record.base().unwrap_or(&state.base).clone();
         Self {
             base,
@@ -46,8 +51,8 @@ impl WorkSpan {
 }
 
 impl RunBranches {
-    /// Returns those of a run.
-    pub(crate) fn for_run(state: &RunState) -> Self {
+    /// Returns the branches of a run.
+    pub fn for_run(state: &RunState) -> Self {
         let tasks = state.tasks().map(|record| TaskBranch {
             task: record.task.id.clone(),
             name: record.branch().map(str::to_owned),
@@ -62,14 +67,14 @@ impl RunBranches {
     }
 
     /// Returns the task of this id, or whose branch has this name.
-    pub(crate) fn named(&self, name: &str) -> Option<&TaskBranch> {
+    pub fn named(&self, name: &str) -> Option<&TaskBranch> {
         self.tasks
             .iter()
             .find(|branch| branch.task.as_str() == name || branch.name.as_deref() == Some(name))
     }
 
     /// Returns the tip of a task's branch, or of the merged result, by its name within the run.
-    pub(crate) fn tip(&self, run: &RunId, name: &str) -> Option<Oid> {
+    pub fn tip(&self, run: &RunId, name: &str) -> Option<Oid> {
         if name == TaskId::INTEGRATION || name == run.integration_branch() {
             return Some(self.integration.clone());
         }

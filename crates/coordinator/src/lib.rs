@@ -6,10 +6,12 @@
 
 mod afterwards;
 mod api;
+mod blocking;
 mod dispatch;
 mod error;
 mod link;
 mod merge;
+mod ruling;
 mod run;
 mod texts;
 mod worker;

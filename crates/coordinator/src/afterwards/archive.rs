@@ -14,8 +14,8 @@ use orchestrate_journal::{JournalError, Store};
 
 use crate::afterwards::moved;
 use crate::api::coordinator::Settings;
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
-use crate::run::blocking::blocking;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::running_checks::{self, RunningCheck, RunningChecks};
 

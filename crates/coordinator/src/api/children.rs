@@ -22,9 +22,9 @@ use orchestrate_journal::Batch;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
+use crate::ruling::Ruling;
 use crate::run::handle::RunHandle;
 use crate::run::new_child::{self, NewChild};
-use crate::run::ruling::Ruling;
 use crate::run::secrets::require_none_in;
 use crate::worktree::aggregate::aggregate;
 

@@ -23,9 +23,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::link::blobs::{Blobs, Bytes};
+use crate::ruling::Ruling;
 use crate::run::new_child::NewChild;
 use crate::run::retry_notices::Retry;
-use crate::run::ruling::Ruling;
 use crate::texts::skills::SkillRefused;
 
 /// A request with the type of its reply.

@@ -4,6 +4,7 @@
 use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::merge::base_outputs::Warm;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
@@ -14,7 +15,6 @@ use crate::merge::project_setup::Preparation;
 use crate::merge::setup::Unprepared;
 use crate::merge::warm::Place;
 use crate::merge::{verifier, warm};
-use crate::run::blocking::blocking;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 

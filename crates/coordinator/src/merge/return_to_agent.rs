@@ -12,10 +12,8 @@ use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::texts::check_tries::{last_exit, shown_tries};
+use crate::texts::failed_checks::{after_rounds, last_exit, shown_tries, with_failing_lines};
 use crate::texts::prompts::listed;
-use crate::worker::end_facts::after_rounds;
-use crate::worker::faulty_work::with_failing_lines;
 
 /// Returns the facts that return a task's work to its agent, together with the message to it. The
 /// work is to be merged with a commit first, which the branch that it is merged into has reached.

@@ -23,13 +23,13 @@ use orchestrate_core::{BlobId, Oid, RunId};
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::merge::base_outputs::{Known, Warm};
 use crate::merge::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
 use crate::merge::checks::CheckResult;
 use crate::merge::project_setup::Preparation;
 use crate::merge::{setup, verifier};
-use crate::run::blocking::blocking;
 use crate::run::caches;
 use crate::run::host::Host;
 use crate::run::layout::Layout;

@@ -14,8 +14,8 @@ use orchestrate_files::{
     TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks,
 };
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
-use crate::run::blocking::blocking;
 use crate::run::layout::Layout;
 
 const MIB: u64 = 1 << 20;

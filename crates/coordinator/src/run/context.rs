@@ -17,13 +17,13 @@ use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
+use crate::ruling::Ruling;
 use crate::run::admitted::Admitted;
 use crate::run::approver::Approver;
-use crate::run::blocking::blocking;
 use crate::run::host::Host;
 use crate::run::retry_notices::Retries;
-use crate::run::ruling::Ruling;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;

@@ -14,10 +14,10 @@ use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::{Executor, SharedValues};
 use tokio::sync::Mutex;
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::merge::base_outputs::Known;
 use crate::merge::base_setup::OnBase;
-use crate::run::blocking::blocking;
 use crate::run::layout::Layout;
 use crate::run::results::Results;
 use crate::run::running_checks::RunningChecks;

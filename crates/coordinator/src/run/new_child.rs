@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
+use crate::ruling::Ruling;
 use crate::run::authority;
 use crate::run::context::RunContext;
-use crate::run::ruling::Ruling;
 
 /// A child to be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

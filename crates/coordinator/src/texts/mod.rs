@@ -1,7 +1,7 @@
 //! Loads the texts that an agent is created from: prompts, roles, models and the project's
 //! instructions.
 
-pub(crate) mod check_tries;
+pub(crate) mod failed_checks;
 pub(crate) mod instructions;
 pub(crate) mod map_parts;
 pub(crate) mod models;

@@ -22,8 +22,8 @@ use orchestrate_plan::role::{Delivers, Role};
 use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::blocking::blocking_with;
 use crate::error::CoordinatorError;
-use crate::run::blocking::blocking_with;
 use crate::texts::map_parts::MapParts;
 use crate::texts::prompts::Prompts;
 

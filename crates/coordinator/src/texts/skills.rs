@@ -18,7 +18,7 @@ use orchestrate_plan::skill::{MAX_SKILL_BYTES, SKILL_FILE};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;
-use crate::run::ruling::Ruling;
+use crate::ruling::Ruling;
 
 /// The folders of a project's skills, nearest first.
 const PROJECT_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];

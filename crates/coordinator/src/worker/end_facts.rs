@@ -56,16 +56,3 @@ pub(super) async fn fail(
     };
     context.decide(failed).await
 }
-
-/// Describes how often work was returned to its agent, or its command rerun; empty if it never was.
-pub(crate) fn after_rounds(record: &TaskRecord) -> String {
-    match record.rounds() {
-        0 => String::new(),
-        _ if record.is_command() => {
-            ", again after its command was rerun on the newer result; it has no agent to fix it"
-                .to_owned()
-        }
-        1 => ", again after it was returned to its agent once".to_owned(),
-        rounds => format!(", again after it was returned to its agent {rounds} times"),
-    }
-}

@@ -4,15 +4,12 @@
 
 use orchestrate_core::event::Event;
 use orchestrate_core::task::{FailureCause, ReturnCause};
-use orchestrate_core::{
-    AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult, failing_lines, with_hint,
-};
+use orchestrate_core::{AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult};
 
 use crate::error::CoordinatorError;
 use crate::link::requests::{Facts, ReadBlobs};
-use crate::texts::check_tries::{last_exit, shown_tries};
+use crate::texts::failed_checks::{after_rounds, last_exit, shown_tries, with_failing_lines};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
-use crate::worker::end_facts::after_rounds;
 use crate::worker::failing;
 use crate::worker::workplace::Workplace;
 use crate::worktree::attempt::Unresolved;
@@ -233,16 +230,6 @@ pub(super) async fn send_back_plan(
     link.record(Facts::naming(text.into_bytes(), returned))
         .await?;
     Ok(true)
-}
-
-/// Appends to a message the lines of an output that describe a failure, and what to type if its
-/// cause is known.
-pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
-    let lines = std::iter::once(text)
-        .chain(failing_lines(output))
-        .collect::<Vec<_>>()
-        .join("\n");
-    with_hint(lines, output)
 }
 
 /// Returns work whose check failed each time to its agent, or fails the task; returns whether there

@@ -26,6 +26,7 @@ use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 
+use crate::blocking::blocking;
 use crate::error::{CoordinatorError, LinkError};
 use crate::link::blobs::Blobs;
 use crate::link::requests::{
@@ -33,10 +34,9 @@ use crate::link::requests::{
     LinkRequest as Request, ReachLimit, ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,
 };
 use crate::link::worker_link::{Answer, Answers, WorkerLink};
-use crate::run::blocking::blocking;
+use crate::ruling::Ruling;
 use crate::run::context::RunContext;
 use crate::run::new_child::{self, NewChild};
-use crate::run::ruling::Ruling;
 use crate::run::time_limit;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;

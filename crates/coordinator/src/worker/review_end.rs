@@ -9,8 +9,8 @@ use orchestrate_journal::{Batch, Blob};
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::run::layout::Layout;
+use crate::texts::failed_checks::after_rounds;
 use crate::texts::prompts::{EVIDENCE_BYTES, Prompts, cut};
-use crate::worker::end_facts::after_rounds;
 
 /// Records what follows from the verdict, unless the agent has to read a message first; returns
 /// whether it was recorded.

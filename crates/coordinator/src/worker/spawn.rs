@@ -17,12 +17,12 @@ use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::Role;
 use orchestrate_sandbox::Confinement;
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
 use crate::merge::project_setup::Preparation;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::authority::{self, READ_SKILL};
-use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;

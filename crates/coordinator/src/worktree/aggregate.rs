@@ -15,8 +15,8 @@ use orchestrate_tools::ShowsPath;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHandBacks;
+use crate::ruling::Ruling;
 use crate::run::host::Host;
-use crate::run::ruling::Ruling;
 use crate::worktree::compare::{base_of, changed_file};
 use crate::worktree::workspace::Workspace;
 

@@ -3,10 +3,10 @@
 
 use orchestrate_core::TaskId;
 
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::merge::project_setup::Preparation;
 use crate::merge::warm;
-use crate::run::blocking::blocking;
 use crate::run::caches;
 use crate::run::context::RunContext;
 

@@ -20,8 +20,8 @@ use crate::link::requests::{Facts, ReadBlobs, ReadHistory};
 use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::CheckResult;
 use crate::run::codec::value_bytes;
+use crate::texts::failed_checks::with_failing_lines;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::faulty_work::with_failing_lines;
 use crate::worker::workplace::Workplace;
 
 /// The name of the command among the tool calls.

@@ -33,11 +33,11 @@ use super::call_end::{CallOf, finished};
 use super::native_search::NativeSearch;
 use super::replay::{named_blobs, replay};
 use super::spending::{Due, announce, price_of};
+use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint,
 };
-use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;

@@ -14,7 +14,7 @@ use orchestrate_tools::{FoundByModel, Search, SearchService, ServiceError};
 
 use super::agent_services::AgentServices;
 use crate::link::requests::{AwaitBudget, ReadLimits, ReserveSearch};
-use crate::run::ruling::Ruling;
+use crate::ruling::Ruling;
 use crate::worker::workplace::Workplace;
 
 /// The rule that refuses a search for which a budget has too little left.

@@ -13,7 +13,7 @@ use orchestrate_model::{Delta, ModelError};
 use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
 use crate::link::requests::{AwaitBudget, ReadLimits, Reserve};
-use crate::run::ruling::Ruling;
+use crate::ruling::Ruling;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 

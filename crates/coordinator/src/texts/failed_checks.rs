@@ -1,6 +1,6 @@
-//! What an agent is shown of a check that has failed several times on the very same tree.
+//! What is said of work whose check has failed: to its agent, and to the user once it is given up.
 
-use orchestrate_core::VerifyResult;
+use orchestrate_core::{TaskRecord, VerifyResult, failing_lines, with_hint};
 
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
@@ -34,6 +34,29 @@ pub(crate) fn shown_tries(tries: &[VerifyResult], outputs: &[String]) -> String 
         "[run 1 of {count} on the same tree: {exit}]\n{first}\n\n[run {count} of {count}: {}]\n{last}",
         last_exit(tries)
     )
+}
+
+/// Appends to a message the lines of an output that describe a failure, and what to type if its
+/// cause is known.
+pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
+    let lines = std::iter::once(text)
+        .chain(failing_lines(output))
+        .collect::<Vec<_>>()
+        .join("\n");
+    with_hint(lines, output)
+}
+
+/// Describes how often work was returned to its agent, or its command rerun; empty if it never was.
+pub(crate) fn after_rounds(record: &TaskRecord) -> String {
+    match record.rounds() {
+        0 => String::new(),
+        _ if record.is_command() => {
+            ", again after its command was rerun on the newer result; it has no agent to fix it"
+                .to_owned()
+        }
+        1 => ", again after it was returned to its agent once".to_owned(),
+        rounds => format!(", again after it was returned to its agent {rounds} times"),
+    }
 }
 
 #[cfg(test)]

@@ -29,9 +29,7 @@ pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
-pub use api::coordinator::{
-    ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement,
-};
+pub use api::coordinator::{Coordinator, PlanInput};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
 pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{
@@ -60,12 +58,14 @@ pub use orchestrate_tools::{
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
 pub use run::codec::text_of_result;
+pub use run::confinement::require_confinement;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};
 pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
 pub use run::running_checks::{RunningCheck, RunningChecks};
 pub use run::secrets::redactor_of;
+pub use run::settings::{ConfinementChoice, Settings};
 pub use run::shutdown::{Shutdown, ShutdownLevel};
 pub use texts::repository_map::{MapError, NoMap};
 pub use texts::roles::{FoundRole, Roles, known_names};

@@ -13,11 +13,11 @@ use orchestrate_git::Repo;
 use orchestrate_journal::{JournalError, Store};
 
 use crate::afterwards::moved;
-use crate::api::coordinator::Settings;
 use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::running_checks::{self, RunningCheck, RunningChecks};
+use crate::run::settings::Settings;
 
 /// The runs of a repository.
 #[derive(Clone)]

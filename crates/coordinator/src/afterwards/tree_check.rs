@@ -7,14 +7,13 @@ use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
-use crate::api::coordinator::sandbox;
 use crate::error::{CoordinatorError, ResultRefusal};
 use crate::merge::base_setup::OnBase;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check_blocking};
 use crate::merge::green::CheckedTree;
 use crate::merge::project_setup::ProjectSetup;
-use crate::merge::setup;
-use crate::merge::verifier;
+use crate::merge::{setup, verifier};
+use crate::run::confinement::sandbox;
 use crate::run::layout::Layout;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 

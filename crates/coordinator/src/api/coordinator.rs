@@ -1,6 +1,6 @@
 //! The entry point of the library: open a repository, run plans, spawn children, merge their work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,44 +14,38 @@ use orchestrate_core::{
     CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId,
     TaskRecord,
 };
-use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
+use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{
-    Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url,
+    Environment, LazyCounter, install_tls_provider, prices_date, require_base_url,
 };
-use orchestrate_sandbox::{
-    Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project,
-    memory_bytes,
-};
-use orchestrate_settings::Additions;
+use orchestrate_sandbox::{Cancel, Confinement, Sandbox};
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
+use orchestrate_tools::{Executor, Extensions, SharedValues};
 
 use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
 use crate::blocking::blocking;
 use crate::dispatch::dispatcher::{Run, Takeover};
-use crate::dispatch::recovery;
-use crate::dispatch::requests;
+use crate::dispatch::{recovery, requests};
 use crate::error::CoordinatorError;
-use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
-use crate::merge::setup;
+use crate::merge::{integration_branch, setup};
 use crate::run::admitted::Admitted;
-use crate::run::approver::Approver;
-use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
+use crate::run::callbacks::Callbacks;
+use crate::run::confinement::sandbox;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
-use crate::run::logs;
 use crate::run::open_files::{proxy_connections, require_open_files};
 use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::running_checks::RunningChecks;
 use crate::run::secrets::{redactor_of, require_none_in};
+use crate::run::settings::Settings;
 use crate::run::web::Web;
-use crate::run::worktree_folder;
+use crate::run::{logs, worktree_folder};
 use crate::texts::map_parts::MapParts;
 use crate::texts::models;
 use crate::texts::models::Models;
@@ -64,139 +58,6 @@ use crate::worker::agent_map;
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
-pub(crate) const MIB: u64 = 1 << 20;
-/// The default share of the machine's memory for one command: two such commands can exhaust the
-/// memory, in which case the kernel kills commands first, but a single one cannot.
-const SHARE_OF_MEMORY: u64 = 2;
-
-/// The environment of this process's runs; only [`Settings::run`] is recorded.
-pub struct Settings {
-    /// The settings frozen in every run.
-    pub run: RunSettings,
-    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts
-    /// from the current folder of the process that opens the repository, as every other path here.
-    pub state_dir: PathBuf,
-    /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this
-    /// program.
-    pub helper: Option<PathBuf>,
-    /// Keys and endpoints, and git's variables for the author of commits.
-    pub environment: BTreeMap<String, String>,
-    /// The base URL that the user typed.
-    pub base_url: Option<String>,
-    /// One model for everything, for tests and for library users with a model of their own.
-    pub model: Option<Arc<dyn Model>>,
-    /// How long a scripted model takes for each reply; zero except in demonstrations.
-    pub script_pace: Duration,
-    /// How commands are confined.
-    pub confinement: ConfinementChoice,
-    /// What demands exactly that, for messages.
-    pub demanded_by: Option<String>,
-    /// What the user adds to what commands see.
-    pub additions: Additions,
-    /// The revision that runs start from; `None` means HEAD.
-    pub base: Option<String>,
-    /// The user's configuration folder, for roles.
-    pub user_config_dir: Option<PathBuf>,
-    /// The file that the audit log of every run is appended to; `None` means one for each run, in
-    /// the state folder.
-    pub audit_log: Option<PathBuf>,
-    /// The folder for the worktrees of new runs, instead of one below the state folder.
-    pub worktree_folder: Option<PathBuf>,
-    /// Tools of the program's own.
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// Plugins, which bring more of them.
-    pub plugins: Vec<Plugin>,
-    /// Called when a call of a tool has been recorded as started, from a thread that calls both
-    /// functions in the journal's order.
-    pub on_tool_start: Option<OnToolStart>,
-    /// Called when a call of a tool has been recorded as ended, from the same thread.
-    pub on_tool_complete: Option<OnToolComplete>,
-    /// Called with what the user has to know although a run goes on.
-    pub warn: fn(&str),
-    /// Decides about calls that a rule asks about, in the runs that this process works on. A run
-    /// that is started with one parks such calls, whatever [`RunSettings::ask_parks`] is, so those
-    /// that it cannot decide wait for a person.
-    pub approver: Option<Arc<dyn Approver>>,
-    /// Called when another process has held the repository's lock for a while.
-    pub waiting: fn(&Waiting),
-}
-
-impl Settings {
-    /// Creates settings with the defaults of every run and state below this folder. They know
-    /// nothing of the environment: real models need [`Settings::from_env`].
-    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            run: RunSettings::default(),
-            state_dir: state_dir.into(),
-            helper: None,
-            environment: BTreeMap::new(),
-            base_url: None,
-            model: None,
-            script_pace: Duration::ZERO,
-            confinement: ConfinementChoice::Strongest,
-            demanded_by: None,
-            additions: Additions::default(),
-            base: None,
-            user_config_dir: None,
-            audit_log: None,
-            worktree_folder: None,
-            tools: Vec::new(),
-            plugins: Vec::new(),
-            on_tool_start: None,
-            on_tool_complete: None,
-            warn: |_| (),
-            approver: None,
-            waiting: |_| (),
-        }
-    }
-
-    /// Makes its paths absolute, since git is started in other folders.
-    pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
-        let paths = [
-            self.user_config_dir.as_mut(),
-            self.audit_log.as_mut(),
-            self.helper.as_mut(),
-        ];
-        for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
-            if path.is_relative() {
-                *path = absolute(path).map_err(|source| CoordinatorError::Io {
-                    path: path.clone(),
-                    source,
-                })?;
-            }
-        }
-        Ok(self)
-    }
-}
-
-/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what
-/// git says of them.
-fn absolute(path: &Path) -> std::io::Result<PathBuf> {
-    let whole = std::path::absolute(path)?;
-    let found = whole
-        .ancestors()
-        .find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, real)) = found else {
-        return Ok(whole);
-    };
-    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
-    Ok(if rest.as_os_str().is_empty() {
-        real
-    } else {
-        real.join(rest)
-    })
-}
-
-/// How commands are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ConfinementChoice {
-    /// The strongest tier that works here; none at all is an error.
-    #[default]
-    Strongest,
-    /// Exactly this tier.
-    Exactly(Confinement),
-}
-
 /// A plan to be run.
 #[derive(Clone, Debug, Default)]
 pub struct PlanInput {
@@ -804,75 +665,6 @@ fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), Coord
         context.host.models.check(model)?;
     }
     Ok(())
-}
-
-/// Checks that processes can be confined as the settings require.
-///
-/// # Errors
-///
-/// See [`Coordinator::open`].
-pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> {
-    sandbox(settings, None).map(drop)
-}
-
-/// Determines how processes can be confined.
-pub(crate) fn sandbox(
-    settings: &Settings,
-    workdir: Option<&Path>,
-) -> Result<Sandbox, CoordinatorError> {
-    let helper = match &settings.helper {
-        Some(program) => Helper::new(program),
-        None if helper_installed() => Helper::default(),
-        None => return Err(CoordinatorError::NoHelper),
-    };
-    let sandbox = match settings.confinement {
-        ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
-        ConfinementChoice::Exactly(confinement) => {
-            Sandbox::with(confinement, helper).map_err(|source| match &settings.demanded_by {
-                Some(by) => CoordinatorError::DemandedTier {
-                    by: by.clone(),
-                    source,
-                },
-                None => source.into(),
-            })?
-        }
-    };
-    let allowed = settings
-        .run
-        .command_memory_mib
-        .map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox
-        .adding(additions_of(&settings.additions, workdir))
-        .warning(settings.warn);
-    Ok(sandbox.within(Bounds {
-        cpu: None,
-        memory_bytes: allowed.or_else(default_memory),
-        disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
-        disk_files: Some(settings.run.worktree_files),
-    }))
-}
-
-/// Returns the memory that a command may use unless a setting says otherwise, in bytes; `None` if
-/// the machine's is not known.
-pub(crate) fn default_memory() -> Option<u64> {
-    Some(memory_bytes()? / SHARE_OF_MEMORY)
-}
-
-/// Converts the user's additions for the sandbox, and adds the interpreters that a project's
-/// environments use.
-pub(crate) fn additions_of(
-    additions: &Additions,
-    workdir: Option<&Path>,
-) -> orchestrate_sandbox::Additions {
-    let variables = additions.variables.iter();
-    let mut read_only = additions.read.clone();
-    read_only.extend(workdir.into_iter().flat_map(interpreters_of_project));
-    orchestrate_sandbox::Additions {
-        read_only,
-        env: variables
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect(),
-    }
 }
 
 /// Returns the path of a file in a repository, from its path as typed, which is relative to the

@@ -9,19 +9,20 @@ use orchestrate_sandbox::{
     Confinement, Helper, KernelLimits, Sandbox, SeenFolder, kernel_limits, probe,
     programs_below_home,
 };
+use orchestrate_settings::{Loaded, SandboxDemand, Suggestion};
 use orchestrate_tools::makes_maps;
 use serde::Serialize;
 
-use crate::api::coordinator::{Coordinator, additions_of};
+use crate::api::coordinator::Coordinator;
 use crate::api::programs::may_find;
 use crate::api::project::Project;
 use crate::api::seen_programs::{ProgramSeen, different_programs, seen_programs};
 use crate::api::web_search::SearchService;
 use crate::error::CoordinatorError;
+use crate::run::confinement::additions_of;
 use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
 use crate::texts::repository_map::NoMap;
-use orchestrate_settings::{Loaded, SandboxDemand, Suggestion};
 
 /// The results of all tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use orchestrate_settings::{Directories, Inputs, Layer};
 
-use crate::api::coordinator::Settings;
 use crate::api::preflight::settings_of;
 use crate::error::CoordinatorError;
+use crate::run::settings::Settings;
 use crate::texts::tool_files::tool_names;
 
 impl Settings {

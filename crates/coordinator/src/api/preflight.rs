@@ -7,15 +7,17 @@ use orchestrate_core::{Price, RunSettings, Task};
 use orchestrate_model::{Environment, ModelName, Models, Preferences};
 use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
+use orchestrate_settings::{Directories, Loaded, SandboxDemand, Switches};
+use serde_json::Value;
 
-use crate::api::coordinator::{ConfinementChoice, Coordinator, MIB, Settings, default_memory};
+use crate::api::coordinator::Coordinator;
 use crate::api::programs;
 use crate::error::CoordinatorError;
 use crate::merge::checks::place_of;
+use crate::run::confinement::{MIB, default_memory};
+use crate::run::settings::{ConfinementChoice, Settings};
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
-use orchestrate_settings::{Directories, Loaded, SandboxDemand, Switches};
-use serde_json::Value;
 
 /// The manifest of a package of Node, and the folder of its packages.
 const PACKAGE: &str = "package.json";

@@ -1,0 +1,145 @@
+//! The settings with which a program opens a repository. A run freezes a part of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_core::RunSettings;
+use orchestrate_git::Waiting;
+use orchestrate_model::Model;
+use orchestrate_sandbox::Confinement;
+use orchestrate_settings::Additions;
+use orchestrate_tools::{Plugin, Tool};
+
+use crate::error::CoordinatorError;
+use crate::run::approver::Approver;
+use crate::run::callbacks::{OnToolComplete, OnToolStart};
+
+/// The environment of this process's runs; only [`Settings::run`] is recorded.
+pub struct Settings {
+    /// The settings frozen in every run.
+    pub run: RunSettings,
+    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts
+    /// from the current folder of the process that opens the repository, as every other path here.
+    pub state_dir: PathBuf,
+    /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this
+    /// program.
+    pub helper: Option<PathBuf>,
+    /// Keys and endpoints, and git's variables for the author of commits.
+    pub environment: BTreeMap<String, String>,
+    /// The base URL that the user typed.
+    pub base_url: Option<String>,
+    /// One model for everything, for tests and for library users with a model of their own.
+    pub model: Option<Arc<dyn Model>>,
+    /// How long a scripted model takes for each reply; zero except in demonstrations.
+    pub script_pace: Duration,
+    /// How commands are confined.
+    pub confinement: ConfinementChoice,
+    /// What demands exactly that, for messages.
+    pub demanded_by: Option<String>,
+    /// What the user adds to what commands see.
+    pub additions: Additions,
+    /// The revision that runs start from; `None` means HEAD.
+    pub base: Option<String>,
+    /// The user's configuration folder, for roles.
+    pub user_config_dir: Option<PathBuf>,
+    /// The file that the audit log of every run is appended to; `None` means one for each run, in
+    /// the state folder.
+    pub audit_log: Option<PathBuf>,
+    /// The folder for the worktrees of new runs, instead of one below the state folder.
+    pub worktree_folder: Option<PathBuf>,
+    /// Tools of the program's own.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Plugins, which bring more of them.
+    pub plugins: Vec<Plugin>,
+    /// Called when a call of a tool has been recorded as started, from a thread that calls both
+    /// functions in the journal's order.
+    pub on_tool_start: Option<OnToolStart>,
+    /// Called when a call of a tool has been recorded as ended, from the same thread.
+    pub on_tool_complete: Option<OnToolComplete>,
+    /// Called with what the user has to know although a run goes on.
+    pub warn: fn(&str),
+    /// Decides about calls that a rule asks about, in the runs that this process works on. A run
+    /// that is started with one parks such calls, whatever [`RunSettings::ask_parks`] is, so those
+    /// that it cannot decide wait for a person.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Called when another process has held the repository's lock for a while.
+    pub waiting: fn(&Waiting),
+}
+
+impl Settings {
+    /// Creates settings with the defaults of every run and state below this folder. They know
+    /// nothing of the environment: real models need [`Settings::from_env`].
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            run: RunSettings::default(),
+            state_dir: state_dir.into(),
+            helper: None,
+            environment: BTreeMap::new(),
+            base_url: None,
+            model: None,
+            script_pace: Duration::ZERO,
+            confinement: ConfinementChoice::Strongest,
+            demanded_by: None,
+            additions: Additions::default(),
+            base: None,
+            user_config_dir: None,
+            audit_log: None,
+            worktree_folder: None,
+            tools: Vec::new(),
+            plugins: Vec::new(),
+            on_tool_start: None,
+            on_tool_complete: None,
+            warn: |_| (),
+            approver: None,
+            waiting: |_| (),
+        }
+    }
+
+    /// Makes its paths absolute, since git is started in other folders.
+    pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
+        let paths = [
+            self.user_config_dir.as_mut(),
+            self.audit_log.as_mut(),
+            self.helper.as_mut(),
+        ];
+        for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
+            if path.is_relative() {
+                *path = absolute(path).map_err(|source| CoordinatorError::Io {
+                    path: path.clone(),
+                    source,
+                })?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what
+/// git says of them.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let whole = std::path::absolute(path)?;
+    let found = whole
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else {
+        return Ok(whole);
+    };
+    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
+}
+
+/// How commands are confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConfinementChoice {
+    /// The strongest tier that works here; none at all is an error.
+    #[default]
+    Strongest,
+    /// Exactly this tier.
+    Exactly(Confinement),
+}

@@ -14,7 +14,7 @@ use crate::support::Outcome;
 /// The worker's files and folders, below the coordinator's sources.
 const WORKER: [&str; 8] = [
     "link",
-    "merge/checks.rs",
+    "checks/check.rs",
     "run/assignment.rs",
     "worker/driver",
     "worker/failing.rs",

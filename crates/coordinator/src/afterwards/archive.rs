@@ -14,9 +14,9 @@ use orchestrate_journal::{JournalError, Store};
 
 use crate::afterwards::moved;
 use crate::blocking::blocking;
+use crate::checks::running_checks::{self, RunningCheck, RunningChecks};
+use crate::disk::layout::{Layout, require_own_state};
 use crate::error::CoordinatorError;
-use crate::run::layout::{Layout, require_own_state};
-use crate::run::running_checks::{self, RunningCheck, RunningChecks};
 use crate::run::settings::Settings;
 
 /// The runs of a repository.

@@ -15,8 +15,8 @@ use orchestrate_core::{RunState, shell_word};
 use orchestrate_git::Repo;
 use orchestrate_journal::{RunSummary, Store};
 
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
-use crate::run::layout::Layout;
 
 /// The maximum number of state folders to inspect: more than any user has, so that the state folder
 /// of a machine that runs tests causes no delay.

@@ -7,14 +7,14 @@ use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
+use crate::checks::base_setup::{OnBase, on_base_blocking};
+use crate::checks::check::{Check, CheckResult, ShellCommand, run_check_blocking};
+use crate::checks::green::CheckedTree;
+use crate::checks::project_setup::{ProjectSetup, explained, sandbox_of};
+use crate::checks::verifier;
+use crate::disk::layout::Layout;
 use crate::error::{CoordinatorError, ResultRefusal};
-use crate::merge::base_setup::OnBase;
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check_blocking};
-use crate::merge::green::CheckedTree;
-use crate::merge::project_setup::ProjectSetup;
-use crate::merge::{setup, verifier};
 use crate::run::confinement::sandbox;
-use crate::run::layout::Layout;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
 /// How the check of a tree has failed.
@@ -67,7 +67,7 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let sandbox = Arc::new(sandbox(&self.settings, Some(self.repo.workdir()))?);
-        let sandbox = setup::sandbox_of(&sandbox, &self.layout, state);
+        let sandbox = sandbox_of(&sandbox, &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;
@@ -117,7 +117,7 @@ impl Archive {
             if !result.passed {
                 let is_setup = network == Network::Proxy;
                 let result = if is_setup {
-                    setup::explained(result, &changed)
+                    explained(result, &changed)
                 } else {
                     result
                 };
@@ -142,7 +142,7 @@ fn set_up_with_network(
     let Some(setup) = ProjectSetup::for_run(state).filter(|setup| setup.has_network) else {
         return Ok(None);
     };
-    setup::on_base_blocking(repo, layout, &setup, sandbox, cancel).map(Some)
+    on_base_blocking(repo, layout, &setup, sandbox, cancel).map(Some)
 }
 
 /// Returns how a command has failed; fails if it was interrupted.

@@ -27,21 +27,22 @@ use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
 use crate::blocking::blocking;
+use crate::checks::project_setup::sandbox_of;
+use crate::checks::running_checks::RunningChecks;
+use crate::disk::layout::{Layout, require_own_state};
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::{recovery, requests};
 use crate::error::CoordinatorError;
+use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
-use crate::merge::{integration_branch, setup};
 use crate::run::admitted::Admitted;
 use crate::run::callbacks::Callbacks;
 use crate::run::confinement::sandbox;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
-use crate::run::layout::{Layout, require_own_state};
 use crate::run::open_files::{proxy_connections, require_open_files};
 use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
-use crate::run::running_checks::RunningChecks;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::settings::Settings;
 use crate::run::web::Web;
@@ -575,7 +576,7 @@ impl Coordinator {
                 identities: self.identities()?,
                 set_up: tokio::sync::Mutex::default(),
                 warm: tokio::sync::Mutex::default(),
-                sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
+                sandbox: sandbox_of(&self.sandbox, &self.layout, &state),
                 running: RunningChecks::redacting(self.redactor.clone())
                     .noted_in(self.layout.running(&state.run_id)),
                 executor: Executor::redacting(tools, self.redactor.clone())?,

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::api::coordinator::Coordinator;
 use crate::api::programs;
+use crate::checks::check::place_of;
 use crate::error::CoordinatorError;
-use crate::merge::checks::place_of;
 use crate::run::confinement::{MIB, default_memory};
 use crate::run::settings::{ConfinementChoice, Settings};
 use crate::texts::models::{fallbacks, preferences};

@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;
+use crate::disk::layout::{Layout, require_own_state};
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
-use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;

@@ -9,7 +9,7 @@ use orchestrate_journal::Batch;
 use crate::error::CoordinatorError;
 use crate::run::approver::{Approver, ApproverAnswer, AskedCall};
 use crate::run::context::RunContext;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::shutdown::{Shutdown, ShutdownLevel};
 
 /// Asks the approver about a call; returns once it is decided or left to a person.
 pub(crate) async fn ask(

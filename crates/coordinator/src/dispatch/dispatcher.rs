@@ -20,6 +20,7 @@ use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
+use crate::checks::running_checks::RunningChecks;
 use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
@@ -29,9 +30,8 @@ use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
-use crate::run::running_checks::RunningChecks;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
+use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::{spawn, task_end};
 use crate::worktree::release;
 

@@ -7,13 +7,13 @@ use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
 use orchestrate_journal::{Batch, Store};
 use orchestrate_sandbox::Confinement;
 
+use crate::checks::project_setup::Preparation;
 use crate::error::{BaseFailure, CoordinatorError};
 use crate::merge::exact_tree;
 use crate::merge::exact_tree::{Checked, ExactTree};
-use crate::merge::project_setup::Preparation;
 use crate::merge::warm;
 use crate::run::context::RunContext;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 
 /// Runs the run's check on its base, unless it has passed there before, and records the result. An
 /// interrupted check has none.

@@ -5,18 +5,19 @@ use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
 
 use crate::blocking::blocking;
+use crate::checks::base_outputs::Warm;
+use crate::checks::check::{Check, CheckResult, ShellCommand, run_check};
+use crate::checks::green;
+use crate::checks::green::CheckedTree;
+use crate::checks::project_setup::Preparation;
+use crate::checks::verifier;
 use crate::error::CoordinatorError;
-use crate::merge::base_outputs::Warm;
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
-use crate::merge::green;
-use crate::merge::green::CheckedTree;
 use crate::merge::prepare::prepare;
-use crate::merge::project_setup::Preparation;
 use crate::merge::setup::Unprepared;
+use crate::merge::warm;
 use crate::merge::warm::Place;
-use crate::merge::{verifier, warm};
 use crate::run::context::RunContext;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 
 /// A commit and its tree.
 #[derive(Clone)]

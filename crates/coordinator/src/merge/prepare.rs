@@ -1,14 +1,14 @@
 //! Prepares a new worktree: with caches of its own, the project's setup, and then the outputs of
 //! the base.
 
+use crate::checks::check::CheckResult;
+use crate::checks::project_setup::Preparation;
+use crate::disk::caches;
 use crate::error::CoordinatorError;
-use crate::merge::checks::CheckResult;
-use crate::merge::project_setup::Preparation;
 use crate::merge::setup::{self, Unprepared};
 use crate::merge::warm;
-use crate::run::caches;
 use crate::run::host::Host;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 
 /// Prepares a worktree. Returns the result of the setup if it ran in this worktree, or failed in
 /// its own; `None` if there was nothing to run.

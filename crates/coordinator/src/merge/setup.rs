@@ -11,29 +11,20 @@
 //! itself, without the network. A failure on the base is remembered while this process runs, so
 //! that it does not recur once for each task.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::checks::hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
+use orchestrate_core::Oid;
 use orchestrate_core::event::settings::WarmLimit;
-use orchestrate_core::text::git_path::shown_path;
-use orchestrate_core::{Oid, RunState, check_hint};
-use orchestrate_git::Repo;
-use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox, Seen};
+use orchestrate_sandbox::Seen;
 
+use crate::checks::base_setup::{OnBase, begin, finish, with_cause};
+use crate::checks::check::{Check, CheckResult, ShellCommand, run_check, run_setup};
+use crate::checks::project_setup::{Preparation, ProjectSetup, explained};
+use crate::disk::caches;
 use crate::error::CoordinatorError;
-use crate::merge::base_setup::{OnBase, begin, finish};
-use crate::merge::checks::{
-    Check, CheckResult, ShellCommand, run_check, run_check_blocking, run_setup, run_setup_blocking,
-};
-use crate::merge::project_setup::{Preparation, ProjectSetup};
-use crate::run::caches;
 use crate::run::host::Host;
-use crate::run::layout::Layout;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
-
-/// How many changed files a message names.
-const MOST_NAMED: usize = 3;
+use crate::shutdown::{Shutdown, ShutdownLevel};
 
 /// A worktree to be prepared.
 pub(crate) struct Unprepared<'a> {
@@ -88,47 +79,6 @@ pub(crate) async fn set_up(
     }))
 }
 
-/// Adds to a failure of a setup that ran without the network why it had none.
-pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult {
-    if result.passed || result.cancelled {
-        return result;
-    }
-    let why = if changed.is_empty() {
-        RESULT_STAYS.to_owned()
-    } else {
-        let named: Vec<String> = changed
-            .iter()
-            .take(MOST_NAMED)
-            .map(|path| shown_path(path))
-            .collect();
-        let more = if changed.len() > MOST_NAMED {
-            ", …"
-        } else {
-            ""
-        };
-        format!(
-            "{BASE_ALONE_HAS_NETWORK}; this tree changes {}{more}",
-            named.join(", ")
-        )
-    };
-    result.with_line(&why)
-}
-
-/// Returns the sandbox of a run, whose commands read what its setup and its agents' installations
-/// have downloaded.
-pub(crate) fn sandbox_of(
-    sandbox: &Arc<Sandbox>,
-    layout: &Layout,
-    state: &RunState,
-) -> Arc<Sandbox> {
-    Arc::new(
-        sandbox
-            .as_ref()
-            .clone()
-            .with_packages(layout.packages(&state.run_id)),
-    )
-}
-
 /// Runs the setup in its own worktree unless it has run there.
 pub(crate) async fn on_base(
     host: &Host,
@@ -154,7 +104,7 @@ pub(crate) async fn on_base(
             timeout_ms: setup.timeout_ms,
         };
         let sandbox = host.sandbox_in(path);
-        let result = if has_proxy(setup, &sandbox) {
+        let result = if setup.has_proxy(&sandbox) {
             let shown = host.running.add(command.text);
             let sandbox = sandbox.as_ref().clone().showing(shown.output.clone());
             run_setup(
@@ -181,52 +131,4 @@ pub(crate) async fn on_base(
     let passed = OnBase::Passed(Arc::new(host.git(move |repo| finish(repo, begun)).await?));
     *known = Some(passed.clone());
     Ok(passed)
-}
-
-/// Does the same for a run that has ended, blocking the thread.
-pub(crate) fn on_base_blocking(
-    repo: &Repo,
-    layout: &Layout,
-    setup: &ProjectSetup,
-    sandbox: &Sandbox,
-    cancel: &Cancel,
-) -> Result<OnBase, CoordinatorError> {
-    let command = setup.on_base();
-    let begun = begin(repo, layout, setup)?;
-    if begun.passed.is_none() {
-        let seen = begun.worktree.seen();
-        let check = Check {
-            command,
-            worktree: &seen,
-            timeout_ms: setup.timeout_ms,
-        };
-        let result = if has_proxy(setup, sandbox) {
-            run_setup_blocking(sandbox, setup.reaches(), &check, cancel)?
-        } else {
-            run_check_blocking(sandbox, &check, cancel)?
-        };
-        if !result.passed {
-            return Ok(OnBase::Failed(with_cause(result, command)));
-        }
-    }
-    Ok(OnBase::Passed(Arc::new(finish(repo, begun)?)))
-}
-
-/// Reports whether a setup runs with a proxy: without a sandbox, nothing leads it there.
-fn has_proxy(setup: &ProjectSetup, sandbox: &Sandbox) -> bool {
-    setup.has_network && sandbox.confinement() != Confinement::Unconfined
-}
-
-/// Adds to a failure that may come from the network that the setup had it, unless its output says
-/// what to do.
-fn with_cause(result: CheckResult, command: ShellCommand<'_>) -> CheckResult {
-    let is_told = check_hint(&result.output)
-        .is_some_and(|hint| !hint.starts_with("commands have no network"));
-    let was_killed = result.code.is_none();
-    let says_nothing = was_killed || is_told || command.network == Network::None;
-    if says_nothing {
-        result
-    } else {
-        result.with_line(SETUP_HAD_NETWORK)
-    }
 }

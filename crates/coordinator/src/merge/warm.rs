@@ -24,16 +24,17 @@ use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
+use crate::checks::base_outputs::{Known, Warm};
+use crate::checks::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
+use crate::checks::check::CheckResult;
+use crate::checks::project_setup::Preparation;
+use crate::checks::verifier;
+use crate::disk::caches;
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
-use crate::merge::base_outputs::{Known, Warm};
-use crate::merge::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
-use crate::merge::checks::CheckResult;
-use crate::merge::project_setup::Preparation;
-use crate::merge::{setup, verifier};
-use crate::run::caches;
+use crate::merge::setup;
 use crate::run::host::Host;
-use crate::run::layout::Layout;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// check has passed there.

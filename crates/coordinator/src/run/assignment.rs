@@ -11,7 +11,7 @@ use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
-use crate::merge::project_setup::Preparation;
+use crate::checks::project_setup::Preparation;
 use crate::texts::prompts::Prompts;
 
 /// One task for one worker.
@@ -82,7 +82,7 @@ mod tests {
     use orchestrate_core::task::Work;
 
     use super::*;
-    use crate::merge::project_setup::ProjectSetup;
+    use crate::checks::project_setup::ProjectSetup;
 
     #[test]
     fn an_assignment_survives_being_written_down() {

@@ -15,12 +15,12 @@ use orchestrate_tools::{Executor, SharedValues};
 use tokio::sync::Mutex;
 
 use crate::blocking::blocking;
+use crate::checks::base_outputs::Known;
+use crate::checks::base_setup::OnBase;
+use crate::checks::running_checks::RunningChecks;
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
-use crate::merge::base_outputs::Known;
-use crate::merge::base_setup::OnBase;
-use crate::run::layout::Layout;
 use crate::run::results::Results;
-use crate::run::running_checks::RunningChecks;
 use crate::run::web::Web;
 use crate::texts::models::Models;
 use crate::texts::repository_map::Maps;

@@ -13,8 +13,8 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
-use crate::run::layout::Layout;
 
 /// The folder that is used unless the user chooses one: beside the first hidden folder on the way
 /// to the state folder, which is the home for the usual one.

@@ -8,6 +8,7 @@ mod failing;
 pub(crate) mod faulty_work;
 pub(crate) mod link_server;
 pub(crate) mod review_end;
+pub(crate) mod room;
 pub(crate) mod spawn;
 pub(crate) mod task_end;
 mod under_review;

@@ -6,9 +6,9 @@ use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, AfterReview, RunId, RunState, TaskId, VerdictEnd};
 use orchestrate_journal::{Batch, Blob};
 
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::run::layout::Layout;
 use crate::texts::failed_checks::after_rounds;
 use crate::texts::prompts::{EVIDENCE_BYTES, Prompts, cut};
 

@@ -18,23 +18,23 @@ use orchestrate_plan::Role;
 use orchestrate_sandbox::Confinement;
 
 use crate::blocking::blocking;
+use crate::checks::project_setup::Preparation;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
-use crate::merge::project_setup::Preparation;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::authority::{self, READ_SKILL};
 use crate::run::codec::value_bytes;
 use crate::run::context::RunContext;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
 use crate::worker::agent_map;
 use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
+use crate::worker::room;
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
-use crate::worktree::room;
 
 /// The tool that shows the plan.
 const READ_PLAN: &str = "read_plan";

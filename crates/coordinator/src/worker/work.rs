@@ -17,16 +17,16 @@ use orchestrate_core::{
 };
 use orchestrate_plan::role::Delivers;
 
+use crate::checks::check::Verification;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan,
     JudgeRedCheck, ReachLimit, SettleChildren, TakeMap,
 };
 use crate::link::worker_link::WorkerLink;
-use crate::merge::checks::Verification;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;

@@ -9,15 +9,15 @@ use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Seen;
 use orchestrate_tools::WorktreeScope;
 
+use crate::checks::check::{Check, CheckResult, ShellCommand, run_check};
 use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
 use crate::link::worker_link::WorkerLink;
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
 use crate::merge::prepare::prepare;
 use crate::merge::setup::Unprepared;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 use crate::worker::failing;
 use crate::worktree::workspace::Workspace;
 

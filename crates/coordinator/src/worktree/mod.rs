@@ -15,7 +15,6 @@ pub(crate) mod own_refs;
 mod rehearsal;
 pub(crate) mod release;
 pub(crate) mod remote;
-pub(crate) mod room;
 pub(crate) mod selection;
 pub(crate) mod stash;
 pub(crate) mod status;

@@ -8,8 +8,8 @@
 use orchestrate_core::{Event, Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 
+use crate::disk::caches;
 use crate::error::CoordinatorError;
-use crate::run::caches;
 use crate::run::context::RunContext;
 use crate::worktree::own_refs::OwnRefs;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
-use crate::run::layout::Layout;
 
 /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
 pub(crate) async fn open(

@@ -15,10 +15,10 @@ use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::call_end::{CallOf, finished};
+use crate::checks::check::CheckResult;
 use crate::error::CoordinatorError;
 use crate::link::requests::{Facts, ReadBlobs, ReadHistory};
 use crate::link::worker_link::WorkerLink;
-use crate::merge::checks::CheckResult;
 use crate::run::codec::value_bytes;
 use crate::texts::failed_checks::with_failing_lines;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};

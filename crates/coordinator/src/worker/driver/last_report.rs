@@ -11,7 +11,7 @@ use super::loop_driver::LoopDriver;
 use super::spending::{Due, announce};
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::workplace::Workplace;
 
 /// The time for the report: it begins when all other time may be used up.

@@ -39,7 +39,7 @@ use crate::link::requests::{
     DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint,
 };
 use crate::run::codec::value_bytes;
-use crate::run::shutdown::ShutdownLevel;
+use crate::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is

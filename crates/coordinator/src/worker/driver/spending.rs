@@ -14,7 +14,7 @@ use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
 use crate::link::requests::{AwaitBudget, ReadLimits, Reserve};
 use crate::ruling::Ruling;
-use crate::run::shutdown::ShutdownLevel;
+use crate::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
 /// An agent's request that is due.

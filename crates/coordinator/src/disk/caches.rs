@@ -15,8 +15,8 @@ use orchestrate_files::{
 };
 
 use crate::blocking::blocking;
+use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
-use crate::run::layout::Layout;
 
 const MIB: u64 = 1 << 20;
 /// The file that names the seed.

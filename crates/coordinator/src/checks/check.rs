@@ -17,10 +17,10 @@ use orchestrate_sandbox::{
 };
 use orchestrate_web::WebClient;
 
+use crate::checks::running_checks::RunningChecks;
+use crate::checks::setup_network::run_led;
 use crate::error::CoordinatorError;
-use crate::merge::setup_network::run_led;
-use crate::run::running_checks::RunningChecks;
-use crate::run::shutdown::Shutdown;
+use crate::shutdown::Shutdown;
 
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
 const KEPT_OUTPUT_BYTES: usize = 64 * 1024;

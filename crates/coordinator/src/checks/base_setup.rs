@@ -1,22 +1,27 @@
 //! The worktree in which the project's setup runs on a run's base, and what it has made there.
 //!
 //! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards
-//! the base's check runs there, too ([`warm`](crate::merge::warm)); what was made is then found
+//! the base's check runs there, too (`merge/warm.rs`); what was made is then found
 //! again by the paths that the note names.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_core::RunId;
+use orchestrate_core::checks::hint::SETUP_HAD_NETWORK;
+use orchestrate_core::{RunId, check_hint};
 use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
+use orchestrate_sandbox::{Cancel, Network, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use crate::merge::checks::CheckResult;
-use crate::merge::project_setup::ProjectSetup;
-use crate::merge::verifier;
-use crate::run::caches;
-use crate::run::layout::Layout;
+use crate::checks::check::{
+    Check, CheckResult, ShellCommand, run_check_blocking, run_setup_blocking,
+};
+use crate::checks::project_setup::ProjectSetup;
+use crate::checks::verifier;
+use crate::disk::caches;
+use crate::disk::layout::Layout;
+use crate::error::CoordinatorError;
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// setup has passed.
@@ -151,6 +156,50 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
         made,
         included,
     })
+}
+
+/// Runs the setup in its own worktree unless it has run there, for a run that has ended. Blocks the
+/// thread.
+pub(crate) fn on_base_blocking(
+    repo: &Repo,
+    layout: &Layout,
+    setup: &ProjectSetup,
+    sandbox: &Sandbox,
+    cancel: &Cancel,
+) -> Result<OnBase, CoordinatorError> {
+    let command = setup.on_base();
+    let begun = begin(repo, layout, setup)?;
+    if begun.passed.is_none() {
+        let seen = begun.worktree.seen();
+        let check = Check {
+            command,
+            worktree: &seen,
+            timeout_ms: setup.timeout_ms,
+        };
+        let result = if setup.has_proxy(sandbox) {
+            run_setup_blocking(sandbox, setup.reaches(), &check, cancel)?
+        } else {
+            run_check_blocking(sandbox, &check, cancel)?
+        };
+        if !result.passed {
+            return Ok(OnBase::Failed(with_cause(result, command)));
+        }
+    }
+    Ok(OnBase::Passed(Arc::new(finish(repo, begun)?)))
+}
+
+/// Adds to a failure that may come from the network that the setup had it, unless its output says
+/// what to do.
+pub(crate) fn with_cause(result: CheckResult, command: ShellCommand<'_>) -> CheckResult {
+    let is_told = check_hint(&result.output)
+        .is_some_and(|hint| !hint.starts_with("commands have no network"));
+    let was_killed = result.code.is_none();
+    let says_nothing = was_killed || is_told || command.network == Network::None;
+    if says_nothing {
+        result
+    } else {
+        result.with_line(SETUP_HAD_NETWORK)
+    }
 }
 
 impl BaseSetup {

@@ -22,10 +22,10 @@ use orchestrate_core::{BlobId, Oid, RunId, RunSettings};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 use orchestrate_journal::Blob;
 
-use crate::merge::checks::ShellCommand;
-use crate::merge::project_setup::ProjectSetup;
-use crate::run::caches;
-use crate::run::layout::Layout;
+use crate::checks::check::ShellCommand;
+use crate::checks::project_setup::ProjectSetup;
+use crate::disk::caches;
+use crate::disk::layout::Layout;
 
 /// The name of the note of the last check, if it passed.
 const PASSED: &str = "orchestrate-passed";

@@ -14,9 +14,9 @@ use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::Blob;
 use orchestrate_sandbox::Sandbox;
 
-use crate::merge::checks::ShellCommand;
-use crate::merge::verifier;
-use crate::run::layout::Layout;
+use crate::checks::check::ShellCommand;
+use crate::checks::verifier;
+use crate::disk::layout::Layout;
 
 /// The maximum number of trees that are remembered: more than the merges of many runs.
 const MOST_TREES: usize = 1_000;

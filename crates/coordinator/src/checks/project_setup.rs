@@ -2,17 +2,24 @@
 //! of the base.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use orchestrate_core::checks::hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS};
 use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_core::policy::setup_hosts::SetupHosts;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, RunId, RunState};
 use orchestrate_git::{GitError, Repo};
-use orchestrate_sandbox::Network;
+use orchestrate_sandbox::{Confinement, Network, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use crate::merge::checks::ShellCommand;
-use crate::merge::setup_files::changed_for_setup;
-use crate::merge::setup_network::setup_hosts;
+use crate::checks::check::{CheckResult, ShellCommand};
+use crate::checks::setup_files::changed_for_setup;
+use crate::checks::setup_network::setup_hosts;
+use crate::disk::layout::Layout;
+
+/// How many changed files a message names.
+const MOST_NAMED: usize = 3;
 
 /// How new worktrees of a run are prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +92,11 @@ impl ProjectSetup {
         }
     }
 
+    /// Reports whether it runs with a proxy on the base: without a sandbox, nothing leads it there.
+    pub(crate) fn has_proxy(&self, sandbox: &Sandbox) -> bool {
+        self.has_network && sandbox.confinement() != Confinement::Unconfined
+    }
+
     /// Returns whether a tree is that of the run's base, and which files that the setup reads
     /// differ there.
     pub(crate) fn difference(
@@ -105,4 +117,45 @@ impl ProjectSetup {
         let (is_base, changed) = self.difference(repo, tree)?;
         Ok(changed.is_empty() && (is_base || self.has_network))
     }
+}
+
+/// Adds to a failure of a setup that ran without the network why it had none.
+pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult {
+    if result.passed || result.cancelled {
+        return result;
+    }
+    let why = if changed.is_empty() {
+        RESULT_STAYS.to_owned()
+    } else {
+        let named: Vec<String> = changed
+            .iter()
+            .take(MOST_NAMED)
+            .map(|path| shown_path(path))
+            .collect();
+        let more = if changed.len() > MOST_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        format!(
+            "{BASE_ALONE_HAS_NETWORK}; this tree changes {}{more}",
+            named.join(", ")
+        )
+    };
+    result.with_line(&why)
+}
+
+/// Returns the sandbox of a run, whose commands read what its setup and its agents' installations
+/// have downloaded.
+pub(crate) fn sandbox_of(
+    sandbox: &Arc<Sandbox>,
+    layout: &Layout,
+    state: &RunState,
+) -> Arc<Sandbox> {
+    Arc::new(
+        sandbox
+            .as_ref()
+            .clone()
+            .with_packages(layout.packages(&state.run_id)),
+    )
 }

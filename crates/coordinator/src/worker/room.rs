@@ -4,10 +4,10 @@
 use orchestrate_core::TaskId;
 
 use crate::blocking::blocking;
+use crate::checks::project_setup::Preparation;
+use crate::disk::caches;
 use crate::error::CoordinatorError;
-use crate::merge::project_setup::Preparation;
 use crate::merge::warm;
-use crate::run::caches;
 use crate::run::context::RunContext;
 
 /// What is left for git's entry, the journal and the first snapshots.

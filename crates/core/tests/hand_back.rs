@@ -5,6 +5,7 @@
 )]
 
 use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings,
@@ -336,6 +337,30 @@ fn changed_tests_are_named_in_the_report_or_held_against_it() {
         assert_eq!(story.unverified(), expected, "{files:?} {report}");
         let changed = files.iter().any(|file| file.ends_with("tests/a.rs"));
         assert_eq!(story.hand_back().changed_tests.is_empty(), !changed);
+    }
+}
+
+#[test]
+fn a_strict_role_returns_false_claims_and_then_fails_but_for_a_missing_line() {
+    let table = [
+        ("Claims: none", "take", "take"),
+        ("The tests pass.\nClaims: none", "take", "take"),
+        ("Claims: tests pass", "return", "fail"),
+        ("It is done.", "return", "take"),
+        ("The tests pass.", "return", "fail"),
+    ];
+    for (report, first, last) in table {
+        let mut story = Story::of(None, None);
+        story.changes(&["M src/a.rs"]);
+        let record = story.0.task(&"b".into()).unwrap();
+        for (rounds, expected) in [(1, first), (0, last)] {
+            let decided = match record.after_claims(report, rounds) {
+                AfterClaims::Take => "take",
+                AfterClaims::Return(_) => "return",
+                AfterClaims::Fail(_) => "fail",
+            };
+            assert_eq!(decided, expected, "{report}, {rounds} rounds");
+        }
     }
 }
 

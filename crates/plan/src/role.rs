@@ -10,10 +10,11 @@ mod definition;
 mod front;
 mod product;
 
-pub use definition::{Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
+pub use definition::{MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
 pub use product::Product;
 
 use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::task::Delivers;
 
 use crate::front_and_body::{normalized, split};
 
@@ -22,7 +23,8 @@ impl Role {
     ///
     /// ```
     /// use orchestrate_core::policy::tool_names::ToolNames;
-    /// use orchestrate_plan::role::{Delivers, Role};
+    /// use orchestrate_core::task::Delivers;
+    /// use orchestrate_plan::role::Role;
     /// let mut names = ToolNames::default();
     /// names.add_alias("Read", "read_file");
     /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n\

@@ -10,6 +10,7 @@ use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Outgoing, SpawnRefused, StopRefused};
 use orchestrate_core::projections::HandBacks;
+use orchestrate_core::record::ChildrenSettled;
 use orchestrate_core::run::child::KeptWork;
 use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt, RunBranches, WorkSpan};
 use orchestrate_core::secrecy::taint::TaintGuard;
@@ -278,17 +279,6 @@ pub(crate) struct CallSlot(pub(crate) u64);
 pub(crate) struct LimitedBudgets {
     pub(crate) tokens: bool,
     pub(crate) money: bool,
-}
-
-/// What is next for an agent that would hand its work over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ChildrenSettled {
-    /// The work is handed over.
-    Done,
-    /// The agent has something to do first.
-    WorkLeft,
-    /// The agent waits for its children.
-    Waits,
 }
 
 /// How a task fails.

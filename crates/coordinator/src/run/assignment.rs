@@ -7,8 +7,8 @@
 
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::policy::{Grant, RuleText};
+use orchestrate_core::task::Delivers;
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
-use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::project_setup::Preparation;

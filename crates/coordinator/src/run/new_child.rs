@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use orchestrate_core::messages::SpawnRefused;
 use orchestrate_core::run::child::{AskedChild, SpawnDecision};
+use orchestrate_core::task::Delivers;
 use orchestrate_core::{AgentHandle, AgentId, Authority, CallOfTurn, Oid, RunState, Task, TaskId};
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 

@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::task::Delivers;
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_model::estimated_tokens_of_code;
-use orchestrate_plan::role::{Delivers, Role};
+use orchestrate_plan::role::Role;
 use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

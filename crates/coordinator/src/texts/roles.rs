@@ -10,14 +10,14 @@ use std::path::Path;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::secrecy::taint::{PossibleTaint, possible};
-use orchestrate_core::task::Work;
+use orchestrate_core::task::{Delivers, Work};
 use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
 use orchestrate_plan::role::{
-    Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter,
+    MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter,
 };
 
 use crate::error::CoordinatorError;

@@ -3,6 +3,7 @@
 //! by `merge/return_to_agent.rs`.
 
 use orchestrate_core::event::Event;
+use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult};
 
@@ -153,54 +154,49 @@ pub(super) async fn send_back_unstored(
     Ok(true)
 }
 
-/// What becomes of work because of what its report claims.
-pub(super) enum Claims {
-    /// The work is taken.
-    Taken,
-    /// It is returned to its agent, which has more to do.
-    SentBack,
-    /// Its task has failed.
-    Failed,
-}
-
-/// Returns work whose report claims what the facts do not bear out to its agent, with the facts, or
-/// fails the task. A report that still lacks only the line of its claims says nothing false.
-pub(super) async fn send_back_claims(
+/// Returns work to its agent, or fails its task, because of what its report claims; returns whether
+/// there is more to do.
+pub(super) async fn refuse_claims(
     workplace: &Workplace,
     record: &TaskRecord,
-    unverified: &[UnverifiedClaim],
-) -> Result<Claims, CoordinatorError> {
+    decided: AfterClaims,
+) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
-    let claims: Vec<String> = unverified
-        .iter()
-        .map(|claim| format!("- {claim}"))
-        .collect();
-    if !goes_back(workplace, record, ReturnCause::Claims) {
-        if unverified.iter().all(UnverifiedClaim::is_only_unsaid) {
-            return Ok(Claims::Taken);
+    match decided {
+        AfterClaims::Take => Ok(true),
+        AfterClaims::Fail(claims) => {
+            let text = format!(
+                "its report claims what the facts do not bear out{}\n{}",
+                after_rounds(record),
+                listed_claims(&claims)
+            );
+            workplace.fail(FailureCause::Claims, text).await?;
+            Ok(false)
         }
-        let text = format!(
-            "its report claims what the facts do not bear out{}\n{}",
-            after_rounds(record),
-            claims.join("\n")
-        );
-        workplace.fail(FailureCause::Claims, text).await?;
-        return Ok(Claims::Failed);
+        AfterClaims::Return(claims) => {
+            let text = assignment.prompts.render_around(
+                "claims",
+                &[],
+                &[("claims", &listed_claims(&claims))],
+            );
+            let returned = |text| Event::TaskReturned {
+                task,
+                cause: ReturnCause::Claims,
+                text,
+                onto: None,
+            };
+            workplace
+                .link
+                .record(Facts::naming(text.into_bytes(), returned))
+                .await?;
+            Ok(true)
+        }
     }
-    let text = assignment
-        .prompts
-        .render_around("claims", &[], &[("claims", &claims.join("\n"))]);
-    let returned = |text| Event::TaskReturned {
-        task,
-        cause: ReturnCause::Claims,
-        text,
-        onto: None,
-    };
-    workplace
-        .link
-        .record(Facts::naming(text.into_bytes(), returned))
-        .await?;
-    Ok(Claims::SentBack)
+}
+
+fn listed_claims(claims: &[UnverifiedClaim]) -> String {
+    let lines: Vec<String> = claims.iter().map(|claim| format!("- {claim}")).collect();
+    lines.join("\n")
 }
 
 /// Returns a plan that cannot be run to its agent with its errors, or fails the task; returns

@@ -13,7 +13,7 @@ use orchestrate_core::agent::model_search::SearchRequested;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Origin, Outgoing, Sender, StopRefused};
 use orchestrate_core::projections::HandBacks;
-use orchestrate_core::record::HandOver;
+use orchestrate_core::record::{ChildrenSettled, HandOver};
 use orchestrate_core::run::child::{KeptWork, TerminateDecision};
 use orchestrate_core::run::{
     ApprovalDecision, AskedWait, Receipt, RunBranches, WaitDecision, WorkSpan,
@@ -30,8 +30,8 @@ use crate::blocking::blocking;
 use crate::error::{CoordinatorError, LinkError};
 use crate::link::blobs::Blobs;
 use crate::link::requests::{
-    CallSlot, ChildrenSettled, EndCall, Facts, LimitedBudgets, LinkReply as Reply,
-    LinkRequest as Request, ReachLimit, ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,
+    CallSlot, EndCall, Facts, LimitedBudgets, LinkReply as Reply, LinkRequest as Request,
+    ReachLimit, ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,
 };
 use crate::link::worker_link::{Answer, Answers, WorkerLink};
 use crate::ruling::Ruling;

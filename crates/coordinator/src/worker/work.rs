@@ -10,18 +10,19 @@ use std::time::Duration;
 
 use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::task::{FailureCause, ReturnCause, Work};
+use orchestrate_core::projections::AfterClaims;
+use orchestrate_core::record::{FinishedWork, HandOverFinding, HandOverOutcome, HandOverStep};
+use orchestrate_core::task::{Delivers, FailureCause, ReturnCause, Work};
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{
     Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
 };
-use orchestrate_plan::role::Delivers;
 
 use crate::checks::check::Verification;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
-    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan,
-    JudgeRedCheck, ReachLimit, SettleChildren, TakeMap,
+    AwaitTimeout, ConcludeReview, Facts, Failure, HandOver, JudgePlan, JudgeRedCheck, ReachLimit,
+    SettleChildren, TakeMap,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::run::assignment::Assignment;
@@ -31,10 +32,11 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{
-    Claims, after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan,
+    after_red_check, merge_return, refuse_claims, send_back_conflict, send_back_plan,
     send_back_unstored,
 };
 use crate::worker::workplace::Workplace;
+use crate::worktree::attempt::Unresolved;
 
 /// The maximum number of files named if only ignored files were written.
 const SHOWN_IGNORED: usize = 10;
@@ -292,100 +294,139 @@ async fn hand_over_or_send_back(
     }
 }
 
-/// Makes the finished work the tip of the task's branch, or its report the task's result.
+/// What a worker that hands work over has seen of it, for its outcome.
+struct Seen {
+    left: Unresolved,
+    claims: AfterClaims,
+}
+
+/// Makes the finished work the tip of the task's branch, or its report the task's result; returns
+/// whether there is more to do.
 async fn hand_over(
     workplace: &Workplace,
     record: &TaskRecord,
     summary: String,
 ) -> Result<bool, CoordinatorError> {
     let (link, files) = (&workplace.link, &workplace.files);
-    if let Some(repair) = record.repair() {
-        let left = files.unresolved(repair).await?;
-        if !left.is_empty() {
-            return send_back_conflict(workplace, record, &left).await;
-        }
-    }
-    if let Some(left) = files.left_of_merge().await?.filter(|left| !left.is_empty()) {
-        return send_back_conflict(workplace, record, &left).await;
-    }
-    let is_report = workplace
-        .assignment
-        .role
-        .as_ref()
-        .is_some_and(|role| role.delivers.is_report());
-    if is_report {
-        files.keep().await?;
-        match refuse_claims(workplace, record, &summary).await? {
-            Claims::Taken => {}
-            Claims::SentBack => return Ok(true),
-            Claims::Failed => return Ok(false),
-        }
-    } else {
-        let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
-        files.commit(&message, &workplace.policy).await?;
-    }
-    match link.ask(SettleChildren {}).await? {
-        ChildrenSettled::Done => {}
-        ChildrenSettled::WorkLeft => return Ok(true),
-        ChildrenSettled::Waits => return Ok(false),
-    }
-    if is_report && record.task.verdict {
-        return end_review(workplace, summary).await;
-    }
-    // The work of its children is handed over with its report.
-    if is_report && !link.task().await?.has_childrens_work() {
-        let is_plan = workplace
-            .assignment
-            .role
-            .as_ref()
-            .is_some_and(|role| role.delivers == Delivers::Plan);
-        return if is_plan {
-            propose_plan(workplace, record, &summary).await
-        } else {
-            report(workplace, summary).await
+    let role = workplace.assignment.role.as_ref();
+    let work = FinishedWork {
+        delivers: role.map_or(Delivers::Changes, |role| role.delivers),
+        is_review: record.task.verdict,
+    };
+    let mut seen = Seen {
+        left: Unresolved::default(),
+        claims: AfterClaims::Take,
+    };
+    let mut found = HandOverFinding::Nothing;
+    loop {
+        found = match work.next_step(found) {
+            HandOverStep::FindConflicts => {
+                seen.left = left_in_conflict(workplace, record).await?;
+                HandOverFinding::Conflicts {
+                    are_left: !seen.left.is_empty(),
+                }
+            }
+            HandOverStep::KeepFiles => {
+                files.keep().await?;
+                seen.claims = judge_claims(workplace, &summary).await?;
+                HandOverFinding::Kept {
+                    takes_claims: seen.claims == AfterClaims::Take,
+                }
+            }
+            HandOverStep::CommitFiles => {
+                let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
+                files.commit(&message, &workplace.policy).await?;
+                HandOverFinding::Committed
+            }
+            HandOverStep::SettleChildren => HandOverFinding::Settled {
+                children: link.ask(SettleChildren {}).await?,
+                is_with_work: link.task().await?.has_childrens_work(),
+            },
+            HandOverStep::FindChanges => HandOverFinding::Changes {
+                are_found: has_changes(workplace, record).await?,
+            },
+            HandOverStep::Compare => {
+                files.compare().await?;
+                seen.claims = judge_claims(workplace, &summary).await?;
+                HandOverFinding::Compared {
+                    takes_claims: seen.claims == AfterClaims::Take,
+                }
+            }
+            HandOverStep::End(outcome) => {
+                return conclude(workplace, record, outcome, seen, summary).await;
+            }
         };
     }
-    let (commit, tree) = files.tip().await?;
-    if record.changes_nothing(&commit, &tree) || files.has_only_boxes(&tree).await? {
-        return no_changes(workplace, record, summary).await;
-    }
-    files.compare().await?;
-    match refuse_claims(workplace, record, &summary).await? {
-        Claims::Taken => {}
-        Claims::SentBack => return Ok(true),
-        Claims::Failed => return Ok(false),
-    }
-    // Either a check or a message is next, so there is more to do.
-    let fact = Event::TaskCommitted {
-        task: workplace.task().clone(),
-        commit,
-        tree,
-        summary,
-    };
-    link.ask(HandOver { fact }).await?;
-    Ok(true)
 }
 
-/// Returns work to its agent if the facts do not bear out what the report claims and its role is
-/// strict about that.
-async fn refuse_claims(
+/// Carries out what becomes of finished work; returns whether there is more to do.
+async fn conclude(
     workplace: &Workplace,
     record: &TaskRecord,
+    outcome: HandOverOutcome,
+    seen: Seen,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
+    match outcome {
+        HandOverOutcome::Conflicted => send_back_conflict(workplace, record, &seen.left).await,
+        HandOverOutcome::ClaimsRefused => refuse_claims(workplace, record, seen.claims).await,
+        HandOverOutcome::WorkLeft => Ok(true),
+        HandOverOutcome::Waits => Ok(false),
+        HandOverOutcome::Review => end_review(workplace, summary).await,
+        HandOverOutcome::Plan => propose_plan(workplace, record, &summary).await,
+        HandOverOutcome::Report => report(workplace, summary).await,
+        HandOverOutcome::Unchanged => no_changes(workplace, record, summary).await,
+        HandOverOutcome::Commit => {
+            let (commit, tree) = workplace.files.tip().await?;
+            let fact = Event::TaskCommitted {
+                task: workplace.task().clone(),
+                commit,
+                tree,
+                summary,
+            };
+            // Either a check or a message is next, so there is more to do.
+            workplace.link.ask(HandOver { fact }).await?;
+            Ok(true)
+        }
+    }
+}
+
+/// Returns what is unresolved of the conflict that the agent is resolving, or of a merge that it
+/// has begun itself.
+async fn left_in_conflict(
+    workplace: &Workplace,
+    record: &TaskRecord,
+) -> Result<Unresolved, CoordinatorError> {
+    if let Some(repair) = record.repair() {
+        let left = workplace.files.unresolved(repair).await?;
+        if !left.is_empty() {
+            return Ok(left);
+        }
+    }
+    let left = workplace.files.left_of_merge().await?;
+    Ok(left.unwrap_or_default())
+}
+
+/// Reports whether the branch's tip changes anything besides the boxes of the plan.
+async fn has_changes(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let (commit, tree) = workplace.files.tip().await?;
+    Ok(!record.changes_nothing(&commit, &tree) && !workplace.files.has_only_boxes(&tree).await?)
+}
+
+/// Decides what becomes of work because of what its report claims; unless its role is strict about
+/// that, it is taken.
+async fn judge_claims(
+    workplace: &Workplace,
     summary: &str,
-) -> Result<Claims, CoordinatorError> {
-    if !workplace
-        .assignment
-        .role
-        .as_ref()
-        .is_some_and(|role| role.strict_hand_back)
-    {
-        return Ok(Claims::Taken);
+) -> Result<AfterClaims, CoordinatorError> {
+    let Workplace { assignment, .. } = workplace;
+    match &assignment.role {
+        Some(role) if role.strict_hand_back => {
+            let record = workplace.link.task().await?;
+            Ok(record.after_claims(summary, assignment.limits.merge_rounds))
+        }
+        _ => Ok(AfterClaims::Take),
     }
-    let unverified = workplace.link.task().await?.refused_claims(summary);
-    if unverified.is_empty() {
-        return Ok(Claims::Taken);
-    }
-    send_back_claims(workplace, record, &unverified).await
 }
 
 /// Ends a task whose result is its report; there is more to do only if a message has arrived

@@ -8,11 +8,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentId;
-use crate::record::{CheckReceipt, CheckVerdict, CheckedBy, TaskRecord};
+use crate::record::{AfterFault, CheckReceipt, CheckVerdict, CheckedBy, TaskRecord};
 use crate::run::RunState;
 use crate::task::{
-    ChangedPath, ClaimKind, EndCause, FailureCause, TaskError, TaskState, Verify, claims,
-    has_claims_line, open_questions,
+    ChangedPath, ClaimKind, EndCause, FailureCause, ReturnCause, TaskError, TaskState, Verify,
+    claims, has_claims_line, open_questions,
 };
 use crate::text::invisible::shown;
 use crate::text::truncate;
@@ -104,7 +104,7 @@ pub struct UnverifiedClaim {
 
 impl UnverifiedClaim {
     /// Reports whether nothing speaks against the report but that it does not say what it claims.
-    pub fn is_only_unsaid(&self) -> bool {
+    fn is_only_unsaid(&self) -> bool {
         self.why == [Doubt::NoClaimsLine]
     }
 }
@@ -145,6 +145,17 @@ pub struct UsedUp {
     pub turns: u32,
     /// Milliseconds worked on the newest attempt.
     pub worked_ms: u64,
+}
+
+/// What becomes of work because of what its report claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterClaims {
+    /// It is taken.
+    Take,
+    /// It is returned to its agent with what the facts do not bear out.
+    Return(Vec<UnverifiedClaim>),
+    /// Its task fails because of these.
+    Fail(Vec<UnverifiedClaim>),
 }
 
 /// What a task hands back.
@@ -329,10 +340,27 @@ impl TaskRecord {
             .collect()
     }
 
+    /// Decides what becomes of work because of what its report claims, if its role is strict about
+    /// that and it may be returned `merge_rounds` times in one attempt.
+    pub fn after_claims(&self, report: &str, merge_rounds: u32) -> AfterClaims {
+        let refused = self.refused_claims(report);
+        let after = self.after_fault(ReturnCause::Claims, None, merge_rounds);
+        if refused.is_empty() {
+            AfterClaims::Take
+        } else if after == AfterFault::Return {
+            AfterClaims::Return(refused)
+        } else if refused.iter().all(UnverifiedClaim::is_only_unsaid) {
+            // A report that still lacks only the line of its claims says nothing false.
+            AfterClaims::Take
+        } else {
+            AfterClaims::Fail(refused)
+        }
+    }
+
     /// Returns why a role that is strict about claims refuses a report: it does not say what it
     /// claims, or the facts do not bear out what it lists. What only its prose seems to claim is
     /// named beside that, but is no reason by itself, since prose can be misread.
-    pub fn refused_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+    fn refused_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
         let mut held = self.held_claims(report);
         if !self.is_command() && !has_claims_line(report) {
             let missing = UnverifiedClaim {

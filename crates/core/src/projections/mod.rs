@@ -19,7 +19,7 @@ mod tool_metrics;
 pub use actions::Action;
 pub use agent_status::{AgentInfo, AgentStatus, Blocker, Liveness};
 pub use cautions::{Caution, CautionAbout};
-pub use hand_back::{ChildOutcome, Doubt, HandBack, Outcome, UnverifiedClaim, UsedUp};
+pub use hand_back::{AfterClaims, ChildOutcome, Doubt, HandBack, Outcome, UnverifiedClaim, UsedUp};
 pub use hand_backs::{HandBacks, HandedBack};
 pub use run_markers::RunMarkers;
 pub use tool_metrics::{ToolCalls, ToolMetrics};

@@ -12,7 +12,9 @@ mod verdict_end;
 mod work_step;
 
 pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
-pub use hand_over::HandOver;
+pub use hand_over::{
+    ChildrenSettled, FinishedWork, HandOver, HandOverFinding, HandOverOutcome, HandOverStep,
+};
 pub use task_failure::{AfterFault, GivenUp, ReviewEnd, WithoutChanges};
 pub use task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub(crate) use task_records::{Changes, TaskRecords};

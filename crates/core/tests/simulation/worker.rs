@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, ToolOutcome, VerifyScope};
-use orchestrate_core::record::HandOver;
-use orchestrate_core::task::{FailureCause, ReturnCause};
+use orchestrate_core::record::{
+    ChildrenSettled, FinishedWork, HandOver, HandOverFinding, HandOverOutcome, HandOverStep,
+};
+use orchestrate_core::task::{Delivers, FailureCause, ReturnCause};
 use orchestrate_core::{
     AfterFault, BlobId, CallId, Oid, ReportGiven, ReviewEnd, TaskId, TaskRecord, VerdictEnd,
     WithoutChanges, WorkStep,
@@ -261,55 +263,93 @@ async fn command(world: &World, record: &TaskRecord) -> DriverEnd {
 /// Makes the finished work the tip of the task's branch; returns whether there is more to do.
 async fn hand_over(world: &World, task: &TaskId, summary: String) -> bool {
     let record = world.task(task);
-    if !world.git.borrow_mut().worktree(task).unresolved.is_empty() {
-        return send_back(world, &record, ReturnCause::Conflict).await;
+    let is_review = record.task.verdict;
+    let work = FinishedWork {
+        delivers: if is_review {
+            Delivers::Verdict
+        } else {
+            Delivers::Changes
+        },
+        is_review,
+    };
+    let mut found = HandOverFinding::Nothing;
+    loop {
+        found = match work.next_step(found) {
+            HandOverStep::FindConflicts => HandOverFinding::Conflicts {
+                are_left: !world.git.borrow_mut().worktree(task).unresolved.is_empty(),
+            },
+            HandOverStep::KeepFiles => HandOverFinding::Kept { takes_claims: true },
+            HandOverStep::CommitFiles => {
+                commit(world, &record).await;
+                HandOverFinding::Committed
+            }
+            HandOverStep::SettleChildren => HandOverFinding::Settled {
+                children: settle_children(world, task).await,
+                is_with_work: world.task(task).has_childrens_work(),
+            },
+            HandOverStep::FindChanges => {
+                let (record, commit, tree) = tip(world, task);
+                HandOverFinding::Changes {
+                    are_found: !record.changes_nothing(&commit, &tree),
+                }
+            }
+            HandOverStep::Compare => HandOverFinding::Compared { takes_claims: true },
+            HandOverStep::End(outcome) => return conclude(world, task, outcome, summary).await,
+        };
     }
-    if !record.task.verdict {
-        commit(world, &record).await;
-    }
-    if let Some(goes_on) = settle_children(world, task).await {
-        return goes_on;
-    }
-    if record.task.verdict {
-        return end_review(world, task, summary).await;
-    }
+}
+
+/// Returns the task's record with the commit and the tree of its branch's tip.
+fn tip(world: &World, task: &TaskId) -> (TaskRecord, Oid, Oid) {
     let record = world.task(task);
     let commit = record.tip().unwrap().clone();
     let tree = world.git.borrow().tree_of(&commit);
-    if record.changes_nothing(&commit, &tree) {
-        return without_changes(world, &record, summary).await;
-    }
-    hand(
-        world,
-        Event::TaskCommitted {
-            task: task.clone(),
-            commit,
-            tree,
-            summary,
-        },
-    )
-    .await;
-    true
+    (record, commit, tree)
 }
 
-/// Lets an agent wait for those that it spawned, or tells it of them, before it hands over; returns
-/// whether there is more to do then, and `None` if nothing comes before.
-async fn settle_children(world: &World, task: &TaskId) -> Option<bool> {
-    let mut goes_on = Some(true);
+/// Carries out what becomes of finished work; returns whether there is more to do.
+async fn conclude(world: &World, task: &TaskId, outcome: HandOverOutcome, summary: String) -> bool {
+    let (record, commit, tree) = tip(world, task);
+    match outcome {
+        HandOverOutcome::Conflicted => send_back(world, &record, ReturnCause::Conflict).await,
+        HandOverOutcome::WorkLeft => true,
+        HandOverOutcome::Waits => false,
+        HandOverOutcome::Review => end_review(world, task, summary).await,
+        HandOverOutcome::Unchanged => without_changes(world, &record, summary).await,
+        HandOverOutcome::Commit => {
+            let task = task.clone();
+            let committed = Event::TaskCommitted {
+                task,
+                commit,
+                tree,
+                summary,
+            };
+            hand(world, committed).await;
+            true
+        }
+        HandOverOutcome::ClaimsRefused | HandOverOutcome::Plan | HandOverOutcome::Report => {
+            panic!("no role of the simulation ends with {outcome:?}")
+        }
+    }
+}
+
+/// Lets an agent wait for those that it spawned, or tells it of them, before it hands over.
+async fn settle_children(world: &World, task: &TaskId) -> ChildrenSettled {
+    let mut settled = ChildrenSettled::WorkLeft;
     let decide = |state: &orchestrate_core::RunState| match state.decide_hand_over(task) {
         HandOver::Now => {
-            goes_on = None;
+            settled = ChildrenSettled::Done;
             Vec::new()
         }
         HandOver::AfterMessages => Vec::new(),
         HandOver::AfterChildren(wait) => {
-            goes_on = Some(false);
+            settled = ChildrenSettled::Waits;
             vec![*wait]
         }
         HandOver::AfterNews => vec![returned(task, ReturnCause::ChildrenEnded, None)],
     };
     world.append(decide).await;
-    goes_on
+    settled
 }
 
 /// Commits the worktree, if it differs from the branch's tip or concludes a merge.

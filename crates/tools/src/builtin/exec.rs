@@ -46,7 +46,7 @@ const GIT_TOOLS: &[(&str, &str)] = &[
 ];
 
 /// Maximum number of hosts that a call names: a person has to read them.
-const MAX_DOMAINS: usize = 20;
+pub(super) const MAX_DOMAINS: usize = 20;
 /// Maximum number of refused hosts that a result names.
 const MAX_REFUSALS: usize = 10;
 /// The name of the tool.
@@ -192,7 +192,8 @@ impl Wrap for RunShellCommand {
     }
 }
 
-fn domains(arguments: &Value) -> impl Iterator<Item = &str> {
+/// Returns the hosts that the arguments of a call name.
+pub(super) fn domains(arguments: &Value) -> impl Iterator<Item = &str> {
     arguments
         .get("domains")
         .and_then(Value::as_array)

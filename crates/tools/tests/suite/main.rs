@@ -143,7 +143,7 @@ fn other_trials() -> Vec<Trial> {
     trials.extend(full_tier_cases! {
         commands: the_network_is_asked_for_by_its_hosts;
         packages: what_the_project_lacks_is_said_before_anybody_is_asked a_call_that_installs_is_asked_about the_user_sees_what_an_installation_reaches_and_only_that_is
-            a_registry_that_wants_a_password_is_for_the_user
+            a_registry_that_wants_a_password_is_for_the_user a_call_asks_for_the_hosts_that_it_names
             an_index_that_cannot_be_asked_is_not_replaced a_project_says_which_manager_installs
             the_tool_for_packages_conforms;
     });

@@ -362,6 +362,54 @@ pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(
     );
 }
 
+/// A host that was refused to one call is asked about when the next one names it.
+pub(crate) async fn a_call_asks_for_the_hosts_that_it_names(mut harness: ToolHarness) {
+    put_pip(&harness, PIP).unwrap();
+    allow(&mut harness);
+    harness.scope.ask_parks = true;
+    let with = |domains: &[&str]| json!({"package": "greeting", "domains": domains});
+    let outcome = harness
+        .outcome("install_package", with(&["example.org"]))
+        .await;
+    let CallOutcome::NeedsApproval {
+        rule, arguments, ..
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(rule, "built-in:network");
+    assert_eq!(arguments["domains"], json!(["example.org"]));
+    let output = harness
+        .call("install_package", with(&["169.254.169.254"]))
+        .await;
+    assert_eq!(output.denied_by.as_deref(), Some("built-in:address"));
+    for domain in ["*.example.org", "https://example.org/", ""] {
+        let output = harness.call("install_package", with(&[domain])).await;
+        assert!(
+            said(&output).starts_with("Retry: ")
+                && said(&output).contains("in `domains` is no host"),
+            "{domain}: {}",
+            said(&output)
+        );
+    }
+    // Only the host that a rule allows is reached.
+    harness.scope.policy = policy(&[
+        (RuleDecision::Allow, "install_package"),
+        (RuleDecision::Allow, "install_package(domain:example.org)"),
+    ]);
+    let output = harness
+        .call("install_package", with(&["example.org"]))
+        .await;
+    let results: InstallResults = serde_json::from_value(output.data.clone()).unwrap();
+    let allowed: Vec<&str> = results
+        .egress
+        .iter()
+        .filter(|decision| decision.allowed)
+        .map(|decision| decision.asked.as_str())
+        .collect();
+    assert_eq!(allowed, ["http://example.org/"], "{:?}", results.egress);
+}
+
 pub(crate) async fn packages_are_installed_behind_the_proxy_alone(mut harness: ToolHarness) {
     allow(&mut harness);
     put_pip(&harness, PIP).unwrap();
@@ -500,7 +548,7 @@ pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: T
         (
             "requirements.txt",
             "-r pins/base.txt\n",
-            "a user or a password",
+            "has `-r`, which includes a list that is not read here",
         ),
         (
             "requirements/base.txt",
@@ -520,7 +568,8 @@ pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: T
         (
             "pyproject.toml",
             source,
-            "names the registry https://pypi.corp.example/simple, which",
+            "has `tool.poetry.source.url`, which names the registry \
+             https://pypi.corp.example/simple, which",
         ),
         ("requirements.txt", long.as_str(), "is too long to be read"),
     ] {
@@ -549,7 +598,9 @@ pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: T
     let call = json!({"package": "greeting", "language": "javascript"});
     let output = harness.call("install_package", call.clone()).await;
     assert!(
-        said(&output).contains("`.npmrc` contains a password or a token for a registry"),
+        said(&output).contains(
+            "`.npmrc` has `//npm.corp.example/:_authToken`, which is a password or a token"
+        ) && !said(&output).contains("secret-4711"),
         "{}",
         said(&output)
     );

@@ -13,10 +13,10 @@ const REGISTRY_RULE: &str = "built-in:registry";
 impl Policy {
     /// Decides whether the package manager of a tool may connect to a host.
     ///
-    /// A well-known registry needs no consent of its own, since the call has one. One that the
-    /// project names needs to be listed by the user, beside the hosts that are shipped for the
-    /// tools of the web, and any other host needs a rule that names it for the tool. A rule about
-    /// the tool as a whole opens neither.
+    /// A well-known registry needs no consent of its own, since the call has one, and so has a host
+    /// that the call names. One that the project names needs to be listed by the user, beside the
+    /// hosts that are shipped for the tools of the web, and any other host needs a rule that names
+    /// it for the tool. A rule about the tool as a whole opens neither.
     pub fn decide_registry(
         &self,
         grant: &Grant,
@@ -35,13 +35,16 @@ impl Policy {
             targets: &targets,
         };
         let is_open = match registry {
-            Registry::WellKnown => true,
+            Registry::WellKnown | Registry::OfCall => true,
             Registry::OfProject => self.names_for(tool, host) || self.limits.lists_more(host),
             Registry::Other => self.names_for(tool, host),
         };
         match self.decide(&grant, &question) {
             denied @ Decision::Deny { .. } => denied,
-            Decision::Ask { rule } if ![DOMAINS, NETWORK_RULE].contains(&rule.as_str()) => {
+            Decision::Ask { rule }
+                if registry != Registry::OfCall
+                    && ![DOMAINS, NETWORK_RULE].contains(&rule.as_str()) =>
+            {
                 Decision::Deny {
                     reason: format!(
                         "the rule `{rule}` asks about `{host}`, and nobody can be asked while a package manager runs; the \
@@ -56,8 +59,8 @@ impl Policy {
             _ => Decision::Deny {
                 rule: REGISTRY_RULE.to_owned(),
                 reason: format!(
-                    "`{host}` is no registry that the user allows; the user can allow it with the rule \
-                    `{tool}(domain:{host})`"
+                    "`{host}` is no registry that the user allows; name it in `domains` of another \
+                    call, which asks the user, who can also set the rule `{tool}(domain:{host})`"
                 ),
             },
         }
@@ -212,6 +215,26 @@ mod tests {
                 *expected,
                 "{rules:?} {listed:?} {host}"
             );
+        }
+    }
+
+    /// The call with it has been decided about, by a person where a rule asks.
+    #[test]
+    fn a_host_that_the_call_names_is_reached_unless_a_rule_denies_it() {
+        use RuleDecision::{Ask, Deny};
+        let table: &[(Rules<'_>, bool)] = &[
+            (&[], true),
+            (&[(Ask, "network_access(domain:a.example)")], true),
+            (&[(Deny, "network_access(domain:a.example)")], false),
+            (&[(Deny, "install_package(domain:*.example)")], false),
+        ];
+        let host = Host::parse("a.example").unwrap();
+        for (rules, expected) in table {
+            let policy = policy(rules, &[]);
+            let grant = Grant::of_tools([TOOL]);
+            let decision = policy.decide_registry(&grant, TOOL, &host, Registry::OfCall);
+            let is_open = matches!(decision, Decision::Allow { .. });
+            assert_eq!(is_open, *expected, "{rules:?}: {decision:?}");
         }
     }
 

@@ -43,6 +43,8 @@ pub struct RemoteBranch {
 pub enum Registry {
     /// It belongs to the registry that the manager asks unless it is told otherwise.
     WellKnown,
+    /// The call itself names it, about which it was decided.
+    OfCall,
     /// A file of the project, which an agent can write, names it as a registry.
     OfProject,
     /// Neither.

@@ -74,6 +74,11 @@ impl<R> Candidate<R> {
         }
     }
 
+    /// Sets the variables that it needs.
+    pub(super) fn setting(self, variables: &'static [(&'static str, &'static str)]) -> Self {
+        Candidate { variables, ..self }
+    }
+
     /// Sets what it makes for itself.
     pub(super) fn making(self, products: Products) -> Candidate<R> {
         Candidate { products, ..self }

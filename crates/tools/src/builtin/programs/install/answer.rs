@@ -39,8 +39,6 @@ pub(super) struct Installed {
     pub(super) egress: Vec<EgressDecision>,
     /// What could not be reached, with the reason.
     pub(super) unreached: BTreeSet<String>,
-    /// The file of the project that names a login for a registry.
-    pub(super) login: Option<String>,
     /// Where the lock file leads, and no registry answers.
     pub(super) foreign: Vec<Server>,
 }
@@ -106,10 +104,7 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
     }
     parts.extend(refusals(&installed.egress, &installed.unreached));
     if failed.is_some() {
-        parts.extend(
-            login::hint(login::is_wanted(ran), installed.login.as_deref())
-                .map(|hint| format!("[{hint}]")),
-        );
+        parts.extend(login::hint(ran));
     }
     if !installed.foreign.is_empty() {
         let hosts: Vec<String> = installed.foreign.iter().map(Server::to_string).collect();

@@ -37,6 +37,23 @@ impl Server {
             port,
         }
     }
+
+    /// Returns where the addresses in a line lead, one of each word. One with a user or a password
+    /// is none.
+    pub(super) fn all_in(line: &str) -> Vec<Server> {
+        line.split(|c: char| c.is_whitespace() || "\"'`,;<>()[]{}".contains(c))
+            .filter_map(web_part)
+            .filter_map(|url| WebUrl::parse(url).ok())
+            .map(|url| Server::from_url(&url))
+            .collect()
+    }
+}
+
+/// Returns an address of the web from its scheme on, before which some managers write how they
+/// speak to it.
+pub(super) fn web_part(text: &str) -> Option<&str> {
+    let starts = [text.find("http://"), text.find("https://")];
+    text.get(starts.into_iter().flatten().min()?..)
 }
 
 impl fmt::Display for Server {
@@ -54,15 +71,19 @@ pub(super) struct Registries {
     grant: Grant,
     well_known: Vec<Server>,
     of_project: Vec<Server>,
+    /// The hosts that the call itself names, about which it was decided.
+    named: Vec<Host>,
 }
 
 impl Registries {
     /// Creates what judges the connections of a call, by the hosts of the registry that its package
-    /// manager asks by itself, and by the registries that the project names.
+    /// manager asks by itself, by the registries that the project names, and by the hosts that the
+    /// call names.
     pub(super) fn new(
         scope: &CallScope,
         well_known: &[&str],
         of_project: Vec<Server>,
+        named: Vec<Host>,
     ) -> Registries {
         let mut grant = Grant::clone(&scope.grant);
         // A role that lists a wrapper need not list the wrapped tool.
@@ -79,6 +100,7 @@ impl Registries {
             grant,
             well_known,
             of_project,
+            named,
         }
     }
 
@@ -125,13 +147,14 @@ impl Registries {
     }
 
     fn kind(&self, server: &Server) -> Registry {
-        match (
-            self.well_known.contains(server),
-            self.of_project.contains(server),
-        ) {
-            (true, _) => Registry::WellKnown,
-            (_, true) => Registry::OfProject,
-            _ => Registry::Other,
+        if self.well_known.contains(server) {
+            Registry::WellKnown
+        } else if self.named.contains(&server.host) {
+            Registry::OfCall
+        } else if self.of_project.contains(server) {
+            Registry::OfProject
+        } else {
+            Registry::Other
         }
     }
 }
@@ -201,6 +224,7 @@ mod tests {
             grant: Grant::of_tools([TOOL]),
             well_known: vec![server("https://pypi.org/")],
             of_project: of_project.iter().map(|url| server(url)).collect(),
+            named: vec![Host::parse("named.example").unwrap()],
         }
     }
 
@@ -238,6 +262,34 @@ mod tests {
                 "`127.0.0.1:8701` is not the registry `127.0.0.1:8702`: `127.0.0.1` is no"
             ),
             "{reason}"
+        );
+    }
+
+    #[test]
+    fn a_host_that_the_call_names_is_reached_on_the_ports_of_the_web() {
+        let registries = registries(&[], &[], &["https://named.example/simple/"]);
+        for (url, expected) in [
+            ("https://named.example/a.whl", true),
+            ("http://named.example/a.whl", true),
+            ("https://named.example:8443/a.whl", false),
+            ("https://a.named.example/a.whl", false),
+        ] {
+            let admitted = registries.admit(&WebUrl::parse(url).unwrap());
+            assert_eq!(admitted.is_ok(), expected, "{url}: {admitted:?}");
+        }
+        let open = ["named.example", "pypi.org"].map(str::to_owned).to_vec();
+        assert_eq!(registries.hosts(), (open, Vec::new()));
+    }
+
+    #[test]
+    fn a_line_is_read_in_time_of_its_length() {
+        // It would take minutes to look for the end of the line from each of these beginnings.
+        let word = "https://a.example/".repeat(100_000);
+        assert!(Server::all_in(&word).len() <= 1);
+        let line = format!("source = \"sparse+{word}\", url = 'https://b.example/'");
+        assert_eq!(
+            Server::all_in(&line).last(),
+            Some(&server("https://b.example/"))
         );
     }
 

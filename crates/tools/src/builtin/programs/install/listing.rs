@@ -9,7 +9,6 @@ use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 
 use super::destinations::Server;
-use super::naming::addresses;
 use crate::error::ToolError;
 use crate::files::{Files, Flow, WalkLimits};
 use crate::path::split;
@@ -75,10 +74,7 @@ impl Listing {
         };
         let text = text(files, path);
         let lines = text.lines().map(str::trim).filter(|line| leads(line));
-        let found: BTreeSet<Server> = lines
-            .flat_map(addresses)
-            .map(|url| Server::from_url(&url))
-            .collect();
+        let found: BTreeSet<Server> = lines.flat_map(Server::all_in).collect();
         found.into_iter().take(MAX_SERVERS).collect()
     }
 }

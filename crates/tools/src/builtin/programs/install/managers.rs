@@ -8,8 +8,8 @@ use super::super::candidate::{Candidate, words};
 use super::super::products::Products;
 use super::super::project::{Language, Project};
 use super::grammar::{Ecosystem, Requested};
+use super::indexes::{OfPip, Reader};
 use super::listing::Listing;
-use super::registries::{Indexes, Reader};
 use super::sharing::Sharing;
 
 /// What a manager does besides its commands.
@@ -50,12 +50,6 @@ const NPM_REGISTRY: &[&str] = &["registry.npmjs.org"];
 const YARN_REGISTRY: &[&str] = &["registry.yarnpkg.com", "registry.npmjs.org"];
 const CRATES_IO: &[&str] = &["index.crates.io", "static.crates.io"];
 const GO_PROXY: &[&str] = &["proxy.golang.org", "sum.golang.org"];
-
-const OF_PIP: &[Reader] = &[Reader::Pip];
-const OF_UV: &[Reader] = &[Reader::Uv];
-const OF_NPM: &[Reader] = &[Reader::Npm];
-const OF_YARN: &[Reader] = &[Reader::Npm, Reader::Yarn];
-const OF_BERRY_ALONE: &[Reader] = &[Reader::Berry];
 
 const NO_SCRIPTS: &str = "the packages' own install scripts are not run";
 const SOURCES: &str =
@@ -118,6 +112,71 @@ const VARIABLES_OF_GO: &[(&str, &str)] = &[
     ("GOFLAGS", "-mod=mod -modcacherw"),
 ];
 
+/// uv as the manager of a project.
+const WITH_UV: Install = Install {
+    from_source: None,
+    listing: Listing::Blocks("uv.lock"),
+    hosts: PYPI,
+    reads: &[Reader::Uv],
+    makes: None,
+    keeps_downloads: false,
+    shares: None,
+    code: SOURCES,
+    note: "",
+};
+const WITH_PIP: Install = Install {
+    reads: &[Reader::Pip],
+    shares: Some(Sharing::Wheels),
+    note: NOT_RECORDED,
+    ..WITH_UV
+};
+const WITH_NPM: Install = Install {
+    from_source: None,
+    listing: Listing::Npm,
+    hosts: NPM_REGISTRY,
+    reads: &[Reader::Npm],
+    makes: Some("node_modules"),
+    keeps_downloads: false,
+    shares: Some(Sharing::Npm),
+    code: NO_SCRIPTS,
+    note: NO_SCRIPTS,
+};
+const WITH_PNPM: Install = Install {
+    listing: Listing::Pnpm,
+    shares: None,
+    ..WITH_NPM
+};
+const WITH_YARN: Install = Install {
+    listing: Listing::Yarn,
+    hosts: YARN_REGISTRY,
+    reads: &[Reader::Npm, Reader::Yarn],
+    shares: None,
+    ..WITH_NPM
+};
+const WITH_BERRY: Install = Install {
+    reads: &[Reader::Berry],
+    ..WITH_YARN
+};
+/// Cargo puts nothing into the project but the name.
+const WITH_CARGO: Install = Install {
+    from_source: None,
+    listing: Listing::Blocks("Cargo.lock"),
+    hosts: CRATES_IO,
+    reads: &[Reader::Cargo],
+    makes: None,
+    keeps_downloads: true,
+    shares: Some(Sharing::Cargo),
+    code: NO_CODE,
+    note: "",
+};
+const WITH_GO: Install = Install {
+    listing: Listing::GoMod,
+    hosts: GO_PROXY,
+    reads: &[],
+    shares: Some(Sharing::Go),
+    ..WITH_CARGO
+};
+
 /// Files of managers that are not run here, each with what does the work instead.
 const OTHERS: [(&str, &str); 7] = [
     ("poetry.lock", "poetry add"),
@@ -154,10 +213,10 @@ pub(super) fn managers(
     project: &Project,
     ecosystem: Ecosystem,
     requested: &Requested,
-    indexes: &Indexes,
+    of_pip: &OfPip,
 ) -> Result<Vec<Manager>, String> {
     match ecosystem {
-        Ecosystem::Python => python(project, &requested.word, indexes),
+        Ecosystem::Python => python(project, &requested.word, of_pip),
         Ecosystem::JavaScript => javascript(project, &requested.word).map(|manager| vec![manager]),
         Ecosystem::Rust => require_manifest(project, "Cargo.toml", "cargo add")
             .map(|()| vec![cargo(&requested.word)]),
@@ -170,38 +229,17 @@ pub(super) fn managers(
 /// The interpreter outside a virtual environment.
 const SYSTEM_PYTHON: &str = "python3";
 
-#[expect(clippy::too_many_lines, reason = "one manager after the other")]
-fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manager>, String> {
-    let install = |from_source, listing, reads, shares, note| Install {
-        from_source,
-        listing,
-        hosts: PYPI,
-        reads,
-        makes: None,
-        keeps_downloads: false,
-        shares,
-        code: SOURCES,
-        note,
-    };
+fn python(project: &Project, word: &str, of_pip: &OfPip) -> Result<Vec<Manager>, String> {
     if project.has("uv.lock") || project.mentions(&["pyproject.toml"], "[tool.uv") {
         require_manifest(project, "pyproject.toml", "uv add")?;
-        let install = install(
-            Some(words(&["uv", "add", "--", word])),
-            Listing::Blocks("uv.lock"),
-            OF_UV,
-            None,
-            "",
-        );
-        let uv = Candidate::new(
-            "uv",
-            words(&["uv", "add", "--no-build", "--", word]),
-            UV,
-            install,
-        );
-        return Ok(vec![Candidate {
-            variables: VARIABLES_OF_UV,
-            ..uv
-        }]);
+        let install = Install {
+            from_source: Some(words(&["uv", "add", "--", word])),
+            ..WITH_UV
+        };
+        let argv = words(&["uv", "add", "--no-build", "--", word]);
+        return Ok(vec![
+            Candidate::new("uv", argv, UV, install).setting(VARIABLES_OF_UV),
+        ]);
     }
     refuse_others(
         project,
@@ -221,68 +259,47 @@ fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manage
                 .to_owned(),
         );
     }
-    let wheels = Some(Sharing::Wheels);
-    let listing = || Listing::SitePackages(python.trim_end_matches("/bin/python"));
-    let command = |before: &[&str], index: [&str; 2], wheels: bool| {
-        let mut argv = words(before);
-        let [index, extra] = index;
-        argv.extend(
-            indexes
-                .index
-                .iter()
-                .flat_map(|url| [index.to_owned(), url.clone()]),
-        );
-        argv.extend(
-            indexes
-                .extra
-                .iter()
-                .flat_map(|url| [extra.to_owned(), url.clone()]),
-        );
-        argv.extend(words(if wheels {
-            &["--only-binary", ":all:"]
-        } else {
-            &[]
-        }));
-        argv.extend(words(&["--", word]));
-        argv
-    };
-    let options = [
+    let environment = python.trim_end_matches("/bin/python");
+    let mut pip = words(&[
+        python,
+        "-m",
+        "pip",
+        "install",
         "--no-input",
         "--no-cache-dir",
+    ]);
+    pip.extend(words(&[
         "--disable-pip-version-check",
         "--progress-bar",
         "off",
-    ];
-    let of_pip: Vec<&str> = [python, "-m", "pip", "install"]
-        .into_iter()
-        .chain(options)
-        .collect();
-    let of_pip = |wheels| command(&of_pip, ["--index-url", "--extra-index-url"], wheels);
-    let of_uv = ["uv", "pip", "install", "--python", python];
-    let of_uv = |wheels| command(&of_uv, ["--default-index", "--index"], wheels);
-    let pip = Candidate::new(
-        "pip",
-        of_pip(true),
-        PIP,
-        install(Some(of_pip(false)), listing(), OF_PIP, wheels, NOT_RECORDED),
-    );
-    let uv = Candidate::new(
-        "uv pip",
-        of_uv(true),
-        PIP,
-        install(Some(of_uv(false)), listing(), OF_PIP, wheels, NOT_RECORDED),
-    );
-    let pip = Candidate {
-        variables: VARIABLES_OF_PIP,
-        ..pip.versioned(&[python, "-m", "pip", "--version"])
-    };
+    ]));
+    pip.extend(of_pip.options("--index-url", "--extra-index-url"));
+    let mut uv = words(&["uv", "pip", "install", "--python", python]);
+    uv.extend(of_pip.options("--default-index", "--index"));
     Ok(vec![
-        pip,
-        Candidate {
-            variables: VARIABLES_OF_UV,
-            ..uv
-        },
+        in_environment("pip", pip, environment, word)
+            .setting(VARIABLES_OF_PIP)
+            .versioned(&[python, "-m", "pip", "--version"]),
+        in_environment("uv pip", uv, environment, word).setting(VARIABLES_OF_UV),
     ])
+}
+
+/// Returns a manager that fills a virtual environment, first with wheels alone.
+fn in_environment(
+    program: &'static str,
+    begin: Vec<String>,
+    environment: &'static str,
+    word: &str,
+) -> Manager {
+    let wheels = words(&["--only-binary", ":all:"]);
+    let last = words(&["--", word]);
+    let argv = [begin.as_slice(), &wheels, &last].concat();
+    let install = Install {
+        from_source: Some([begin, last].concat()),
+        listing: Listing::SitePackages(environment),
+        ..WITH_PIP
+    };
+    Candidate::new(program, argv, PIP, install)
 }
 
 fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
@@ -293,134 +310,60 @@ fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
         .and_then(serde_json::Value::as_str)
         .unwrap_or_default();
     let (name, version) = named.split_once('@').unwrap_or((named, ""));
-    let install = |listing, hosts, reads, makes| Install {
-        from_source: None,
-        listing,
-        hosts,
-        reads,
-        makes,
-        keeps_downloads: false,
-        shares: None,
-        code: NO_SCRIPTS,
-        note: NO_SCRIPTS,
-    };
-    let node_modules = Some("node_modules");
     if project.has("pnpm-lock.yaml") || name == "pnpm" {
         let argv = words(&["pnpm", "add", "--ignore-scripts", "--", word]);
-        let pnpm = Candidate::new(
-            "pnpm",
-            argv,
-            PNPM,
-            install(Listing::Pnpm, NPM_REGISTRY, OF_NPM, node_modules),
-        );
-        return Ok(Candidate {
-            variables: VARIABLES_OF_PNPM,
-            ..pnpm
-        });
+        return Ok(Candidate::new("pnpm", argv, PNPM, WITH_PNPM).setting(VARIABLES_OF_PNPM));
     }
     let is_berry = project.has(".yarnrc.yml") || (name == "yarn" && !version.starts_with("1."));
     if is_berry {
         require_manifest(project, "package.json", "yarn add")?;
         let argv = words(&["yarn", "add", "--mode=skip-build", word]);
-        let berry = Candidate::new(
-            "yarn",
-            argv,
-            YARN,
-            install(Listing::Yarn, YARN_REGISTRY, OF_BERRY_ALONE, node_modules),
-        );
         let variables = if project.has(".yarn/cache") {
             VARIABLES_OF_BERRY
         } else {
             VARIABLES_OF_BERRY_WITHOUT_CACHE
         };
-        return Ok(Candidate {
-            variables,
-            ..berry.making(OF_BERRY)
-        });
+        return Ok(Candidate::new("yarn", argv, YARN, WITH_BERRY)
+            .setting(variables)
+            .making(OF_BERRY));
     }
     if project.has("yarn.lock") || name == "yarn" {
-        let argv = words(&[
-            "yarn",
-            "add",
-            "--ignore-scripts",
-            "--non-interactive",
-            "--no-progress",
-            "--",
-            word,
-        ]);
-        let yarn = Candidate::new(
-            "yarn",
-            argv,
-            YARN,
-            install(Listing::Yarn, YARN_REGISTRY, OF_YARN, node_modules),
-        );
-        return Ok(Candidate {
-            variables: VARIABLES_OF_NPM,
-            ..yarn
-        });
+        let mut argv = words(&["yarn", "add", "--ignore-scripts", "--non-interactive"]);
+        argv.extend(words(&["--no-progress", "--", word]));
+        return Ok(Candidate::new("yarn", argv, YARN, WITH_YARN).setting(VARIABLES_OF_NPM));
     }
     refuse_others(project, &["bun.lock", "bun.lockb"])?;
-    let argv = words(&[
+    let mut argv = words(&[
         "npm",
         "install",
         "--ignore-scripts",
         "--no-audit",
         "--no-fund",
-        "--",
-        word,
     ]);
-    let install = Install {
-        shares: Some(Sharing::Npm),
-        ..install(Listing::Npm, NPM_REGISTRY, OF_NPM, node_modules)
-    };
-    let npm = Candidate::new("npm", argv, NPM, install);
-    Ok(Candidate {
-        variables: VARIABLES_OF_NPM,
-        ..npm
-    })
+    argv.extend(words(&["--", word]));
+    Ok(Candidate::new("npm", argv, NPM, WITH_NPM).setting(VARIABLES_OF_NPM))
 }
 
 /// Adds the crate to the manifest, and downloads it with all others to the worktree's own cache.
 fn cargo(word: &str) -> Manager {
-    let install = Install {
-        reads: &[Reader::Cargo],
-        ..caching(Listing::Blocks("Cargo.lock"), CRATES_IO, Sharing::Cargo)
-    };
-    let cargo = Candidate::new("cargo", words(&["cargo", "fetch"]), CARGO, install);
+    let fetch = words(&["cargo", "fetch"]);
+    let cargo = Candidate::new("cargo", fetch, CARGO, WITH_CARGO).making(PACKAGES);
     Candidate {
         before: vec![words(&["cargo", "add", word])],
         ..cargo
     }
-    .making(PACKAGES)
-}
-
-/// Returns what a manager does that puts nothing into the project but its name.
-fn caching(listing: Listing, hosts: &'static [&'static str], shares: Sharing) -> Install {
-    let shares = Some(shares);
-    let (code, note) = (NO_CODE, "");
-    Install {
-        from_source: None,
-        listing,
-        hosts,
-        reads: &[],
-        makes: None,
-        keeps_downloads: true,
-        shares,
-        code,
-        note,
-    }
 }
 
 fn go(word: &str) -> Manager {
-    let install = caching(Listing::GoMod, GO_PROXY, Sharing::Go);
-    let go = Candidate::new("go", words(&["go", "mod", "download"]), GO, install)
-        .versioned(&["go", "version"]);
-    let go = Candidate {
+    let download = words(&["go", "mod", "download"]);
+    let go = Candidate::new("go", download, GO, WITH_GO)
+        .versioned(&["go", "version"])
+        .setting(VARIABLES_OF_GO)
+        .making(PACKAGES);
+    Candidate {
         before: vec![words(&["go", "get", word])],
-        variables: VARIABLES_OF_GO,
         ..go
-    };
-    go.making(PACKAGES)
+    }
 }
 
 /// The folder of downloads, which later commands of the agent read.

@@ -8,11 +8,10 @@
 mod answer;
 mod destinations;
 mod grammar;
+mod indexes;
 mod listing;
 mod login;
 mod managers;
-mod naming;
-mod registries;
 mod running;
 mod sharing;
 mod tool;

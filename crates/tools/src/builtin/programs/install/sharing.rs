@@ -9,12 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orchestrate_core::policy::host::WebUrl;
-
 use super::super::candidate::words;
 use super::grammar::Ecosystem;
+use super::indexes::{Index, OfPip, Reader};
 use super::listing::Packages;
-use super::registries::Indexes;
 
 /// Packages in one command: so many names fit into it.
 const IN_COMMAND: usize = 5_000;
@@ -75,7 +73,8 @@ pub(super) struct Wanted<'a> {
     pub(super) lists: [&'a Texts; 2],
     /// The packages that are new, or were asked for.
     pub(super) packages: &'a Packages,
-    pub(super) indexes: &'a Indexes,
+    /// The indexes that the project names.
+    pub(super) indexes: &'a [Index],
 }
 
 /// A folder to be made, and the commands to be run in it.
@@ -90,7 +89,7 @@ impl Sharing {
     pub(super) fn lists(self) -> &'static [&'static str] {
         match self {
             Sharing::Wheels => &[],
-            Sharing::Npm => &["package-lock.json", ".npmrc"],
+            Sharing::Npm => &["package-lock.json"],
             Sharing::Cargo => &["Cargo.lock", ".cargo/config", ".cargo/config.toml"],
             Sharing::Go => &["go.mod", "go.sum"],
         }
@@ -161,17 +160,11 @@ fn versions(packages: &Packages) -> impl Iterator<Item = (&str, &str)> {
 
 fn wheels(wanted: &Wanted<'_>) -> Option<Download> {
     let named = named(Ecosystem::Python, versions(wanted.packages));
-    let Indexes { index, extra } = wanted.indexes;
-    let option = |name: &str, url: &String| [name.to_owned(), url.clone()];
     // The project's own interpreter runs what is in the worktree.
     let mut pip = words(&["python3", "-c", ANY_PIP, "download"]);
     pip.extend(words(OPTIONS));
-    pip.extend(index.iter().flat_map(|url| option("--index-url", url)));
-    pip.extend(
-        extra
-            .iter()
-            .flat_map(|url| option("--extra-index-url", url)),
-    );
+    let of_pip = OfPip::new(wanted.indexes);
+    pip.extend(of_pip.options("--index-url", "--extra-index-url"));
     pip.push("--".to_owned());
     let commands = commands(&pip, &named);
     if commands.is_empty() {
@@ -207,33 +200,15 @@ fn of_npm(wanted: &Wanted<'_>) -> Option<Download> {
         &words(&["npm", "cache", "add", "--ignore-scripts", "--"]),
         &named,
     );
-    let [_, after] = wanted.lists;
-    let settings = registries_of_npm(after.get(".npmrc").map_or("", String::as_str));
+    let indexes = wanted.indexes.iter();
+    let settings = indexes
+        .filter(|index| index.reader == Reader::Npm)
+        .map(|index| format!("{}={}\n", index.key, index.url))
+        .collect();
     (!commands.is_empty()).then(|| Download {
         files: vec![(".npmrc", settings)],
         commands,
     })
-}
-
-/// Returns what settings of npm say about registries, without those that need a password.
-fn registries_of_npm(settings: &str) -> String {
-    let pairs = settings.lines().filter_map(|line| line.split_once('='));
-    // A comment may follow a value.
-    let pairs = pairs.map(|(key, value)| (key, value.split([';', '#']).next().unwrap_or_default()));
-    let pairs = pairs.map(|(key, value)| (unquoted(key), unquoted(value)));
-    let is_kept = |(key, value): &(String, String)| {
-        let is_registry = key == "registry" || (key.starts_with('@') && key.ends_with(":registry"));
-        // One with a user is no address, but a path may have a scope.
-        is_registry && !value.contains('$') && WebUrl::parse(value).is_ok()
-    };
-    pairs
-        .filter(is_kept)
-        .map(|(key, value)| format!("{key}={value}\n"))
-        .collect()
-}
-
-fn unquoted(text: &str) -> String {
-    text.trim().trim_matches(['"', '\'']).to_owned()
 }
 
 fn parsed(texts: &Texts) -> Option<serde_json::Value> {
@@ -243,12 +218,7 @@ fn parsed(texts: &Texts) -> Option<serde_json::Value> {
 /// Lets a package depend on each that the lock file lists, in the versions there.
 fn of_cargo(texts: &Texts) -> Option<Download> {
     let lock = texts.get("Cargo.lock").filter(|lock| !lock.is_empty())?;
-    let settings = settings_of_cargo(texts);
-    let kept = sources(settings);
-    // In a form that is not read here: another registry would be asked.
-    if replaces_registry(settings) && !replaces_registry(&kept) {
-        return None;
-    }
+    let sources = sources(settings_of_cargo(texts))?;
     let (mut manifest, mut count) = (MANIFEST.to_owned(), 0);
     for block in lock.split("[[package]]").skip(1) {
         let value = |key: &str| {
@@ -277,7 +247,7 @@ fn of_cargo(texts: &Texts) -> Option<Download> {
         ("Cargo.toml", manifest),
         ("lib.rs", String::new()),
         ("Cargo.lock", lock.clone()),
-        (".cargo/config.toml", kept),
+        (".cargo/config.toml", sources),
     ];
     (count > 0).then(|| Download {
         files,
@@ -298,38 +268,19 @@ fn settings_of_cargo(texts: &Texts) -> &str {
         .unwrap_or_default()
 }
 
-/// Reports whether settings of cargo put another registry in the place of one.
-fn replaces_registry(settings: &str) -> bool {
-    settings
-        .lines()
-        .any(|line| !line.trim_start().starts_with('#') && line.contains("replace-with"))
-}
-
-/// Returns what settings of cargo say about the places of its packages.
-fn sources(settings: &str) -> String {
-    let mut kept = String::new();
-    let mut is_source = false;
-    for line in settings.lines().map(str::trim) {
-        if line.starts_with('[') {
-            is_source = line.starts_with("[source.") && line.ends_with(']') && !line.contains('#');
-            if is_source {
-                kept.push_str(&format!("{line}\n"));
-            }
-            continue;
-        }
-        let pair = line
-            .split_once('=')
-            .map(|(key, value)| (key.trim(), value.trim()));
-        if let Some((key, value)) = pair.filter(|(key, _)| is_source && SOURCES.contains(key))
-            && let Some(text) = value
-                .strip_prefix('"')
-                .and_then(|value| value.strip_suffix('"'))
-            && !text.contains(['"', '\\'])
-        {
-            kept.push_str(&format!("{key} = \"{text}\"\n"));
-        }
+/// Returns what settings of cargo say about the places of its packages; `None` if they cannot be
+/// read: another registry would be asked.
+fn sources(settings: &str) -> Option<String> {
+    let settings = settings.parse::<toml::Table>().ok()?;
+    let mut kept = toml::Table::new();
+    let sources = settings.get("source").and_then(toml::Value::as_table);
+    for (name, source) in sources.into_iter().flatten() {
+        let mut source = source.as_table()?.clone();
+        source.retain(|key, value| SOURCES.contains(&key) && value.is_str());
+        kept.insert(name.clone(), toml::Value::Table(source));
     }
-    kept
+    let kept = toml::Table::from_iter([("source".to_owned(), toml::Value::Table(kept))]);
+    Some(kept.to_string())
 }
 
 fn of_go(texts: &Texts) -> Option<Download> {

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::Target;
+use orchestrate_core::policy::host::Host;
+use orchestrate_core::policy::{Access, Decision, Policy, Target};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::super::arguments::read;
+use super::super::super::exec::{MAX_DOMAINS, domains};
 use super::super::super::facts::facts;
 use super::super::candidate::{choose, first_of};
 use super::super::products::IGNORE_ALL;
@@ -18,9 +21,9 @@ use super::super::states::{States, changed, states};
 use super::answer::{Installed, answer};
 use super::destinations::{Registries, Server};
 use super::grammar::{Ecosystem, Requested, refusal};
+use super::indexes::{self, Index, OfPip};
 use super::listing::{Packages, changes, text};
 use super::managers::{Install, Manager, ecosystems, managers};
-use super::registries::{Found, Indexes, servers};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use super::user_settings;
@@ -47,6 +50,9 @@ struct Arguments {
     package: String,
     version: Option<String>,
     language: Option<Ecosystem>,
+    /// The hosts that it needs besides registries.
+    #[serde(default)]
+    domains: Vec<String>,
 }
 
 /// What a call asks for, in a project.
@@ -55,9 +61,9 @@ struct Plan {
     requested: Requested,
     /// Where the registries answer that the project or the user names.
     servers: Vec<Server>,
-    indexes: Indexes,
-    /// The file that names a login for a registry.
-    login: Option<String>,
+    /// The hosts that the call names.
+    named: Vec<Host>,
+    indexes: Vec<Index>,
     managers: Vec<Manager>,
 }
 
@@ -102,7 +108,7 @@ impl Tool for InstallPackage {
             .iter()
             .any(|ecosystem| arguments.read(*ecosystem).is_ok())
         {
-            true => Ok(()),
+            true => arguments.validate_domains(),
             false => Err(invalid(&arguments.refusal(&known))),
         }
     }
@@ -112,7 +118,18 @@ impl Tool for InstallPackage {
             .get("package")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        vec![Effect::on(Target::Name(package.to_owned()))]
+        let mut effects = vec![Effect::on(Target::Name(package.to_owned()))];
+        effects.extend(domains(arguments).map(|domain| Effect {
+            access: Access::Network,
+            target: Target::Host(domain.to_owned()),
+        }));
+        effects
+    }
+
+    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        domains(arguments)
+            .filter_map(|domain| Host::parse(domain).ok())
+            .find_map(|host| policy.refuse_host(self.name(), &host))
     }
 
     async fn foresee(
@@ -145,6 +162,7 @@ impl Tool for InstallPackage {
             context.scope(),
             chosen.candidate.report.hosts,
             plan.servers,
+            plan.named,
         ));
         let before = Seen::now(context, &chosen.candidate.report).await?;
         let mut manager = Running::new(context, &chosen, Arc::clone(&registries));
@@ -172,16 +190,14 @@ impl Tool for InstallPackage {
             note: chosen.candidate.report.note,
             egress: Vec::new(),
             unreached: BTreeSet::new(),
-            login: plan.login,
             foreign,
         };
         if let (Some(sharing), None) = (chosen.candidate.report.shares, installed.fault(&ran)) {
             let wanted = installed.wanted(&after.packages);
-            let (lists, indexes) = ([&before.lists, &after.lists], &plan.indexes);
             let downloads = sharing.downloads(&Wanted {
-                lists,
+                lists: [&before.lists, &after.lists],
                 packages: &wanted,
-                indexes,
+                indexes: &plan.indexes,
             });
             installed.shared = manager
                 .share(downloads)
@@ -200,6 +216,24 @@ impl Arguments {
 
     fn refusal(&self, ecosystems: &[Ecosystem]) -> String {
         refusal(ecosystems, &self.package, self.version.as_deref())
+    }
+
+    fn validate_domains(&self) -> Result<(), ToolError> {
+        if self.domains.len() > MAX_DOMAINS {
+            let reason = format!("`domains` has more than {MAX_DOMAINS} hosts");
+            return Err(invalid(&reason));
+        }
+        let Some(domain) = self
+            .domains
+            .iter()
+            .find(|domain| Host::parse(domain).is_err())
+        else {
+            return Ok(());
+        };
+        let domain = shown(domain);
+        Err(invalid(&format!(
+            "`{domain}` in `domains` is no host; write it as `example.org`"
+        )))
     }
 
     /// Chooses among the ecosystems of a project.
@@ -241,8 +275,8 @@ impl Plan {
         let reports = || self.managers.iter().map(|manager| &manager.report);
         let well_known: Vec<&str> = reports().flat_map(|report| report.hosts).copied().collect();
         let code: BTreeSet<&str> = reports().map(|report| report.code).collect();
-        let (registries, closed) =
-            Registries::new(scope, &well_known, self.servers.clone()).hosts();
+        let (servers, named) = (self.servers.clone(), self.named.clone());
+        let (registries, closed) = Registries::new(scope, &well_known, servers, named).hosts();
         let details = Details {
             manager: managers.join(" or "),
             registries,
@@ -257,29 +291,30 @@ impl Plan {
         let requested = arguments
             .read(ecosystem)
             .map_err(|refusal| invalid(&refusal))?;
-        let found = Found::look(files, project, ecosystem, &requested.name);
-        let indexes = Indexes::from_registries(&found.registries);
+        let indexes = indexes::find(files, project, ecosystem).map_err(ToolError::Retry)?;
+        let of_pip = OfPip::new(&indexes);
         let managers =
-            managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
+            managers(project, ecosystem, &requested, &of_pip).map_err(ToolError::Retry)?;
         let readers = managers
             .first()
             .map_or(&[][..], |manager| manager.report.reads);
-        if let Some(refusal) = found.refusal(readers) {
+        if let Some(refusal) = indexes::replaced(&indexes, readers) {
             return Err(ToolError::Retry(refusal));
         }
         let settings = orchestrate_sandbox::registry_settings();
         if let Some(refusal) = user_settings::refusal(&settings, &managers) {
             return Err(ToolError::Retry(refusal));
         }
-        let managers = user_settings::fitting(&settings, managers, &indexes);
-        let mut servers = servers(&found.registries);
-        servers.extend(user_settings::servers(&settings, &managers, &indexes));
+        let managers = user_settings::fitting(&settings, managers, &of_pip);
+        let mut servers = indexes::servers(&indexes);
+        servers.extend(user_settings::servers(&settings, &managers, &of_pip));
+        let named = arguments.domains.iter();
         Ok(Plan {
             ecosystem,
             requested,
             servers,
+            named: named.filter_map(|host| Host::parse(host).ok()).collect(),
             indexes,
-            login: found.login,
             managers,
         })
     }

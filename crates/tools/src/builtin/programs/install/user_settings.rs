@@ -4,10 +4,9 @@
 use orchestrate_sandbox::RegistrySetting;
 
 use super::destinations::Server;
+use super::indexes::OfPip;
 use super::login;
 use super::managers::Manager;
-use super::naming::addresses;
-use super::registries::Indexes;
 
 /// Says why none of these managers is run; `None` if each is given all settings of the user's for
 /// it.
@@ -32,7 +31,7 @@ pub(super) fn refusal(settings: &[RegistrySetting], managers: &[Manager]) -> Opt
 pub(super) fn fitting(
     settings: &[RegistrySetting],
     managers: Vec<Manager>,
-    indexes: &Indexes,
+    indexes: &OfPip,
 ) -> Vec<Manager> {
     let is_set = |manager: &Manager| settings.iter().any(|setting| reads(manager, setting));
     if indexes.index.is_some() || !managers.iter().any(is_set) {
@@ -64,7 +63,7 @@ fn unshared(mut manager: Manager) -> Manager {
 pub(super) fn servers(
     settings: &[RegistrySetting],
     managers: &[Manager],
-    indexes: &Indexes,
+    indexes: &OfPip,
 ) -> Vec<Server> {
     if indexes.index.is_some() {
         return Vec::new();
@@ -73,8 +72,7 @@ pub(super) fn servers(
         .iter()
         .filter(|setting| managers.iter().any(|manager| reads(manager, setting)));
     read.flat_map(|setting| &setting.lines)
-        .flat_map(|line| addresses(line))
-        .map(|url| Server::from_url(&url))
+        .flat_map(|line| Server::all_in(line))
         .collect()
 }
 
@@ -106,14 +104,14 @@ mod tests {
         }
     }
 
-    fn of(files: &[(&str, &str)], ecosystem: Ecosystem, indexes: &Indexes) -> Vec<Manager> {
+    fn of(files: &[(&str, &str)], ecosystem: Ecosystem, indexes: &OfPip) -> Vec<Manager> {
         let requested = ecosystem.read("p", None).unwrap();
         managers(&Project::of(files), ecosystem, &requested, indexes).unwrap()
     }
 
     #[test]
     fn a_setting_that_no_job_is_given_is_not_replaced() {
-        let none = Indexes::default();
+        let none = OfPip::default();
         let python = of(&[(".venv/bin/python", "")], Ecosystem::Python, &none);
         let uv = of(
             &[("pyproject.toml", "[tool.uv]\n")],
@@ -145,18 +143,18 @@ mod tests {
             setting("PIP_INDEX_URL", &["pip"], true),
             setting("UV_INDEX_URL", &["uv"], true),
         );
-        let fits = |settings: &[RegistrySetting], indexes: &Indexes| {
+        let fits = |settings: &[RegistrySetting], indexes: &OfPip| {
             let managers = fitting(settings, of(&files, Ecosystem::Python, indexes), indexes);
             managers
                 .iter()
                 .map(|manager| (manager.program, manager.report.shares.is_some()))
                 .collect::<Vec<_>>()
         };
-        let none = Indexes::default();
+        let none = OfPip::default();
         assert_eq!(fits(&[], &none), [("pip", true), ("uv pip", true)]);
         assert_eq!(fits(from_ref(&pip), &none), [("pip", true)]);
         assert_eq!(fits(from_ref(&uv), &none), [("uv pip", false)]);
-        let named = Indexes {
+        let named = OfPip {
             index: Some("https://a.example/".to_owned()),
             extra: Vec::new(),
         };
@@ -179,7 +177,7 @@ mod tests {
             lines: vec![line],
             ..setting("~/.npmrc", &["npm"], true)
         };
-        let none = Indexes::default();
+        let none = OfPip::default();
         let [npm, cargo] = [
             ("package.json", Ecosystem::JavaScript),
             ("Cargo.toml", Ecosystem::Rust),

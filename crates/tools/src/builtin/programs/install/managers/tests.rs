@@ -8,7 +8,7 @@ type Files<'a> = &'a [(&'a str, &'a str)];
 fn commands(
     files: Files<'_>,
     ecosystem: Ecosystem,
-    indexes: &Indexes,
+    indexes: &OfPip,
 ) -> Result<Vec<String>, String> {
     let package = if ecosystem == Ecosystem::Go {
         "a.example/p"
@@ -122,7 +122,7 @@ fn the_manager_is_the_projects_own() {
     ];
     for (files, ecosystem, expected) in table {
         assert_eq!(
-            commands(files, *ecosystem, &Indexes::default()).as_deref(),
+            commands(files, *ecosystem, &OfPip::default()).as_deref(),
             Ok(owned(expected).as_slice()),
             "{files:?}"
         );
@@ -135,7 +135,7 @@ fn owned(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn indexes_of_the_project_are_passed_on() {
-    let indexes = Indexes {
+    let indexes = OfPip {
         index: Some("https://a.example/".to_owned()),
         extra: vec![
             "https://b.example/".to_owned(),
@@ -190,7 +190,7 @@ fn every_manager_says_which_files_about_registries_it_follows() {
             &Project::of(files),
             *ecosystem,
             &requested,
-            &Indexes::default(),
+            &OfPip::default(),
         )
         .unwrap();
         assert_eq!(
@@ -249,7 +249,7 @@ fn a_manager_that_is_not_run_is_named() {
         ),
     ];
     for (files, ecosystem, expected) in table {
-        let refusal = commands(files, *ecosystem, &Indexes::default()).unwrap_err();
+        let refusal = commands(files, *ecosystem, &OfPip::default()).unwrap_err();
         assert!(refusal.contains(expected), "{files:?}: {refusal}");
     }
 }

@@ -13,18 +13,29 @@ fn downloads(
     after: &Texts,
     packages: &[(&str, &str)],
 ) -> Vec<Download> {
+    let index = Index::named(
+        "requirements.txt",
+        "-i",
+        "https://a.example/simple/",
+        Reader::Pip,
+    );
+    downloads_from(sharing, [before, after], packages, &[index])
+}
+
+fn downloads_from(
+    sharing: Sharing,
+    lists: [&Texts; 2],
+    packages: &[(&str, &str)],
+    indexes: &[Index],
+) -> Vec<Download> {
     let packages: Packages = packages
         .iter()
         .map(|(name, version)| ((*name).to_owned(), [(*version).to_owned()].into()))
         .collect();
-    let indexes = Indexes {
-        index: Some("https://a.example/simple/".to_owned()),
-        extra: Vec::new(),
-    };
     sharing.downloads(&Wanted {
-        lists: [before, after],
+        lists,
         packages: &packages,
-        indexes: &indexes,
+        indexes,
     })
 }
 
@@ -70,19 +81,17 @@ fn of_a_lock_file_of_npm_only_names_and_versions_count() {
         "node_modules/d": {"version": "1.0.0", "resolved": "git+ssh://evil.example/d"},
         "node_modules/e": {"version": "file:../e"}, "node_modules/f": {"resolved": "lib", "link": true},
         "node_modules/--cache": {"version": "1.0.0"}}}"#;
-    let settings = "registry = https://a.example/npm/\n@s:registry=https://b.example/\n//a.example/:_authToken=x\n\
-        registry=https://me:pw@a.example/\nnode-options=--require ./x.js\ncache=/tmp/x\n\
-        \"@t:registry\" = \"https://c.example/@t\" ; ours\n";
-    let found = downloads(
-        Sharing::Npm,
-        &before,
-        &texts(&[("package-lock.json", after), (".npmrc", settings)]),
-        &[],
-    );
+    let indexes = [
+        Index::named(".npmrc", "registry", "https://a.example/npm/", Reader::Npm),
+        Index::named(".npmrc", "@s:registry", "https://b.example/@s", Reader::Npm),
+        Index::named(".yarnrc", "registry", "https://c.example/", Reader::Yarn),
+    ];
+    let after = texts(&[("package-lock.json", after)]);
+    let found = downloads_from(Sharing::Npm, [&before, &after], &[], &indexes);
     let [download] = found.as_slice() else {
         panic!("{found:?}")
     };
-    let kept = "registry=https://a.example/npm/\n@s:registry=https://b.example/\n@t:registry=https://c.example/@t\n";
+    let kept = "registry=https://a.example/npm/\n@s:registry=https://b.example/@s\n";
     let files = [(".npmrc", kept.to_owned())];
     assert_eq!(download.files, files);
     assert_eq!(
@@ -130,9 +139,9 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
         [[package]]\nname = \"own\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"b\"\nversion = \"2.0.0\"\n\
         source = \"git+https://evil.example/b\"\n\n[[package]]\nname = \"c\"\nversion = \"1 }\\n[build]\"\n\
         source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
-    let settings = "[build]\nrustc-wrapper = \"./evil\"\n[source.crates-io]\nreplace-with = \"m\" \n[source.m]\n\
-        registry = \"sparse+https://a.example/\"\ndirectory = \"/etc\"\nregistry = \"\"\"\n[registries.m]\n\
-        credential-provider = \"./evil\"\n[source.\"x\"] # [build]\nregistry = \"no\"\n";
+    let settings = "[build]\nrustc-wrapper = \"./evil\"\n[source.crates-io]\nreplace-with = \"m\" \n\
+        [source.m]\nregistry = \"sparse+https://a.example/\"\ndirectory = \"/etc\"\n[registries.m]\n\
+        credential-provider = \"./evil\"\n[source.x] # [build]\nregistry = [\"no\"]\n";
     let list = texts(&[("Cargo.lock", lock), (".cargo/config.toml", settings)]);
     let found = downloads(Sharing::Cargo, &list, &list, &[]);
     let [download] = found.as_slice() else {
@@ -150,7 +159,8 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
     );
     assert_eq!(text("Cargo.toml"), Some(manifest.as_str()));
     assert_eq!(text("Cargo.lock"), Some(lock));
-    let sources = "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/\"\n";
+    let sources = "[source.crates-io]\nreplace-with = \"m\"\n\n[source.m]\n\
+        registry = \"sparse+https://a.example/\"\n\n[source.x]\n";
     assert_eq!(text(".cargo/config.toml"), Some(sources));
     assert_eq!(said(download), ["cargo fetch"]);
     // Work of other agents begins with what was there before.
@@ -170,6 +180,11 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
         (
             ".cargo/config.toml",
             "[source]\ncrates-io = { replace-with = \"m\" }\n",
+            1,
+        ),
+        (
+            ".cargo/config.toml",
+            "[source]\ncrates-io = { replace-with = \n",
             0,
         ),
         (".cargo/config.toml", "# replace-with\n", 1),

@@ -105,8 +105,7 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
     found.extend(of_machine.filter_map(|(path, readers)| {
         setting_of_file(Path::new(path), path.to_owned(), readers, false)
     }));
-    let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), false, &found);
-    found.extend(of_distribution);
+    found.extend(global_setting_of_npm(Path::new(OF_DISTRIBUTION), false));
     let cargo = RustHomes::of_user();
     if let Some((path, bytes)) = cargo.any_cargo_config() {
         let text = String::from_utf8_lossy(&bytes);
@@ -191,17 +190,14 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
             "",
         ));
     }
-    let of_all_users = global_settings_of_npm(home, variable, &found);
-    found.extend(of_all_users);
+    found.extend(global_settings_of_npm(home, variable));
     found
 }
 
-/// Returns what npm's settings for all users name, wherever the user's npm looks for them, beside
-/// the user's own.
+/// Returns what npm's settings for all users name, wherever the user's npm looks for them.
 fn global_settings_of_npm(
     home: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
-    own: &[RegistrySetting],
 ) -> Vec<RegistrySetting> {
     let of_node = prefix_of_node(variable).map(|prefix| prefix.join(BELOW_PREFIX));
     let of_user = std::fs::read_to_string(home.join(".npmrc")).unwrap_or_default();
@@ -230,42 +226,24 @@ fn global_settings_of_npm(
     };
     let found = files.into_iter().map(|path| (is_read(&path), path));
     found
-        .filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read, own))
+        .filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read))
         .collect()
 }
 
-/// Reads npm's settings for all users, which a job reads, too, or not. What it does not read is
-/// missing only where the user's own settings do not take its place.
-fn global_setting_of_npm(
-    path: &Path,
-    is_read: bool,
-    own: &[RegistrySetting],
-) -> Option<RegistrySetting> {
+/// Reads npm's settings for all users, which a job reads, too, or not.
+fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let found = setting(path.to_string_lossy().into_owned(), NPM, &text, &text)?;
     if is_read {
         return Some(found);
     }
-    let is_missing =
-        |line: &String| !is_public(line) && !own.iter().any(|setting| replaces(setting, line));
-    let withheld = RegistrySetting {
+    let is_missing = found.lines.iter().any(|line| !is_public(line));
+    is_missing.then_some(RegistrySetting {
         is_given: false,
         lines: Vec::new(),
-        ..found.clone()
-    };
-    found.lines.iter().any(is_missing).then_some(withheld)
-}
-
-/// Reports whether a job is given a setting that npm follows in the place of a line of its settings
-/// for all users.
-fn replaces(setting: &RegistrySetting, line: &str) -> bool {
-    let key = key_of(line);
-    // Other managers read files of their own as well, and npm none of them.
-    let is_given = setting.is_given && setting.readers == NPM;
-    let is_variable =
-        setting.place.eq_ignore_ascii_case("npm_config_registry") && key == "registry";
-    is_given && (is_variable || setting.lines.iter().any(|own| key_of(own) == key))
+        ..found
+    })
 }
 
 /// Reports whether a line of npm's settings names a registry that is asked without it.
@@ -274,15 +252,6 @@ fn is_public(line: &str) -> bool {
         .split_once('=')
         .map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
     PUBLIC.contains(&value.trim_end_matches('/'))
-}
-
-/// Returns the key of a line of npm's settings.
-fn key_of(line: &str) -> &str {
-    line.split('=')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .trim_matches(['"', '\''])
 }
 
 /// Returns the folder in which the user's node is installed, by its real path.
@@ -543,58 +512,23 @@ mod tests {
     }
 
     #[test]
-    fn settings_for_all_users_are_not_missing_where_the_users_own_take_their_place() {
+    fn settings_for_all_users_that_no_job_reads_are_missing_unless_they_are_public() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("npmrc");
-        let of_user = |place: &str, readers, is_given, line: &str| RegistrySetting {
-            place: place.to_owned(),
-            readers,
-            is_given,
-            lines: vec![line.to_owned()],
-        };
-        let own = "registry = https://own.example/";
-        let table = [
+        for (text, is_missing) in [
+            ("registry=https://a.example/\n", true),
             (
-                "registry=https://a.example/\n",
-                of_user("~/.npmrc", NPM, true, own),
+                "registry=https://registry.npmjs.org/\n@b:registry=https://b.example/\n",
                 true,
             ),
-            (
-                "registry=https://a.example/\n",
-                of_user("NPM_CONFIG_REGISTRY", NPM, true, "https://own.example/"),
-                true,
-            ),
-            (
-                "registry=https://a.example/\n@b:registry=https://b.example/\n",
-                of_user("~/.npmrc", NPM, true, own),
-                false,
-            ),
-            // No job is given the first of these, and npm does not read the second.
-            (
-                "registry=https://a.example/\n",
-                of_user("~/.npmrc", NPM, false, own),
-                false,
-            ),
-            (
-                "registry=https://a.example/\n",
-                of_user("~/.config/pnpm/rc", PNPM, true, own),
-                false,
-            ),
-            (
-                "registry=\"https://registry.npmjs.org/\"\n",
-                of_user("~/.npmrc", NPM, false, own),
-                true,
-            ),
-        ];
-        for (text, of_user, is_replaced) in table {
+            ("registry=\"https://registry.npmjs.org/\"\n", false),
+        ] {
             std::fs::write(&file, text).unwrap();
-            let missing = global_setting_of_npm(&file, false, std::slice::from_ref(&of_user));
-            assert_eq!(missing.is_none(), is_replaced, "{text}: {of_user:?}");
+            let missing = global_setting_of_npm(&file, false);
+            assert_eq!(missing.is_some(), is_missing, "{text}");
             assert!(missing.is_none_or(|missing| !missing.is_given && missing.lines.is_empty()));
-            // The control: what a job reads is known, whatever else is set.
-            assert!(
-                global_setting_of_npm(&file, true, &[of_user]).is_some_and(|read| read.is_given)
-            );
+            // The control: what a job reads is known, whatever it names.
+            assert!(global_setting_of_npm(&file, true).is_some_and(|read| read.is_given));
         }
     }
 

@@ -176,6 +176,9 @@ const WALLS: [Wall; 17] = [
             "roxmltree",
             // Hashes the numbers of inodes; tiktoken-rs uses it as well.
             "rustc-hash",
+            // Tells a version and a range of versions from a path or an address; cargo_toml
+            // compiles it already.
+            "semver",
             "sha2",
             // Finds the lines that are most similar to a requested text.
             "strsim",

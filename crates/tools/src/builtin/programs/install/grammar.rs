@@ -2,6 +2,7 @@
 //! would read, such as an address, a path, a repository or an option, is refused before any runs.
 
 use orchestrate_core::text::invisible::shown;
+use semver::{Version, VersionReq};
 use serde::Deserialize;
 
 /// Maximum length of a name, which is npm's; the other registries take no longer ones.
@@ -92,20 +93,20 @@ impl Ecosystem {
             Ecosystem::Python if version == "latest" => Some(format!("{name}{extras}")),
             Ecosystem::Python => Some(format!("{name}{extras}{}", specifiers_of_python(version)?)),
             Ecosystem::JavaScript => {
-                let is_known =
-                    is_tag(version) || comparators(version, ' ', OPERATORS_OF_NPM).is_some();
-                is_known.then(|| format!("{name}@{version}"))
+                let is_range = version.split(' ').all(is_comparator);
+                (is_tag(version) || is_range).then(|| format!("{name}@{version}"))
             }
             Ecosystem::Rust if version == "latest" => Some(name.to_owned()),
             Ecosystem::Rust => {
-                let all = comparators(version, ',', OPERATORS_OF_CARGO)?;
-                Some(format!("{name}@{}", all.join(",")))
+                let all: Vec<&str> = version.split(',').map(str::trim).collect();
+                let is_range = all.iter().all(|one| is_comparator(one));
+                is_range.then(|| format!("{name}@{}", all.join(",")))
             }
             Ecosystem::Go => {
                 let bare = version.strip_prefix('v').unwrap_or(version);
                 match QUERIES_OF_GO.contains(&version) {
                     true => Some(format!("{name}@{version}")),
-                    false => is_semantic(bare).then(|| format!("{name}@v{bare}")),
+                    false => Version::parse(bare).ok().map(|_| format!("{name}@v{bare}")),
                 }
             }
         }
@@ -335,57 +336,12 @@ fn is_in_python_version(c: char) -> bool {
 }
 
 const OPERATORS_OF_PYTHON: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
-const OPERATORS_OF_NPM: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
-const OPERATORS_OF_CARGO: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
 
-/// Returns the comparators of a range, without the spaces around them; `None` if one is none.
-fn comparators<'v>(range: &'v str, separator: char, operators: &[&str]) -> Option<Vec<&'v str>> {
-    let is_one = |text: &&str| {
-        let operator = operators
-            .iter()
-            .find(|operator| text.starts_with(**operator))
-            .copied()
-            .unwrap_or_default();
-        text.strip_prefix(operator).is_some_and(is_partial)
-    };
-    let all: Vec<&str> = range.split(separator).map(str::trim).collect();
-    all.iter().all(is_one).then_some(all)
-}
-
-/// Reports whether a text is a version of one to three numbers, the last of which may be a
-/// wildcard.
-fn is_partial(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('.').collect();
-    let is_short = parts.len() <= 3
-        && parts.first().is_some_and(|first| is_number(first))
-        && parts
-            .iter()
-            .skip(1)
-            .all(|part| is_number(part) || matches!(*part, "*" | "x"));
-    is_short || is_semantic(text)
-}
-
-fn is_number(part: &str) -> bool {
-    !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit())
-}
-
-/// Reports whether a text is a version as <https://semver.org/> has it.
-fn is_semantic(text: &str) -> bool {
-    let (text, build) = text
-        .split_once('+')
-        .map_or((text, None), |(text, build)| (text, Some(build)));
-    let (numbers, before) = text
-        .split_once('-')
-        .map_or((text, None), |(text, before)| (text, Some(before)));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
-    let is_words = |words: &str| words.split('.').all(is_word);
-    numbers.split('.').count() == 3
-        && numbers.split('.').all(is_number)
-        && [before, build].into_iter().flatten().all(is_words)
-}
-
-fn is_word(part: &str) -> bool {
-    !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
+/// Reports whether a text is one comparator of a range of <https://semver.org/> versions.
+fn is_comparator(text: &str) -> bool {
+    let has_number = text.contains(|c: char| c.is_ascii_digit());
+    let is_one = !text.contains([' ', ',']);
+    has_number && is_one && VersionReq::parse(text).is_ok()
 }
 
 /// Reports whether a text is a name that npm gives to versions.

@@ -199,11 +199,19 @@ const WALLS: [Wall; 17] = [
         package: "orchestrate-code",
         ours: &["orchestrate-memory"],
         // The grammars are C sources of 65 MB, behind the feature `grammars`: 25 seconds of CPU
-        // time to build. roxmltree and toml, which other crates compile already, read manifests.
+        // time to build. roxmltree, serde-saphyr and toml, which other crates compile already, read
+        // manifests.
         others: &[
             // Decompresses profiles of pprof; orchestrate-web compiles it already.
             "flate2",
+            // Matches the members of workspaces; orchestrate-tools compiles it already.
+            "globset",
+            // Reads JSON with comments, with the place of each key; no dependencies.
+            "jsonc-parser",
+            // Finds the groups of modules that import each other.
+            "petgraph",
             "roxmltree",
+            "serde-saphyr",
             "toml",
             "tree-sitter",
             "tree-sitter-bash",

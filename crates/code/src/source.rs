@@ -16,6 +16,18 @@ use crate::language::Language;
 /// Reports whether to stop, such as after a deadline. It is asked often, so it must be quick.
 pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
+/// Reports an error once it is time to stop.
+///
+/// # Errors
+/// [`CodeError::Stopped`] if `stop` said so.
+pub(crate) fn go_on(stop: Stop<'_>) -> Result<(), CodeError> {
+    if stop() {
+        Err(CodeError::Stopped)
+    } else {
+        Ok(())
+    }
+}
+
 /// A text with its syntax tree. Text that is not valid in the language has a tree too, with errors
 /// in it.
 pub struct Source<'t> {

@@ -1,23 +1,24 @@
 //! The circles of a graph, without recursion.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::{DiGraphMap, NodeTrait};
 
 use crate::error::CodeError;
-use crate::source::Stop;
+use crate::source::{Stop, go_on};
 
 /// Maximum number of nodes of a group from each of which a shortest circle is looked for.
 const MAX_STARTS: usize = 200;
-/// After so many nodes, a search asks whether to stop.
-const NODES_BETWEEN_STOPS: usize = 1_024;
 
 /// Nodes that reach each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Component {
+pub(super) struct Component<N> {
     /// All of them, in order.
-    pub(super) members: Vec<usize>,
+    pub(super) members: Vec<N>,
     /// A shortest circle: in groups of up to `MAX_STARTS` nodes of all, in others of those through
     /// the first nodes.
-    pub(super) shortest: Vec<usize>,
+    pub(super) shortest: Vec<N>,
 }
 
 /// Returns the groups of nodes that reach each other, ordered by their first nodes. A node without
@@ -25,24 +26,14 @@ pub(super) struct Component {
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
-pub(super) fn components(
-    edges: &[Vec<usize>],
+pub(super) fn components<N: NodeTrait>(
+    graph: &DiGraphMap<N, ()>,
     stop: Stop<'_>,
-) -> Result<Vec<Component>, CodeError> {
-    let groups = Tarjan::new(edges).groups(stop)?;
-    let mut group_of = vec![usize::MAX; edges.len()];
-    for (group, number) in groups.iter().zip(0..) {
-        for node in group {
-            if let Some(slot) = group_of.get_mut(*node) {
-                *slot = number;
-            }
-        }
-    }
-    let search = Search { edges, group_of };
+) -> Result<Vec<Component<N>>, CodeError> {
     let mut components = Vec::new();
-    for mut members in groups {
+    for mut members in kosaraju_scc(graph) {
         members.sort_unstable();
-        let shortest = search.shortest(&members, stop)?;
+        let shortest = shortest(graph, &members, stop)?;
         if !shortest.is_empty() {
             components.push(Component { members, shortest });
         }
@@ -51,165 +42,52 @@ pub(super) fn components(
     Ok(components)
 }
 
-/// The algorithm of Tarjan ("Depth-first search and linear graph algorithms", 1972), with a stack
-/// of its own.
-struct Tarjan<'e> {
-    edges: &'e [Vec<usize>],
-    /// The number in the order of discovery, from 1; 0 for a node that is not discovered.
-    discovered: Vec<usize>,
-    /// The lowest number that a node reaches in its group.
-    lowest: Vec<usize>,
-    is_open: Vec<bool>,
-    open: Vec<usize>,
-    count: usize,
-}
-
-impl<'e> Tarjan<'e> {
-    fn new(edges: &'e [Vec<usize>]) -> Tarjan<'e> {
-        let size = edges.len();
-        Tarjan {
-            edges,
-            discovered: vec![0; size],
-            lowest: vec![0; size],
-            is_open: vec![false; size],
-            open: Vec::new(),
-            count: 0,
+/// Returns the first of the shortest circles of a group; nothing if a node alone does not lead to
+/// itself.
+fn shortest<N: NodeTrait>(
+    graph: &DiGraphMap<N, ()>,
+    members: &[N],
+    stop: Stop<'_>,
+) -> Result<Vec<N>, CodeError> {
+    let group: HashSet<N> = members.iter().copied().collect();
+    let mut best = Vec::new();
+    for start in members.iter().take(MAX_STARTS) {
+        go_on(stop)?;
+        let found = circle(graph, &group, *start);
+        if !found.is_empty() && (best.is_empty() || found.len() < best.len()) {
+            best = found;
+        }
+        // None is shorter than two nodes, except that of one, which is its own first.
+        if best.len() == 1 || (best.len() == 2 && members.len() > MAX_STARTS) {
+            break;
         }
     }
+    Ok(best)
+}
 
-    fn groups(mut self, stop: Stop<'_>) -> Result<Vec<Vec<usize>>, CodeError> {
-        let mut groups = Vec::new();
-        for root in 0..self.edges.len() {
-            if self.discovered.get(root) != Some(&0) {
-                continue;
-            }
-            // Each node of the path from the root, with the number of its edges that have been
-            // followed.
-            let mut path = vec![(root, 0_usize)];
-            self.discover(root);
-            while let Some((node, followed)) = path.last_mut() {
-                let node = *node;
-                let next = self
-                    .edges
-                    .get(node)
-                    .and_then(|edges| edges.get(*followed))
-                    .copied();
-                *followed += 1;
-                match next {
-                    Some(next) if self.discovered.get(next) == Some(&0) => {
-                        if self.count.is_multiple_of(NODES_BETWEEN_STOPS) && stop() {
-                            return Err(CodeError::Stopped);
-                        }
-                        self.discover(next);
-                        path.push((next, 0));
-                    }
-                    Some(next) if self.is_open.get(next) == Some(&true) => {
-                        self.lower(node, at(&self.discovered, next));
-                    }
-                    Some(_) => {}
-                    None => {
-                        path.pop();
-                        if let Some((above, _)) = path.last() {
-                            self.lower(*above, at(&self.lowest, node));
-                        }
-                        if at(&self.lowest, node) == at(&self.discovered, node) {
-                            groups.push(self.close(node));
-                        }
-                    }
+/// Returns a shortest circle through a node of a group.
+fn circle<N: NodeTrait>(graph: &DiGraphMap<N, ()>, group: &HashSet<N>, start: N) -> Vec<N> {
+    let mut before = HashMap::new();
+    let mut pending = VecDeque::from([start]);
+    while let Some(node) = pending.pop_front() {
+        for next in graph.neighbors(node) {
+            if next == start {
+                let mut circle = vec![node];
+                let mut last = node;
+                while let Some(above) = before.get(&last) {
+                    circle.push(*above);
+                    last = *above;
                 }
+                circle.reverse();
+                return circle;
+            }
+            if group.contains(&next) && !before.contains_key(&next) {
+                before.insert(next, node);
+                pending.push_back(next);
             }
         }
-        Ok(groups)
     }
-
-    fn discover(&mut self, node: usize) {
-        self.count += 1;
-        set(&mut self.discovered, node, self.count);
-        set(&mut self.lowest, node, self.count);
-        set(&mut self.is_open, node, true);
-        self.open.push(node);
-    }
-
-    fn lower(&mut self, node: usize, to: usize) {
-        if let Some(lowest) = self.lowest.get_mut(node) {
-            *lowest = to.min(*lowest);
-        }
-    }
-
-    fn close(&mut self, root: usize) -> Vec<usize> {
-        let mut group = Vec::new();
-        while let Some(node) = self.open.pop() {
-            set(&mut self.is_open, node, false);
-            group.push(node);
-            if node == root {
-                break;
-            }
-        }
-        group
-    }
-}
-
-fn at(values: &[usize], node: usize) -> usize {
-    values.get(node).copied().unwrap_or_default()
-}
-
-fn set<T>(values: &mut [T], node: usize, value: T) {
-    if let Some(slot) = values.get_mut(node) {
-        *slot = value;
-    }
-}
-
-struct Search<'e> {
-    edges: &'e [Vec<usize>],
-    group_of: Vec<usize>,
-}
-
-impl Search<'_> {
-    /// Returns the first of the shortest circles of a group; nothing if a node alone does not lead
-    /// to itself.
-    fn shortest(&self, members: &[usize], stop: Stop<'_>) -> Result<Vec<usize>, CodeError> {
-        let mut best: Vec<usize> = Vec::new();
-        for start in members.iter().take(MAX_STARTS) {
-            if stop() {
-                return Err(CodeError::Stopped);
-            }
-            let found = self.circle(*start);
-            if !found.is_empty() && (best.is_empty() || found.len() < best.len()) {
-                best = found;
-            }
-            // None is shorter than two nodes, except that of one, which is its own first.
-            if best.len() == 1 || (best.len() == 2 && members.len() > MAX_STARTS) {
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// Returns a shortest circle through a node.
-    fn circle(&self, start: usize) -> Vec<usize> {
-        let group = at(&self.group_of, start);
-        let mut before = std::collections::HashMap::new();
-        let mut pending = VecDeque::from([start]);
-        while let Some(node) = pending.pop_front() {
-            for next in self.edges.get(node).map(Vec::as_slice).unwrap_or_default() {
-                if *next == start {
-                    let mut circle = vec![node];
-                    let mut last = node;
-                    while let Some(above) = before.get(&last).filter(|_| last != start) {
-                        circle.push(*above);
-                        last = *above;
-                    }
-                    circle.reverse();
-                    return circle;
-                }
-                if at(&self.group_of, *next) == group && !before.contains_key(next) {
-                    before.insert(*next, node);
-                    pending.push_back(*next);
-                }
-            }
-        }
-        Vec::new()
-    }
+    Vec::new()
 }
 
 #[cfg(test)]
@@ -220,8 +98,15 @@ mod tests {
 
     const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
-    fn found(edges: &[Vec<usize>]) -> Vec<Component> {
-        components(edges, NEVER).unwrap()
+    fn graph(edges: &[Vec<usize>]) -> DiGraphMap<usize, ()> {
+        let nodes = edges.iter().enumerate();
+        nodes
+            .flat_map(|(from, targets)| targets.iter().map(move |to| (from, *to)))
+            .collect()
+    }
+
+    fn found(edges: &[Vec<usize>]) -> Vec<Component<usize>> {
+        components(&graph(edges), NEVER).unwrap()
     }
 
     /// Returns which nodes each node reaches, by adding edges until nothing changes.
@@ -307,7 +192,10 @@ mod tests {
             ),
             (1, SIZE, SIZE)
         );
-        assert_eq!(super::components(&ring, &|| true), Err(CodeError::Stopped));
+        assert_eq!(
+            super::components(&graph(&ring), &|| true),
+            Err(CodeError::Stopped)
+        );
     }
 
     #[test]

@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use petgraph::graphmap::DiGraphMap;
+
 use super::cycles::{Component, components};
 use super::declared::{Declared, package_name};
-use super::imports::{FileImports, Import, ImportKind};
+use super::imports::{FileImports, ImportKind};
 use super::link::link;
-use super::manifest::{DependencyKind, Ecosystem, Manifest, Settings};
+use super::manifest::{DependencyKind, Ecosystem, Manifest};
 use super::model::{
     Cycle, CycleStep, Declaration, DependencyGraph, ExternalPackage, ImportTarget, InvalidManifest,
     Module, ModuleImport, Package, PackageCycle, UndeclaredPackage, UnresolvedImport,
 };
-use super::project::{Index, ProjectFiles};
-use super::resolve::{Found, Resolver, module_of};
+use super::place::{join, name_of};
+use super::project::{Index, ProjectFiles, folder};
+use super::resolve::{Found, Link, Resolver, module_of};
 use super::unused::Usage;
 use crate::error::CodeError;
 use crate::language::Language;
-use crate::source::Stop;
+use crate::source::{Stop, go_on};
 
 impl DependencyGraph {
     /// Makes the graph of a project.
@@ -35,21 +38,18 @@ impl DependencyGraph {
         let mut builder = Builder::new(&index);
         let resolver = Resolver::new(&index, stop)?;
         for ((path, imports), number) in project.code.iter().zip(0..) {
-            if stop() {
-                return Err(CodeError::Stopped);
-            }
-            builder.file(&resolver, number, path, imports)?;
+            go_on(stop)?;
+            builder.add_file(path, imports, resolver.links(number, stop)?);
         }
-        let mut graph = builder.finish(stop)?;
-        graph.packages = packages(&project.manifests, workspaces, &builder.users);
-        graph.package_cycles = package_cycles(&graph.packages, stop)?;
-        let invalid = project
-            .invalid
-            .iter()
-            .map(|(path, error)| (path.clone(), error.clone()));
-        graph.invalid = invalid
-            .map(|(path, error)| InvalidManifest { path, error })
-            .collect();
+        let packages = packages(&project.manifests, workspaces, &builder.users);
+        let mut graph = DependencyGraph {
+            package_cycles: package_cycles(&packages, stop)?,
+            packages,
+            ..builder.finish(stop)?
+        };
+        for (path, error) in project.invalid {
+            graph.invalid.push(InvalidManifest { path, error });
+        }
         graph
             .invalid
             .sort_by(|left, right| left.path.cmp(&right.path));
@@ -73,9 +73,9 @@ fn ecosystems(language: Language) -> &'static [Ecosystem] {
 /// The file that is looked at.
 struct Current<'p> {
     path: &'p str,
-    imports: &'p FileImports,
+    ecosystems: &'static [Ecosystem],
     module: String,
-    /// The manifests of the folders around it.
+    /// The manifests of the folders around it, by their numbers.
     manifests: Vec<usize>,
 }
 
@@ -87,6 +87,7 @@ struct Builder<'p> {
     seen: HashSet<(String, ImportTarget, ImportKind)>,
     /// The modules that import each dependency of each manifest.
     users: HashMap<(usize, usize), BTreeSet<String>>,
+    /// The modules that import each package from elsewhere.
     external: BTreeMap<(Ecosystem, String), BTreeSet<String>>,
     undeclared: BTreeMap<(Ecosystem, String), UndeclaredPackage>,
     /// The files that were counted for each undeclared package.
@@ -112,137 +113,119 @@ impl<'p> Builder<'p> {
         }
     }
 
-    fn file(
-        &mut self,
-        resolver: &Resolver<'p>,
-        number: usize,
-        path: &'p str,
-        imports: &'p FileImports,
-    ) -> Result<(), CodeError> {
-        let Some(first) = ecosystems(imports.language).first() else {
-            return Ok(());
-        };
+    fn add_file(&mut self, path: &'p str, imports: &FileImports, links: Vec<Link>) {
+        let ecosystems = ecosystems(imports.language);
+        if ecosystems.is_empty() {
+            return;
+        }
         let module = module_of(path, imports.language);
-        let packages = ecosystems(imports.language)
-            .iter()
-            .filter_map(|one| self.index.package_of(*one, path));
-        // The nearest one, which has the longest path.
-        let package = packages.max_by_key(|package| {
-            self.index
-                .manifest(*package)
-                .map_or(0, |one| one.path.len())
-        });
-        let package_path = package
-            .and_then(|package| self.index.manifest(package))
-            .map(|one| one.path.clone());
+        let package = self.package_of(ecosystems, path);
         self.modules
             .entry(module.clone())
             .or_insert_with(|| Module {
                 path: module.clone(),
                 language: imports.language,
-                package: package_path,
+                package: package.map(|manifest| manifest.path.clone()),
                 imports: Vec::new(),
                 imported_by: 0,
             });
-        let manifests = if *first == Ecosystem::Cargo {
-            package.into_iter().collect()
-        } else {
-            let all = ecosystems(imports.language).iter();
-            all.flat_map(|ecosystem| self.index.manifests_above(*ecosystem, path))
-                .collect()
+        let manifests = match package {
+            // Cargo knows no dependencies of the folders around a package.
+            _ if imports.language == Language::Rust => package
+                .and_then(|package| self.index.manifest_at(&package.path))
+                .into_iter()
+                .collect(),
+            _ => ecosystems
+                .iter()
+                .flat_map(|ecosystem| self.index.manifests_above(*ecosystem, path))
+                .collect(),
         };
         let current = Current {
             path,
-            imports,
+            ecosystems,
             module,
             manifests,
         };
-        for (part, line, is_test) in resolver.parts(number) {
-            let kind = if is_test {
-                ImportKind::Test
-            } else {
-                ImportKind::Part
-            };
-            self.add(&current, ImportTarget::Module(part), line, kind);
-        }
-        for (target, line) in resolver.missing_parts(number) {
-            self.unresolved.push(UnresolvedImport {
-                file: path.to_owned(),
-                line,
-                target,
-            });
-        }
-        for import in &imports.imports {
+        for link in links {
             if imports.language == Language::Rust {
-                self.use_named(
-                    &current,
-                    import
-                        .target
-                        .trim_start_matches("::")
-                        .split("::")
-                        .next()
-                        .unwrap_or_default(),
-                );
+                // Whatever a path leads to, its begin names a package.
+                let path = link.written.trim_start_matches("::");
+                let name = path.split_once("::").map_or(path, |(name, _)| name);
+                self.find_declared(&current, name);
             }
-            for found in resolver.resolve(number, path, imports, import)? {
-                self.found(resolver, &current, import, found);
-            }
+            self.add_link(&current, link);
         }
-        Ok(())
     }
 
-    fn found(
-        &mut self,
-        resolver: &Resolver<'p>,
-        current: &Current<'p>,
-        import: &Import,
-        found: Found,
-    ) {
-        let to = if let Found::Module(path) = &found {
-            path.as_str()
-        } else {
-            ""
-        };
-        let kind = resolver.kind(current.path, current.imports.language, import, to);
-        match found {
-            Found::Nothing => {}
+    /// Returns the package that a file is in: the nearest one, which has the longest path.
+    fn package_of(&self, ecosystems: &[Ecosystem], path: &str) -> Option<&'p Manifest> {
+        ecosystems
+            .iter()
+            .filter_map(|ecosystem| self.index.package_of(*ecosystem, path))
+            .filter_map(|package| self.index.manifest(package))
+            .max_by_key(|manifest| manifest.path.len())
+    }
+
+    fn add_link(&mut self, current: &Current<'p>, link: Link) {
+        let to = match link.to {
+            Found::Nothing => return,
+            Found::Missing => {
+                self.unresolved.push(UnresolvedImport {
+                    file: current.path.to_owned(),
+                    line: link.line,
+                    target: link.written,
+                });
+                return;
+            }
+            Found::Standard(name) => ImportTarget::Standard(name),
             Found::Module(path) => {
-                self.use_own(current, &path);
-                self.add(current, ImportTarget::Module(path), import.line, kind);
+                // A folder is in the package of the files in it.
+                let file = match current.ecosystems {
+                    [Ecosystem::Go] => format!("{path}/_"),
+                    _ => path.clone(),
+                };
+                if let Some(package) = self.package_of(current.ecosystems, &file) {
+                    self.use_own(current, package);
+                }
+                ImportTarget::Module(path)
             }
             Found::Own(package) => {
                 let Some(manifest) = self.index.manifest(package) else {
                     return;
                 };
-                self.use_package(current, &manifest.path);
-                let name = manifest
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| manifest.path.clone());
-                self.add(current, ImportTarget::Package(name), import.line, kind);
+                self.use_own(current, manifest);
+                let name = manifest.name.as_ref().unwrap_or(&manifest.path);
+                ImportTarget::Package(name.clone())
             }
-            Found::Standard(name) => {
-                self.add(current, ImportTarget::Standard(name), import.line, kind)
-            }
-            Found::Missing => self.unresolved.push(UnresolvedImport {
-                file: current.path.to_owned(),
-                line: import.line,
-                target: import.target.clone(),
-            }),
             Found::Package(path) => {
-                let (ecosystem, name, is_declared) = self.package(current, &path);
-                let users = self.external.entry((ecosystem, name.clone())).or_default();
-                users.insert(current.module.clone());
-                if !is_declared && self.counted.insert((current.path, name.clone())) {
-                    self.add_undeclared(current, ecosystem, &name, import.line);
-                }
-                self.add(current, ImportTarget::Package(name), import.line, kind);
+                ImportTarget::Package(self.add_external(current, &path, link.line))
             }
-        }
+        };
+        self.add_import(current, to, link.line, link.kind);
     }
 
-    /// Returns which package an import is, and whether a manifest declares it, and counts it there.
-    fn package(&mut self, current: &Current<'p>, path: &str) -> (Ecosystem, String, bool) {
+    /// Counts a package from elsewhere, and returns its name.
+    fn add_external(&mut self, current: &Current<'p>, path: &str, line: usize) -> String {
+        let found = self.find_declared(current, path);
+        let is_declared = found.is_some();
+        let (ecosystem, name) = found.unwrap_or_else(|| {
+            let mut around = current.manifests.iter();
+            let around = around.find_map(|number| self.index.manifest(*number));
+            let usual = current.ecosystems.first().copied();
+            let ecosystem = around.map(|manifest| manifest.ecosystem).or(usual);
+            let ecosystem = ecosystem.unwrap_or(Ecosystem::CMake);
+            (ecosystem, package_name(ecosystem, path))
+        });
+        let users = self.external.entry((ecosystem, name.clone())).or_default();
+        users.insert(current.module.clone());
+        if !is_declared && self.counted.insert((current.path, name.clone())) {
+            self.add_undeclared(current, ecosystem, &name, line);
+        }
+        name
+    }
+
+    /// Counts an import for the dependencies that it is, and returns the first one's name.
+    fn find_declared(&mut self, current: &Current<'p>, path: &str) -> Option<(Ecosystem, String)> {
         let mut found = None;
         for number in &current.manifests {
             let Some(manifest) = self.index.manifest(*number) else {
@@ -251,87 +234,46 @@ impl<'p> Builder<'p> {
             for dependency in self.declared.find(*number, manifest.ecosystem, path) {
                 let users = self.users.entry((*number, *dependency)).or_default();
                 users.insert(current.module.clone());
-                let declared = manifest.dependencies.get(*dependency);
-                found = found.or_else(|| {
-                    declared.map(|declared| (manifest.ecosystem, declared.name.clone()))
-                });
+                if let Some(declared) = manifest.dependencies.get(*dependency)
+                    && found.is_none()
+                {
+                    found = Some((manifest.ecosystem, declared.name.clone()));
+                }
             }
         }
-        if let Some((ecosystem, name)) = found {
-            return (ecosystem, name, true);
-        }
-        let all = ecosystems(current.imports.language);
-        let known = current
-            .manifests
-            .iter()
-            .filter_map(|number| self.index.manifest(*number))
-            .map(|one| one.ecosystem);
-        let ecosystem = known
-            .into_iter()
-            .next()
-            .or(all.first().copied())
-            .unwrap_or(Ecosystem::CMake);
-        (ecosystem, package_name(ecosystem, path), false)
+        found
     }
 
-    /// Counts what a path of Rust names, whatever it leads to.
-    fn use_named(&mut self, current: &Current<'p>, name: &str) {
+    /// Counts the dependencies that are a package of the project.
+    fn use_own(&mut self, current: &Current<'p>, own: &Manifest) {
         for number in &current.manifests {
-            for dependency in self.declared.find(*number, Ecosystem::Cargo, name) {
-                self.users
-                    .entry((*number, *dependency))
-                    .or_default()
-                    .insert(current.module.clone());
+            let manifest = self.index.manifest(*number);
+            let dependencies = manifest.into_iter().flat_map(|one| &one.dependencies);
+            for (dependency, place) in dependencies.zip(0..) {
+                if dependency.own.as_ref() == Some(&own.path) {
+                    let users = self.users.entry((*number, place)).or_default();
+                    users.insert(current.module.clone());
+                }
             }
         }
     }
 
-    /// Counts the package that a module of the project belongs to.
-    fn use_own(&mut self, current: &Current<'p>, module: &str) {
-        let all = ecosystems(current.imports.language);
-        // A folder is in the package of the files in it.
-        let path = if current.imports.language == Language::Go {
-            format!("{module}/_")
-        } else {
-            module.to_owned()
-        };
-        let package = all
-            .iter()
-            .find_map(|ecosystem| self.index.package_of(*ecosystem, &path));
-        if let Some(manifest) = package.and_then(|package| self.index.manifest(package)) {
-            self.use_package(current, &manifest.path);
-        }
-    }
-
-    fn use_package(&mut self, current: &Current<'p>, own: &str) {
-        for number in &current.manifests {
-            let Some(manifest) = self.index.manifest(*number) else {
-                continue;
-            };
-            let dependencies = manifest.dependencies.iter().zip(0..);
-            for (_, dependency) in dependencies.filter(|(one, _)| one.own.as_deref() == Some(own)) {
-                self.users
-                    .entry((*number, dependency))
-                    .or_default()
-                    .insert(current.module.clone());
-            }
-        }
-    }
-
-    fn add(&mut self, current: &Current<'p>, to: ImportTarget, line: usize, kind: ImportKind) {
+    fn add_import(
+        &mut self,
+        current: &Current<'p>,
+        to: ImportTarget,
+        line: usize,
+        kind: ImportKind,
+    ) {
         let is_own = matches!(&to, ImportTarget::Module(path) if *path == current.module);
         if is_own || !self.seen.insert((current.module.clone(), to.clone(), kind)) {
             return;
         }
-        let file = if current.path == current.module {
-            None
-        } else {
-            Some(current.path.to_owned())
-        };
+        let is_folder = current.path != current.module;
         if let Some(module) = self.modules.get_mut(&current.module) {
             module.imports.push(ModuleImport {
                 to,
-                file,
+                file: is_folder.then(|| current.path.to_owned()),
                 line,
                 kind,
             });
@@ -345,99 +287,82 @@ impl<'p> Builder<'p> {
         name: &str,
         line: usize,
     ) {
-        // What a build script imports is there when a package is built.
-        let is_script = current.path.rsplit('/').next() == Some("setup.py");
-        let is_judged = !is_script
-            && !matches!(
-                ecosystem,
-                Ecosystem::CMake | Ecosystem::Gradle | Ecosystem::Maven
-            );
-        let settings = || {
-            current
-                .manifests
-                .iter()
-                .filter_map(|number| Some(&self.index.manifest(*number)?.settings))
-        };
-        let is_computed = |settings: &Settings| matches!(settings, Settings::Python(python) if python.is_computed);
-        if is_judged && settings().any(Settings::are_of_package) && !settings().any(is_computed) {
-            self.lacking.extend(&current.manifests);
-            let file = current.path.to_owned();
-            let first = UndeclaredPackage {
-                ecosystem,
-                name: name.to_owned(),
-                file,
-                line,
-                files: 0,
-            };
-            self.undeclared
-                .entry((ecosystem, name.to_owned()))
-                .or_insert(first)
-                .files += 1;
+        let around = current.manifests.iter();
+        let around: Vec<&Manifest> = around
+            .filter_map(|number| self.index.manifest(*number))
+            .filter(|manifest| manifest.is_of_package())
+            .collect();
+        // Which artifact brings what is only guessed, and what a `setup.py` declares is not read.
+        let is_guessed = matches!(
+            ecosystem,
+            Ecosystem::CMake | Ecosystem::Gradle | Ecosystem::Maven
+        );
+        let is_computed = name_of(current.path) == "setup.py"
+            || around.iter().any(|manifest| {
+                let script = join(folder(manifest), "setup.py");
+                ecosystem == Ecosystem::Python && script.is_some_and(|path| self.index.has(&path))
+            });
+        if around.is_empty() || is_guessed || is_computed {
+            return;
         }
+        self.lacking.extend(&current.manifests);
+        let known = self.undeclared.entry((ecosystem, name.to_owned()));
+        let package = known.or_insert_with(|| UndeclaredPackage {
+            ecosystem,
+            name: name.to_owned(),
+            file: current.path.to_owned(),
+            line,
+            files: 0,
+        });
+        package.files += 1;
     }
 
-    fn finish(&mut self, stop: Stop<'_>) -> Result<DependencyGraph, CodeError> {
-        let mut modules: Vec<Module> = std::mem::take(&mut self.modules).into_values().collect();
-        let numbers: HashMap<String, usize> = modules
-            .iter()
-            .map(|module| module.path.clone())
-            .zip(0..)
-            .collect();
-        let mut importers = vec![HashSet::new(); modules.len()];
-        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); modules.len()];
-        for (module, from) in modules.iter().zip(0..) {
-            for import in &module.imports {
-                let ImportTarget::Module(path) = &import.to else {
-                    continue;
-                };
-                let Some(to) = numbers.get(path) else {
-                    continue;
-                };
-                if let Some(importers) = importers.get_mut(*to) {
-                    importers.insert(from);
-                }
-                if let Some(edges) = edges.get_mut(from).filter(|_| is_of_cycles(import.kind)) {
-                    edges.push(*to);
-                }
-            }
-        }
-        for (module, importers) in modules.iter_mut().zip(importers) {
-            module.imported_by = importers.len();
-        }
-        let cycles = components(&edges, stop)?
-            .into_iter()
-            .map(|component| cycle(&modules, &component))
-            .collect();
-        let manifests = &self.index.project.manifests;
-        let used: HashSet<(usize, usize)> = self.users.keys().copied().collect();
-        let files = self
-            .index
-            .project
-            .code
-            .iter()
-            .map(|(path, imports)| (path.as_str(), imports.language));
-        let paths = &self.index.project.paths;
-        let (files, lacking) = (files.collect(), &self.lacking);
-        let unused = Usage {
-            manifests,
-            used: &used,
-            files,
-            lacking,
-            paths,
-        }
-        .unused(stop)?;
-        self.unresolved
-            .sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
+    fn finish(self, stop: Stop<'_>) -> Result<DependencyGraph, CodeError> {
+        let mut modules: Vec<Module> = self.modules.into_values().collect();
+        let cycles = count_importers(&mut modules, stop)?;
+        let usage = Usage {
+            index: self.index,
+            used: self.users.into_keys().collect(),
+            lacking: &self.lacking,
+        };
+        let mut unresolved = self.unresolved;
+        unresolved.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
         Ok(DependencyGraph {
             modules,
             cycles,
-            unused,
-            external: external(manifests, &self.external),
-            undeclared: std::mem::take(&mut self.undeclared).into_values().collect(),
-            unresolved: std::mem::take(&mut self.unresolved),
+            unused: usage.unused(stop)?,
+            external: external(&self.index.project.manifests, &self.external),
+            undeclared: self.undeclared.into_values().collect(),
+            unresolved,
             ..DependencyGraph::default()
         })
     }
+}
+
+/// Counts which modules import each other one, and returns their circles.
+fn count_importers(modules: &mut [Module], stop: Stop<'_>) -> Result<Vec<Cycle>, CodeError> {
+    let mut importers: HashMap<String, usize> = HashMap::new();
+    let mut graph = DiGraphMap::new();
+    for module in modules.iter() {
+        let mut imported = HashSet::new();
+        for import in &module.imports {
+            if let ImportTarget::Module(path) = &import.to {
+                imported.insert(path);
+                if is_of_cycles(import.kind) {
+                    graph.add_edge(module.path.as_str(), path.as_str(), ());
+                }
+            }
+        }
+        for path in imported {
+            *importers.entry(path.clone()).or_default() += 1;
+        }
+    }
+    let components = components(&graph, stop)?;
+    let cycles = components.iter().map(|one| cycle(modules, one)).collect();
+    for module in modules {
+        module.imported_by = importers.remove(&module.path).unwrap_or(0);
+    }
+    Ok(cycles)
 }
 
 /// Reports whether such an import can close a circle: types, tests and parts of a module do not.
@@ -445,36 +370,29 @@ fn is_of_cycles(kind: ImportKind) -> bool {
     matches!(kind, ImportKind::Plain | ImportKind::Deferred)
 }
 
-fn cycle(modules: &[Module], component: &Component) -> Cycle {
-    let path = |node: &usize| {
-        modules
-            .get(*node)
-            .map(|module| module.path.clone())
-            .unwrap_or_default()
-    };
-    let next = component.shortest.iter().cycle().skip(1);
-    let steps = component
-        .shortest
-        .iter()
-        .zip(next)
-        .filter_map(|(from, to)| {
-            let module = modules.get(*from)?;
-            let to = ImportTarget::Module(path(to));
-            let import = module
-                .imports
-                .iter()
-                .find(|import| import.to == to && is_of_cycles(import.kind))?;
-            let (file, line, kind) = (import.file.clone(), import.line, import.kind);
-            Some(CycleStep {
-                from: module.path.clone(),
-                file,
-                line,
-                kind,
-            })
+fn cycle(modules: &[Module], component: &Component<&str>) -> Cycle {
+    let circle = component.shortest.iter();
+    let mut steps = Vec::new();
+    for (from, to) in circle.clone().zip(circle.cycle().skip(1)) {
+        // They are ordered by their paths.
+        let module = modules.binary_search_by(|module| module.path.as_str().cmp(from));
+        let module = module.ok().and_then(|place| modules.get(place));
+        let mut imports = module.into_iter().flat_map(|module| &module.imports);
+        let import = imports.find(|import| {
+            let leads = matches!(&import.to, ImportTarget::Module(path) if path == to);
+            leads && is_of_cycles(import.kind)
         });
+        steps.extend(import.map(|import| CycleStep {
+            from: (*from).to_owned(),
+            file: import.file.clone(),
+            line: import.line,
+            kind: import.kind,
+        }));
+    }
+    let members = component.members.iter();
     Cycle {
-        steps: steps.collect(),
-        members: component.members.iter().map(path).collect(),
+        steps,
+        members: members.map(|member| (*member).to_owned()).collect(),
     }
 }
 
@@ -486,37 +404,30 @@ fn external(
 ) -> Vec<ExternalPackage> {
     let mut declared: BTreeMap<(Ecosystem, String), Vec<Declaration>> = BTreeMap::new();
     for manifest in manifests {
-        for dependency in manifest
-            .dependencies
-            .iter()
-            .filter(|dependency| dependency.own.is_none())
-        {
-            declared
-                .entry((manifest.ecosystem, dependency.name.clone()))
-                .or_default()
-                .push(Declaration {
-                    manifest: manifest.path.clone(),
-                    line: dependency.line,
-                    kind: dependency.kind,
-                    requirement: dependency.requirement.clone(),
-                });
+        for one in manifest.dependencies.iter().filter(|one| one.own.is_none()) {
+            let key = (manifest.ecosystem, one.name.clone());
+            declared.entry(key).or_default().push(Declaration {
+                manifest: manifest.path.clone(),
+                line: one.line,
+                kind: one.kind,
+                requirement: one.requirement.clone(),
+            });
         }
     }
     for key in imported.keys() {
         declared.entry(key.clone()).or_default();
     }
-    let package = |((ecosystem, name), declared)| {
-        let imported_by = imported
-            .get(&(ecosystem, String::clone(&name)))
-            .map_or(0, BTreeSet::len);
+    let packages = declared.into_iter().map(|(key, declared)| {
+        let imported_by = imported.get(&key).map_or(0, BTreeSet::len);
+        let (ecosystem, name) = key;
         ExternalPackage {
             ecosystem,
             name,
             declared,
             imported_by,
         }
-    };
-    declared.into_iter().map(package).collect()
+    });
+    packages.collect()
 }
 
 fn packages(
@@ -526,20 +437,18 @@ fn packages(
 ) -> Vec<Package> {
     let mut packages = Vec::new();
     for ((manifest, workspace), number) in manifests.iter().zip(workspaces).zip(0..) {
-        if !manifest.settings.are_of_package() {
+        if !manifest.is_of_package() {
             continue;
         }
         let mut dependencies = manifest.dependencies.clone();
         for (dependency, place) in dependencies.iter_mut().zip(0..) {
             dependency.imported_by = users.get(&(number, place)).map_or(0, BTreeSet::len);
         }
-        let (name, version) = (manifest.name.clone(), manifest.version.clone());
-        let (manifest, ecosystem) = (manifest.path.clone(), manifest.ecosystem);
         packages.push(Package {
-            manifest,
-            ecosystem,
-            name,
-            version,
+            manifest: manifest.path.clone(),
+            ecosystem: manifest.ecosystem,
+            name: manifest.name.clone(),
+            version: manifest.version.clone(),
             workspace,
             dependencies,
         });
@@ -548,27 +457,22 @@ fn packages(
 }
 
 fn package_cycles(packages: &[Package], stop: Stop<'_>) -> Result<Vec<PackageCycle>, CodeError> {
-    let numbers: HashMap<&str, usize> = packages
-        .iter()
-        .map(|package| package.manifest.as_str())
-        .zip(0..)
-        .collect();
-    let edges: Vec<Vec<usize>> = packages
-        .iter()
-        .map(|package| {
-            let needed = package
-                .dependencies
-                .iter()
-                .filter(|dependency| dependency.kind != DependencyKind::Dev);
-            needed
-                .filter_map(|dependency| numbers.get(dependency.own.as_deref()?).copied())
-                .collect()
-        })
-        .collect();
-    let path = |node: &usize| packages.get(*node).map(|package| package.manifest.clone());
-    let cycles = components(&edges, stop)?.into_iter().map(|component| {
-        let manifests = component.shortest.iter().filter_map(path).collect();
-        PackageCycle { manifests }
-    });
-    Ok(cycles.collect())
+    let mut graph = DiGraphMap::new();
+    for package in packages {
+        for dependency in &package.dependencies {
+            if let Some(own) = &dependency.own
+                && dependency.kind != DependencyKind::Dev
+            {
+                graph.add_edge(package.manifest.as_str(), own.as_str(), ());
+            }
+        }
+    }
+    let mut cycles = Vec::new();
+    for component in components(&graph, stop)? {
+        let circle = component.shortest.into_iter();
+        cycles.push(PackageCycle {
+            manifests: circle.map(str::to_owned).collect(),
+        });
+    }
+    Ok(cycles)
 }

@@ -1,5 +1,10 @@
 //! Paths below the root of a project, whose own path is empty.
 
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// Maximum number of patterns of one workspace.
+const MAX_PATTERNS: usize = 1_000;
+
 /// Returns the folder of a file.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -12,6 +17,16 @@ pub(super) fn parent(folder: &str) -> Option<&str> {
     } else {
         Some(folder_of(folder))
     }
+}
+
+/// Returns a folder and those around it, the root last.
+pub(super) fn upwards(folder: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(folder), |folder| parent(folder))
+}
+
+/// Returns the last part of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Returns a relative path seen from a folder; `None` if it leads out of the project.
@@ -35,60 +50,18 @@ pub(super) fn is_within(path: &str, folder: &str) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Reports whether a pattern of a workspace's members, such as `crates/*`, names a folder; `**`
-/// stands for any depth.
-pub(super) fn matches(pattern: &str, folder: &str) -> bool {
-    let pattern: Vec<&str> = pattern
-        .split('/')
-        .filter(|part| !matches!(*part, "" | "."))
-        .collect();
-    let folder: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    // The pattern's part after the last `**`, and where in the folder it was tried last.
-    let (mut at, mut in_folder, mut retry) = (0, 0, None);
-    loop {
-        match (pattern.get(at), folder.get(in_folder)) {
-            (Some(&"**"), _) => {
-                retry = Some((at + 1, in_folder + 1));
-                at += 1;
-                continue;
-            }
-            (Some(part), Some(name)) if matches_name(part, name) => {
-                (at, in_folder) = (at + 1, in_folder + 1);
-                continue;
-            }
-            (None, None) => return true,
-            _ => {}
-        }
-        match retry {
-            Some((after, begin)) if begin <= folder.len() => {
-                retry = Some((after, begin + 1));
-                (at, in_folder) = (after, begin);
-            }
-            _ => return false,
+/// Returns what matches the patterns of a workspace's members, such as `crates/*`; `**` stands for
+/// any depth. A pattern that is not valid matches nothing.
+pub(super) fn patterns<'t>(patterns: impl Iterator<Item = &'t str>) -> GlobSet {
+    let mut all = GlobSetBuilder::new();
+    for pattern in patterns.take(MAX_PATTERNS) {
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        let pattern = if pattern == "." { "" } else { pattern };
+        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            all.add(glob);
         }
     }
-}
-
-/// Reports whether a pattern with `*` matches a name.
-fn matches_name(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    if !pattern.contains('*') {
-        return rest.is_empty();
-    }
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else {
-        return false;
-    };
-    for part in middle {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
+    all.build().unwrap_or_else(|_| GlobSet::empty())
 }
 
 #[cfg(test)]
@@ -125,10 +98,16 @@ mod tests {
             ("a*b*c", "axxbyyc", true),
             ("a*b*c", "axxbyy", false),
             ("one", "one", true),
-            ("*", "", false),
+            (".", "", true),
+            ("[", "[", false),
+            ("*/", "a", true),
         ];
         for (pattern, folder, expected) in table {
-            assert_eq!(matches(pattern, folder), expected, "{pattern} {folder}");
+            assert_eq!(
+                patterns([pattern].into_iter()).is_match(folder),
+                expected,
+                "{pattern} {folder}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::imports::FileImports;
 use super::manifest::{Ecosystem, Manifest, ManifestError};
-use super::place::{folder_of, parent};
+use super::place::{folder_of, upwards};
 
 /// The files of a project.
 #[derive(Clone, Debug, Default)]
@@ -32,30 +32,22 @@ pub(super) struct Index<'p> {
 
 impl<'p> Index<'p> {
     pub(super) fn new(project: &'p ProjectFiles) -> Index<'p> {
-        let mut manifests: HashMap<(Ecosystem, String), Vec<usize>> = HashMap::new();
-        for (manifest, number) in project.manifests.iter().zip(0..) {
-            manifests
-                .entry((manifest.ecosystem, folder(manifest).to_owned()))
-                .or_default()
-                .push(number);
-        }
-        Index {
+        let mut index = Index {
             project,
             paths: project.paths.iter().map(String::as_str).collect(),
-            code: project
-                .code
-                .iter()
-                .zip(0..)
-                .map(|((path, _), number)| (path.as_str(), number))
-                .collect(),
-            manifests,
-            by_path: project
-                .manifests
-                .iter()
-                .map(|manifest| manifest.path.as_str())
-                .zip(0..)
-                .collect(),
+            code: HashMap::new(),
+            manifests: HashMap::new(),
+            by_path: HashMap::new(),
+        };
+        for ((path, _), number) in project.code.iter().zip(0..) {
+            index.code.insert(path, number);
         }
+        for (manifest, number) in project.manifests.iter().zip(0..) {
+            index.by_path.insert(&manifest.path, number);
+            let key = (manifest.ecosystem, folder(manifest).to_owned());
+            index.manifests.entry(key).or_default().push(number);
+        }
+        index
     }
 
     /// Reports whether there is a file.
@@ -70,10 +62,8 @@ impl<'p> Index<'p> {
 
     /// Returns a file of code by its number.
     pub(super) fn file(&self, number: usize) -> Option<(&'p str, &'p FileImports)> {
-        self.project
-            .code
-            .get(number)
-            .map(|(path, imports)| (path.as_str(), &**imports))
+        let (path, imports) = self.project.code.get(number)?;
+        Some((path, imports))
     }
 
     /// Returns a manifest by its number.
@@ -86,28 +76,21 @@ impl<'p> Index<'p> {
         self.by_path.get(path).copied()
     }
 
-    /// Returns the manifests of a folder.
-    pub(super) fn manifests_in(&self, ecosystem: Ecosystem, folder: &str) -> &[usize] {
-        self.manifests
-            .get(&(ecosystem, folder.to_owned()))
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-    }
-
     /// Returns the manifests of the folders around a file, the nearest first.
-    pub(super) fn manifests_above(&self, ecosystem: Ecosystem, path: &str) -> Vec<usize> {
-        let (mut found, mut folder) = (Vec::new(), Some(folder_of(path)));
-        while let Some(path) = folder {
-            found.extend(self.manifests_in(ecosystem, path));
-            folder = parent(path);
-        }
-        found
+    pub(super) fn manifests_above(
+        &self,
+        ecosystem: Ecosystem,
+        path: &str,
+    ) -> impl Iterator<Item = usize> {
+        upwards(folder_of(path))
+            .filter_map(move |folder| self.manifests.get(&(ecosystem, folder.to_owned())))
+            .flatten()
+            .copied()
     }
 
     /// Returns the package that a file is in: the nearest manifest with a name.
     pub(super) fn package_of(&self, ecosystem: Ecosystem, path: &str) -> Option<usize> {
-        let above = self.manifests_above(ecosystem, path);
-        above.into_iter().find(|number| {
+        self.manifests_above(ecosystem, path).find(|number| {
             self.manifest(*number)
                 .is_some_and(|manifest| manifest.name.is_some())
         })

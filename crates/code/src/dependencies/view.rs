@@ -1,8 +1,8 @@
 //! The part of a graph that a folder or a file is.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use super::model::{DependencyGraph, ImportTarget, Importer, Module, Package};
+use super::model::{DependencyGraph, ImportTarget, Importer, Module};
 use super::place::{folder_of, is_within};
 
 impl DependencyGraph {
@@ -19,71 +19,59 @@ impl DependencyGraph {
             "" => ".",
             folder => folder,
         };
-        let is_shown = |module: &str| module == module_path || is_within(module, path);
-        let shown: HashSet<String> = self
+        let (shown, others): (Vec<Module>, Vec<Module>) = self
             .modules
-            .iter()
-            .filter(|module| is_shown(&module.path))
-            .map(|module| module.path.clone())
-            .collect();
-        self.importers = importers(&self.modules, &shown);
-        self.modules.retain(|module| shown.contains(&module.path));
+            .into_iter()
+            .partition(|module| module.path == module_path || is_within(&module.path, path));
+        let paths: HashSet<&str> = shown.iter().map(|module| module.path.as_str()).collect();
+        self.importers = importers(&others, &paths);
         self.cycles
-            .retain(|cycle| cycle.members.iter().any(|member| shown.contains(member)));
-        self.packages = packages(&self, path);
-        let manifests: HashSet<&str> = self
-            .packages
+            .retain(|cycle| cycle.members.iter().any(|one| paths.contains(one.as_str())));
+        let owners: HashSet<&str> = shown
             .iter()
-            .map(|package| package.manifest.as_str())
+            .filter_map(|module| module.package.as_deref())
             .collect();
-        self.unused
-            .retain(|unused| is_within(&unused.manifest, path));
-        self.package_cycles.retain(|cycle| {
-            cycle
-                .manifests
-                .iter()
-                .any(|one| manifests.contains(one.as_str()))
+        self.packages.retain(|package| {
+            let manifest = package.manifest.as_str();
+            is_within(manifest, path) || owners.contains(manifest)
         });
-        let imported: BTreeSet<&str> = self
-            .modules
+        self.package_cycles.retain(|cycle| {
+            let mut packages = self.packages.iter();
+            packages.any(|package| cycle.manifests.contains(&package.manifest))
+        });
+        let imported: HashSet<&str> = shown
             .iter()
             .flat_map(|module| &module.imports)
             .filter_map(|import| match &import.to {
                 ImportTarget::Package(name) => Some(name.as_str()),
-                _ => None,
+                ImportTarget::Module(_) | ImportTarget::Standard(_) => None,
             })
             .collect();
         self.external.retain(|package| {
+            let mut declared = package.declared.iter();
             imported.contains(package.name.as_str())
-                || package
-                    .declared
-                    .iter()
-                    .any(|one| is_within(&one.manifest, path))
+                || declared.any(|one| is_within(&one.manifest, path))
         });
         self.undeclared
             .retain(|package| imported.contains(package.name.as_str()));
-        self.unresolved
-            .retain(|import| is_within(&import.file, path));
-        self.invalid
-            .retain(|manifest| is_within(&manifest.path, path));
+        self.unused.retain(|one| is_within(&one.manifest, path));
+        self.unresolved.retain(|one| is_within(&one.file, path));
+        self.invalid.retain(|one| is_within(&one.path, path));
+        self.modules = shown;
         self
     }
 }
 
-fn importers(modules: &[Module], shown: &HashSet<String>) -> Vec<Importer> {
+/// Returns the imports of modules by others.
+fn importers(others: &[Module], shown: &HashSet<&str>) -> Vec<Importer> {
     let mut importers = Vec::new();
-    for module in modules
-        .iter()
-        .filter(|module| !shown.contains(&module.path))
-    {
+    for module in others {
         for import in &module.imports {
-            let ImportTarget::Module(to) = &import.to else {
-                continue;
-            };
-            if shown.contains(to) {
-                let from = import.file.clone().unwrap_or_else(|| module.path.clone());
+            if let ImportTarget::Module(to) = &import.to
+                && shown.contains(to.as_str())
+            {
                 importers.push(Importer {
-                    from,
+                    from: import.file.as_ref().unwrap_or(&module.path).clone(),
                     to: to.clone(),
                     line: import.line,
                     kind: import.kind,
@@ -92,17 +80,4 @@ fn importers(modules: &[Module], shown: &HashSet<String>) -> Vec<Importer> {
         }
     }
     importers
-}
-
-/// Returns the packages of a folder, or those that its files belong to.
-fn packages(graph: &DependencyGraph, path: &str) -> Vec<Package> {
-    let belongs: HashSet<&str> = graph
-        .modules
-        .iter()
-        .filter_map(|module| module.package.as_deref())
-        .collect();
-    let is_shown = |package: &&Package| {
-        is_within(&package.manifest, path) || belongs.contains(package.manifest.as_str())
-    };
-    graph.packages.iter().filter(is_shown).cloned().collect()
 }

@@ -54,9 +54,9 @@ fn ours(root: &Path, dependency: &Dependency) -> String {
         None => "*".to_owned(),
     };
     let kind = if dependency.kind == DependencyKind::Runtime {
-        "-"
+        "-".to_owned()
     } else {
-        dependency.kind.name()
+        dependency.kind.to_string()
     };
     let own = dependency
         .own
@@ -65,7 +65,7 @@ fn ours(root: &Path, dependency: &Dependency) -> String {
     line(
         &dependency.name,
         &requirement,
-        kind,
+        &kind,
         [&dependency.alias, &dependency.target, &own],
         dependency.optional,
     )

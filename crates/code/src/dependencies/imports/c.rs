@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::collector::{Collector, line};
-use super::model::{Form, Import, ImportKind};
+use super::collector::Collector;
+use super::model::Form;
 use crate::walk::Step;
 
 /// Looks at a node.
@@ -11,32 +11,17 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     if node.kind() != "preproc_include" {
         return Step::Into;
     }
-    let path = node
-        .child_by_field_name("path")
-        .map(|path| collector.text(path))
-        .unwrap_or_default();
-    let quoted = path
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    let system = path
-        .strip_prefix('<')
-        .and_then(|rest| rest.strip_suffix('>'));
-    let (kind, scope, line) = (ImportKind::Plain, String::new(), line(node));
+    let path = match node.child_by_field_name("path") {
+        Some(path) => collector.text(path),
+        None => "",
+    };
     // A name of a macro says nothing.
-    if let Some(target) = quoted.or(system) {
-        let form = if system.is_some() {
-            Form::System
-        } else {
-            Form::Statement
-        };
-        collector.add(Import {
-            target: target.trim().to_owned(),
-            line,
-            kind,
-            form,
-            names: Vec::new(),
-            scope,
-        });
-    }
+    let form = match path.chars().next() {
+        Some('"') => Form::Statement,
+        Some('<') => Form::System,
+        _ => return Step::Over,
+    };
+    let target = path.trim_matches(['"', '<', '>']).trim();
+    collector.mention(node, target, form);
     Step::Over
 }

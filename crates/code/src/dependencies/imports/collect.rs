@@ -16,46 +16,33 @@ impl FileImports {
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
-        let language = source.language();
-        let (package, imports, modules, declared) = (None, Vec::new(), Vec::new(), Vec::new());
-        let found = FileImports {
-            language,
-            package,
-            imports,
-            modules,
-            declared,
-            is_open: true,
-        };
-        let mut finder = Finder(Collector::new(source, found));
-        if language != Language::Shell {
-            walk(source.root(), &mut finder, stop)?;
+        let mut collector = Collector::new(source);
+        if source.language() != Language::Shell {
+            walk(source.root(), &mut collector, stop)?;
         }
-        Ok(finder.0.found)
+        Ok(collector.found)
     }
 }
 
-struct Finder<'s, 't>(Collector<'s, 't>);
-
-impl<'n> Visitor<'n> for Finder<'_, '_> {
+impl<'n> Visitor<'n> for Collector<'_, '_> {
     fn enter(&mut self, node: Node<'n>, _: Option<&'n str>) -> Step {
-        let collector = &mut self.0;
-        if !node.is_named() || collector.found.imports.len() >= MAX_IMPORTS {
+        if !node.is_named() || self.found.imports.len() >= MAX_IMPORTS {
             return Step::Over;
         }
-        match collector.source.language() {
-            Language::C | Language::Cpp => c::enter(collector, node),
-            Language::Go => go::enter(collector, node),
-            Language::Java => java::enter(collector, node),
+        match self.source.language() {
+            Language::C | Language::Cpp => c::enter(self, node),
+            Language::Go => go::enter(self, node),
+            Language::Java => java::enter(self, node),
             Language::JavaScript | Language::Tsx | Language::TypeScript => {
-                ecmascript::enter(collector, node)
+                ecmascript::enter(self, node)
             }
-            Language::Python => python::enter(collector, node),
-            Language::Rust => rust::enter(collector, node),
+            Language::Python => python::enter(self, node),
+            Language::Rust => rust::enter(self, node),
             Language::Shell => Step::Over,
         }
     }
 
     fn leave(&mut self, node: Node<'n>) {
-        self.0.leave(node);
+        Collector::leave(self, node);
     }
 }

@@ -13,11 +13,11 @@ pub(super) const MAX_IMPORTS: usize = 20_000;
 const MAX_TARGET: usize = 400;
 
 /// What a node around an import means for it.
-pub(super) struct Context {
+struct Context {
     node: usize,
-    pub(super) kind: ImportKind,
+    kind: ImportKind,
     /// The modules inside the file, joined by `::`.
-    pub(super) scope: String,
+    scope: String,
 }
 
 /// The imports so far, and where the walk is.
@@ -26,37 +26,38 @@ pub(super) struct Collector<'s, 't> {
     pub(super) found: FileImports,
     seen: HashSet<(String, String, ImportKind, Form)>,
     contexts: Vec<Context>,
-    /// Whether an attribute says that the next item is for tests, in Rust.
-    pub(super) is_test_next: bool,
-    /// Whether an attribute may leave the next item out, or say where it is, in Rust.
-    pub(super) is_conditional_next: bool,
-    /// The path that an attribute gives to the next module, in Rust.
-    pub(super) path_next: Option<String>,
-    /// Where the last path begins, whose own begin is a path as well, in Rust.
-    pub(super) path_from: Option<usize>,
+    /// The attributes of the next item without white space, in Rust.
+    pub(super) attributes: String,
+    pub(super) is_in_attribute: bool,
 }
 
 impl<'s, 't> Collector<'s, 't> {
-    pub(super) fn new(source: &'s Source<'t>, found: FileImports) -> Collector<'s, 't> {
+    pub(super) fn new(source: &'s Source<'t>) -> Collector<'s, 't> {
         Collector {
             source,
-            found,
+            found: FileImports {
+                language: source.language(),
+                package: None,
+                imports: Vec::new(),
+                modules: Vec::new(),
+            },
             seen: HashSet::new(),
             contexts: Vec::new(),
-            is_test_next: false,
-            is_conditional_next: false,
-            path_next: None,
-            path_from: None,
+            attributes: String::new(),
+            is_in_attribute: false,
         }
     }
 
     /// Ends what a node means for imports.
     pub(super) fn leave(&mut self, node: Node<'_>) {
+        if node.kind() == "attribute_item" {
+            let text = compact(self.text(node));
+            self.attributes.push_str(&text);
+            self.is_in_attribute = false;
+        }
         // One node may mean several things, such as an attribute's and its own.
-        while self
-            .contexts
-            .last()
-            .is_some_and(|context| context.node == node.id())
+        while let Some(context) = self.contexts.last()
+            && context.node == node.id()
         {
             self.contexts.pop();
         }
@@ -65,6 +66,12 @@ impl<'s, 't> Collector<'s, 't> {
     /// Returns the text of a node.
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
         self.source.text_of(node)
+    }
+
+    /// Returns the text of a field of a node; nothing if it has none.
+    pub(super) fn field(&self, node: Node<'_>, name: &str) -> &'t str {
+        node.child_by_field_name(name)
+            .map_or("", |child| self.text(child))
     }
 
     /// Returns how an import acts here.
@@ -76,10 +83,10 @@ impl<'s, 't> Collector<'s, 't> {
 
     /// Returns the module inside the file.
     pub(super) fn scope(&self) -> String {
-        self.contexts
-            .last()
-            .map(|context| context.scope.clone())
-            .unwrap_or_default()
+        match self.contexts.last() {
+            Some(context) => context.scope.clone(),
+            None => String::new(),
+        }
     }
 
     /// Makes imports below a node act in this way.
@@ -93,43 +100,50 @@ impl<'s, 't> Collector<'s, 't> {
 
     /// Adds an import by a statement.
     pub(super) fn import(&mut self, at: Node<'_>, target: impl Into<String>, names: Vec<String>) {
-        let (kind, scope, line) = (self.kind(), self.scope(), line(at));
+        let kind = self.kind();
         self.add(Import {
-            target: target.into(),
-            line,
-            kind,
-            form: Form::Statement,
             names,
-            scope,
+            ..self.new_import(at, target.into(), kind)
         });
     }
 
-    /// Adds a mention.
-    pub(super) fn mention(&mut self, line: usize, target: impl Into<String>) {
-        let (kind, scope) = (self.kind(), self.scope());
+    /// Adds an import that acts in its own way.
+    pub(super) fn import_as(&mut self, at: Node<'_>, target: &str, kind: ImportKind) {
+        self.add(self.new_import(at, target.to_owned(), kind));
+    }
+
+    /// Adds an import of another form.
+    pub(super) fn mention(&mut self, at: Node<'_>, target: impl Into<String>, form: Form) {
+        let kind = self.kind();
         self.add(Import {
-            target: target.into(),
-            line,
-            kind,
-            form: Form::Mention,
-            names: Vec::new(),
-            scope,
+            form,
+            ..self.new_import(at, target.into(), kind)
         });
+    }
+
+    fn new_import(&self, at: Node<'_>, target: String, kind: ImportKind) -> Import {
+        Import {
+            target,
+            line: line(at),
+            kind,
+            form: Form::Statement,
+            names: Vec::new(),
+            scope: self.scope(),
+        }
     }
 
     /// Adds an import. What is named twice in the same way counts where it is named first.
-    pub(super) fn add(&mut self, import: Import) {
+    fn add(&mut self, import: Import) {
         if import.target.is_empty() || import.target.len() > MAX_TARGET {
             return;
         }
-        let is_known = import.names.is_empty()
-            && !self.seen.insert((
-                import.target.clone(),
-                import.scope.clone(),
-                import.kind,
-                import.form,
-            ));
-        if !is_known {
+        let key = (
+            import.target.clone(),
+            import.scope.clone(),
+            import.kind,
+            import.form,
+        );
+        if !import.names.is_empty() || self.seen.insert(key) {
             self.found.imports.push(import);
         }
     }
@@ -144,6 +158,11 @@ impl<'s, 't> Collector<'s, 't> {
 /// Returns the number of the first line of a node.
 pub(super) fn line(node: Node<'_>) -> usize {
     node.start_position().row + 1
+}
+
+/// Returns a text without white space.
+pub(super) fn compact(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 /// Returns a literal without its quotes; `None` if it is no plain text.

@@ -2,34 +2,25 @@
 
 use tree_sitter::Node;
 
-use super::collector::{Collector, line, unquoted};
-use super::model::{Form, Import, ImportKind};
+use super::collector::{Collector, unquoted};
+use super::model::ImportKind;
 use crate::walk::{Step, named_children};
 
 /// Looks at a node.
 pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     match node.kind() {
-        "import_statement" | "export_statement" => {
-            let source = node.child_by_field_name("source");
-            let required = || {
-                let clause = named_children(node)
-                    .into_iter()
-                    .find(|child| child.kind() == "import_require_clause");
-                clause.and_then(|clause| clause.child_by_field_name("source"))
-            };
-            match source.or_else(required) {
-                Some(source) => {
-                    let kind = if is_of_types(node) {
-                        ImportKind::Type
-                    } else {
-                        ImportKind::Plain
-                    };
-                    add(collector, source, kind);
-                    Step::Over
-                }
-                None => Step::Into,
+        "import_statement" | "export_statement" => match source_of(node) {
+            Some(source) => {
+                let kind = if is_of_types(node) {
+                    ImportKind::Type
+                } else {
+                    ImportKind::Plain
+                };
+                add(collector, source, kind);
+                Step::Over
             }
-        }
+            None => Step::Into,
+        },
         "call_expression" => {
             call(collector, node);
             Step::Into
@@ -37,6 +28,17 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
         "comment" | "string" | "regex" => Step::Over,
         _ => Step::Into,
     }
+}
+
+/// Returns the literal that a statement imports from, as in `import "a"` or
+/// `import b = require("a")`.
+fn source_of(statement: Node<'_>) -> Option<Node<'_>> {
+    let required = named_children(statement)
+        .into_iter()
+        .find(|child| child.kind() == "import_require_clause");
+    statement
+        .child_by_field_name("source")
+        .or_else(|| required?.child_by_field_name("source"))
 }
 
 /// Reports whether a statement imports types alone, by `import type` or `export type`.
@@ -47,15 +49,9 @@ fn is_of_types(node: Node<'_>) -> bool {
 }
 
 fn call(collector: &mut Collector<'_, '_>, node: Node<'_>) {
-    let Some(function) = node.child_by_field_name("function") else {
-        return;
-    };
-    let kind = match function.kind() {
-        "import" => ImportKind::Deferred,
-        "identifier" if collector.text(function) == "require" => ImportKind::Plain,
-        "member_expression" if collector.text(function) == "require.resolve" => {
-            ImportKind::Deferred
-        }
+    let kind = match collector.field(node, "function") {
+        "import" | "require.resolve" => ImportKind::Deferred,
+        "require" => ImportKind::Plain,
         _ => return,
     };
     let arguments = node.child_by_field_name("arguments");
@@ -66,19 +62,6 @@ fn call(collector: &mut Collector<'_, '_>, node: Node<'_>) {
 
 fn add(collector: &mut Collector<'_, '_>, source: Node<'_>, kind: ImportKind) {
     if let Some(target) = unquoted(collector.text(source)) {
-        let (target, line, form, scope) = (
-            target.to_owned(),
-            line(source),
-            Form::Statement,
-            String::new(),
-        );
-        collector.add(Import {
-            target,
-            line,
-            kind,
-            form,
-            names: Vec::new(),
-            scope,
-        });
+        collector.import_as(source, target, kind);
     }
 }

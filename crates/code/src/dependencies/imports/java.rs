@@ -3,7 +3,8 @@
 
 use tree_sitter::Node;
 
-use super::collector::{Collector, line};
+use super::collector::{Collector, compact};
+use super::model::Form;
 use crate::walk::{Step, named_children};
 
 /// Looks at a node.
@@ -19,38 +20,30 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
         }
         "import_declaration" => {
             let text = collector.text(node).trim_start_matches("import").trim();
-            let (text, is_static) = match text.strip_prefix("static ") {
-                Some(rest) => (rest, true),
-                None => (text, false),
-            };
-            let path = compact(text);
+            let text = text.trim_end_matches(';');
             // A static import names a member of a type.
-            let path = match path.rsplit_once('.') {
-                Some((class, _)) if is_static => class.to_owned(),
-                _ => path,
+            let path = match text.strip_prefix("static ") {
+                Some(member) => member.rsplit_once('.').map_or(member, |(class, _)| class),
+                None => text,
             };
-            collector.import(node, path, Vec::new());
+            collector.import(node, compact(path), Vec::new());
             Step::Over
         }
         "line_comment" | "block_comment" | "string_literal" => Step::Over,
         "scoped_type_identifier" => {
-            let path = compact(collector.text(node).split('<').next().unwrap_or_default());
-            collector.mention(line(node), path);
+            let path = collector.text(node).split('<').next().map(compact);
+            if let Some(path) = path {
+                collector.mention(node, path, Form::Mention);
+            }
             Step::Into
         }
         "type_identifier" | "identifier" => {
             let name = collector.text(node);
             if name.starts_with(|c: char| c.is_uppercase()) {
-                collector.mention(line(node), name);
+                collector.mention(node, name, Form::Mention);
             }
             Step::Over
         }
         _ => Step::Into,
     }
-}
-
-fn compact(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_whitespace() && *c != ';')
-        .collect()
 }

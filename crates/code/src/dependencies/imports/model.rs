@@ -1,5 +1,7 @@
 //! What a file imports, as written.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::language::Language;
@@ -20,16 +22,9 @@ pub enum ImportKind {
     Part,
 }
 
-impl ImportKind {
-    /// Returns the name for users.
-    pub fn name(self) -> &'static str {
-        match self {
-            ImportKind::Plain => "plain",
-            ImportKind::Deferred => "deferred",
-            ImportKind::Type => "type",
-            ImportKind::Test => "test",
-            ImportKind::Part => "part",
-        }
+impl fmt::Display for ImportKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -75,36 +70,26 @@ pub(crate) struct ModuleDeclaration {
 pub struct FileImports {
     /// The language that it was read in.
     pub language: Language,
-    /// The package that it says to belong to, in Go and Java.
+    /// The package that it says to belong to, in Java.
     pub(crate) package: Option<String>,
     pub(crate) imports: Vec<Import>,
     pub(crate) modules: Vec<ModuleDeclaration>,
-    /// What it declares, in Rust, each with the module inside the file before it.
-    pub(crate) declared: Vec<String>,
-    /// Whether macros, or what is not understood, may declare more at its root, in Rust.
-    pub(crate) is_open: bool,
 }
 
 impl FileImports {
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
-        let import = |one: &Import| {
-            size_of_val(one) + one.target.len() + one.scope.len() + memory_of_texts(&one.names)
-        };
-        let imports: usize = self.imports.iter().map(import).sum();
-        let modules: usize = self.modules.iter().map(memory_of_module).sum();
-        let package = self.package.as_ref().map_or(0, String::len);
-        size_of_val(self) + package + imports + modules + memory_of_texts(&self.declared)
+        let mut bytes = size_of_val(self) + self.package.as_ref().map_or(0, String::len);
+        for import in &self.imports {
+            bytes += size_of_val(import) + import.target.len() + import.scope.len();
+            for name in &import.names {
+                bytes += size_of_val(name) + name.len();
+            }
+        }
+        for module in &self.modules {
+            bytes += size_of_val(module) + module.scope.len() + module.name.len();
+            bytes += module.path.as_ref().map_or(0, String::len);
+        }
+        bytes
     }
-}
-
-fn memory_of_texts(texts: &[String]) -> usize {
-    texts
-        .iter()
-        .map(|text| size_of_val(text) + text.len())
-        .sum::<usize>()
-}
-
-fn memory_of_module(one: &ModuleDeclaration) -> usize {
-    size_of_val(one) + one.scope.len() + one.name.len() + one.path.as_ref().map_or(0, String::len)
 }

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::collector::{Collector, line, unquoted};
-use super::model::{Form, Import, ImportKind};
+use super::collector::{Collector, compact, unquoted};
+use super::model::ImportKind;
 use crate::walk::{Step, named_children};
 
 /// Looks at a node.
@@ -11,14 +11,19 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     match node.kind() {
         "import_statement" => {
             for name in named_children(node) {
-                let name = name.child_by_field_name("name").unwrap_or(name);
-                let target = compact(collector.text(name));
-                collector.import(node, target, Vec::new());
+                collector.import(node, name_of(collector, name), Vec::new());
             }
             Step::Over
         }
         "import_from_statement" => {
-            from(collector, node);
+            let target = compact(collector.field(node, "module_name"));
+            let mut cursor = node.walk();
+            let names = node.children_by_field_name("name", &mut cursor);
+            let mut names: Vec<String> = names.map(|name| name_of(collector, name)).collect();
+            if names.is_empty() {
+                names.push("*".to_owned());
+            }
+            collector.import(node, target, names);
             Step::Over
         }
         "function_definition" | "lambda" => {
@@ -28,12 +33,8 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
             Step::Into
         }
         "if_statement" => {
-            let condition = node
-                .child_by_field_name("condition")
-                .map(|condition| collector.text(condition));
-            if condition
-                .is_some_and(|text| text == "TYPE_CHECKING" || text.ends_with(".TYPE_CHECKING"))
-            {
+            let condition = collector.field(node, "condition");
+            if condition.rsplit('.').next() == Some("TYPE_CHECKING") {
                 collector.within(node, ImportKind::Type, String::new());
             }
             Step::Into
@@ -47,52 +48,26 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     }
 }
 
-fn from(collector: &mut Collector<'_, '_>, node: Node<'_>) {
-    let Some(module) = node.child_by_field_name("module_name") else {
-        return;
-    };
-    let target = compact(collector.text(module));
-    let mut cursor = node.walk();
-    let names = node.children_by_field_name("name", &mut cursor);
-    let names =
-        names.map(|name| compact(collector.text(name.child_by_field_name("name").unwrap_or(name))));
-    let mut names: Vec<String> = names.collect();
-    if names.is_empty() {
-        names.push("*".to_owned());
-    }
-    collector.import(node, target, names);
+/// Returns a name without the one that `as` gives it.
+fn name_of(collector: &Collector<'_, '_>, name: Node<'_>) -> String {
+    let name = name.child_by_field_name("name").unwrap_or(name);
+    compact(collector.text(name))
 }
 
 /// Adds `importlib.import_module("a.b")` and `__import__("a")`.
 fn dynamic(collector: &mut Collector<'_, '_>, node: Node<'_>) {
-    let function = node
-        .child_by_field_name("function")
-        .map(|function| collector.text(function));
+    let function = collector.field(node, "function");
     if !matches!(
         function,
-        Some("importlib.import_module" | "import_module" | "__import__")
+        "importlib.import_module" | "import_module" | "__import__"
     ) {
         return;
     }
-    let first = node
-        .child_by_field_name("arguments")
-        .and_then(|arguments| arguments.named_child(0));
-    if let Some(name) = first.and_then(|first| unquoted(collector.text(first)))
+    let arguments = node.child_by_field_name("arguments");
+    if let Some(first) = arguments.and_then(|arguments| arguments.named_child(0))
+        && let Some(name) = unquoted(collector.text(first))
         && !name.starts_with('.')
     {
-        let (target, line, scope) = (name.to_owned(), line(node), String::new());
-        let (kind, form) = (ImportKind::Deferred, Form::Statement);
-        collector.add(Import {
-            target,
-            line,
-            kind,
-            form,
-            names: Vec::new(),
-            scope,
-        });
+        collector.import_as(node, name, ImportKind::Deferred);
     }
-}
-
-fn compact(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
 }

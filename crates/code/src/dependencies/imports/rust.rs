@@ -2,89 +2,33 @@
 
 use tree_sitter::Node;
 
-use super::collector::{Collector, line};
-use super::model::{Form, Import, ImportKind, ModuleDeclaration};
+use super::collector::{Collector, compact, line};
+use super::model::{Form, ImportKind, ModuleDeclaration};
 use crate::walk::{Step, named_children};
 
 /// Maximum number of names that one `use` imports.
 const MAX_NAMES: usize = 2_000;
-/// Attributes that declare nothing.
-const PLAIN_ATTRIBUTES: [&str; 34] = [
-    "allow",
-    "arg",
-    "cfg",
-    "clap",
-    "cold",
-    "command",
-    "deny",
-    "deprecated",
-    "doc",
-    "error",
-    "expect",
-    "export_name",
-    "forbid",
-    "global_allocator",
-    "group",
-    "ignore",
-    "inline",
-    "link",
-    "macro_export",
-    "macro_use",
-    "must_use",
-    "no_mangle",
-    "non_exhaustive",
-    "path",
-    "repr",
-    "rustfmt::skip",
-    "serde",
-    "should_panic",
-    "test",
-    "tokio::main",
-    "tokio::test",
-    "track_caller",
-    "unsafe",
-    "warn",
-];
-/// Traits whose `derive` declares no module.
-const PLAIN_DERIVES: [&str; 16] = [
-    "Args",
-    "Clone",
-    "Copy",
-    "Debug",
-    "Default",
-    "Deserialize",
-    "Eq",
-    "Error",
-    "Hash",
-    "Ord",
-    "Parser",
-    "PartialEq",
-    "PartialOrd",
-    "Serialize",
-    "Subcommand",
-    "ValueEnum",
-];
 
 /// Looks at a node.
 pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
-    let kind = node.kind();
-    match kind {
+    match node.kind() {
         "line_comment" | "block_comment" => return Step::Over,
-        "attribute_item" | "inner_attribute_item" => {
-            attribute(collector, node);
-            return Step::Over;
+        "attribute_item" => {
+            collector.is_in_attribute = true;
+            return Step::Into;
         }
-        "source_file" => collector.found.is_open = is_open(collector, node),
         _ => {}
     }
-    let is_test = std::mem::take(&mut collector.is_test_next);
-    let path = collector.path_next.take();
-    let is_conditional = std::mem::take(&mut collector.is_conditional_next);
-    if is_test && collector.kind() != ImportKind::Test {
+    let attributes = if collector.is_in_attribute {
+        String::new()
+    } else {
+        std::mem::take(&mut collector.attributes)
+    };
+    if is_for_tests(&attributes) {
         let scope = collector.scope();
         collector.within(node, ImportKind::Test, scope);
     }
-    match kind {
+    match node.kind() {
         "use_declaration" => {
             if let Some(argument) = node.child_by_field_name("argument") {
                 uses(collector, argument);
@@ -92,135 +36,64 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
             Step::Over
         }
         "extern_crate_declaration" => {
-            let name = node
-                .child_by_field_name("name")
-                .map(|name| collector.text(name))
-                .unwrap_or_default();
-            let alias = node
-                .child_by_field_name("alias")
-                .map_or(name, |alias| collector.text(alias))
-                .to_owned();
-            collector.import(node, format!("::{name}"), vec![alias]);
+            let name = plain(collector.field(node, "name"));
+            let alias = plain(collector.field(node, "alias"));
+            let target = if name == "self" {
+                "crate".to_owned()
+            } else {
+                format!("::{name}")
+            };
+            let known_as = if alias.is_empty() { name } else { alias };
+            collector.import(node, target, vec![known_as]);
             Step::Over
         }
-        "mod_item" => module(collector, node, path, is_conditional),
-        "macro_invocation" | "token_tree" | "macro_definition" => {
-            if kind == "macro_definition" {
-                declare(collector, node);
-            }
-            let (text, first) = (collector.text(node), line(node));
-            paths(collector, text, first);
+        "mod_item" => module(collector, node, &attributes),
+        "string_literal" => {
+            named_by_text(collector, node);
             Step::Over
         }
-        "scoped_identifier" | "scoped_type_identifier" => {
-            // The path of a path is its begin.
-            if collector.path_from != Some(node.start_byte()) {
-                collector.path_from = Some(node.start_byte());
-                let path = leading_path(collector.text(node));
-                if path.contains("::") {
-                    collector.mention(line(node), plain(path));
-                }
-            }
-            Step::Into
+        "identifier" | "crate" | "self" | "super" => {
+            path(collector, node);
+            Step::Over
         }
-        _ => {
-            if is_item(kind) {
-                declare(collector, node);
-            }
-            Step::Into
-        }
+        _ => Step::Into,
     }
 }
 
-fn is_item(kind: &str) -> bool {
-    matches!(
-        kind,
-        "struct_item"
-            | "enum_item"
-            | "union_item"
-            | "trait_item"
-            | "type_item"
-            | "function_item"
-            | "const_item"
-            | "static_item"
-    )
+/// Reports whether attributes keep their item for tests, as `#[cfg(all(test, unix))]` does.
+fn is_for_tests(attributes: &str) -> bool {
+    attributes.split("#[").any(|attribute| {
+        let is_named = ["(test)", "(test,", ",test)", ",test,"]
+            .iter()
+            .any(|word| attribute.contains(word));
+        let is_denied = attribute.contains("not(test") || attribute.contains("not(any(");
+        attribute.starts_with("cfg(") && is_named && !is_denied
+    })
 }
 
-/// Reports whether a file may have more names at its root than are read: macros make some, or its
-/// syntax is unknown.
-fn is_open(collector: &Collector<'_, '_>, root: Node<'_>) -> bool {
-    let is_closed = |node: &Node<'_>| match node.kind() {
-        "attribute_item" => is_plain_attribute(collector.text(*node)),
-        "line_comment"
-        | "block_comment"
-        | "shebang"
-        | "inner_attribute_item"
-        | "empty_statement" => true,
-        "mod_item"
-        | "use_declaration"
-        | "extern_crate_declaration"
-        | "macro_definition"
-        | "impl_item" => true,
-        "foreign_mod_item" => true,
-        kind => is_item(kind),
-    };
-    root.has_error() || !named_children(root).iter().all(is_closed)
-}
-
-/// Reports whether an attribute declares nothing besides its item.
-fn is_plain_attribute(text: &str) -> bool {
-    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let inside = compact.strip_prefix("#[").unwrap_or_default();
-    let name = leading_path(inside);
-    let traits = inside
-        .strip_prefix("derive(")
-        .and_then(|rest| rest.split(')').next());
-    match traits {
-        Some(traits) => traits.split(',').all(|path| {
-            let name = path.rsplit("::").next().unwrap_or_default();
-            name.is_empty() || PLAIN_DERIVES.contains(&name)
-        }),
-        None => PLAIN_ATTRIBUTES.contains(&name) || name.starts_with("clippy::"),
-    }
-}
-
-fn declare(collector: &mut Collector<'_, '_>, item: Node<'_>) {
-    if let Some(name) = item.child_by_field_name("name") {
-        let (scope, name) = (collector.scope(), plain(collector.text(name)));
-        collector.found.declared.push(join(&scope, &name));
-    }
-}
-
-fn module(
-    collector: &mut Collector<'_, '_>,
-    node: Node<'_>,
-    path: Option<String>,
-    is_conditional: bool,
-) -> Step {
-    let Some(name) = node
-        .child_by_field_name("name")
-        .map(|name| plain(collector.text(name)))
-    else {
-        return Step::Over;
-    };
+fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, attributes: &str) -> Step {
     let (scope, kind) = (collector.scope(), collector.kind());
+    let name = plain(collector.field(node, "name"));
     let is_inline = node.child_by_field_name("body").is_some();
-    let inner = join(&scope, &name);
-    let is_test = kind == ImportKind::Test;
-    let line = line(node);
+    let path = attributes
+        .split_once("#[path=\"")
+        .and_then(|(_, rest)| rest.split_once("\"]"))
+        .map(|(path, _)| path.to_owned());
+    let others = attributes.replace("#[cfg(test)]", "");
+    let is_elsewhere = path.is_none() && others.contains("path=");
+    if is_inline {
+        collector.within(node, kind, join(&scope, &name));
+    }
     collector.declare(ModuleDeclaration {
         scope,
         name,
-        line,
+        line: line(node),
         path,
         is_inline,
-        is_test,
-        is_conditional,
+        is_test: kind == ImportKind::Test,
+        is_conditional: others.contains("#[cfg") || is_elsewhere,
     });
-    if is_inline {
-        collector.within(node, kind, inner);
-    }
-    Step::Into
+    if is_inline { Step::Into } else { Step::Over }
 }
 
 /// Adds what a `use` imports, one path for each name.
@@ -233,52 +106,36 @@ fn uses(collector: &mut Collector<'_, '_>, argument: Node<'_>) {
             return;
         }
         match node.kind() {
+            "line_comment" | "block_comment" => {}
             "use_list" => {
-                let names = named_children(node);
-                pending.extend(names.into_iter().rev().map(|name| (name, prefix.clone())));
+                for name in named_children(node).into_iter().rev() {
+                    pending.push((name, prefix.clone()));
+                }
             }
             "scoped_use_list" => {
-                let path = node
-                    .child_by_field_name("path")
-                    .map(|path| plain(collector.text(path)));
-                let inner = path.map_or_else(|| prefix.clone(), |path| join(&prefix, &path));
-                let begins_at_root =
-                    node.child_by_field_name("path").is_none() && prefix.is_empty();
-                let inner = if begins_at_root {
+                let path = plain(collector.field(node, "path"));
+                let inner = if path.is_empty() && prefix.is_empty() {
                     "::".to_owned()
                 } else {
-                    inner
+                    join(&prefix, &path)
                 };
                 pending.extend(node.child_by_field_name("list").map(|list| (list, inner)));
             }
             "use_as_clause" => {
-                let field = |name| {
-                    node.child_by_field_name(name)
-                        .map(|child| plain(collector.text(child)))
-                };
-                let (path, alias) = (
-                    field("path").unwrap_or_default(),
-                    field("alias").unwrap_or_default(),
-                );
+                let path = plain(collector.field(node, "path"));
+                let alias = plain(collector.field(node, "alias"));
                 used(collector, node, &join(&prefix, &path), alias);
             }
             "use_wildcard" => {
-                let path = node
-                    .named_child(0)
-                    .map(|path| plain(collector.text(path)))
-                    .unwrap_or_default();
+                let path = node.named_child(0).map(|path| collector.text(path));
+                let path = plain(path.unwrap_or(""));
                 used(collector, node, &join(&prefix, &path), "*".to_owned());
             }
-            "line_comment" | "block_comment" => {}
             _ => {
-                let path = plain(collector.text(node));
-                let whole = if path == "self" && !prefix.is_empty() {
-                    prefix
-                } else {
-                    join(&prefix, &path)
-                };
-                let name = whole.rsplit("::").next().unwrap_or_default().to_owned();
-                used(collector, node, &whole, name);
+                let path = join(&prefix, &plain(collector.text(node)));
+                let path = path.strip_suffix("::self").unwrap_or(&path);
+                let name = path.rsplit("::").next().unwrap_or(path);
+                used(collector, node, path, name.to_owned());
             }
         }
     }
@@ -291,97 +148,64 @@ fn used(collector: &mut Collector<'_, '_>, node: Node<'_>, path: &str, name: Str
 
 /// Joins two paths.
 fn join(prefix: &str, path: &str) -> String {
-    match prefix {
-        "" => path.to_owned(),
-        "::" => format!("::{path}"),
+    match (prefix, path) {
+        ("", _) => path.to_owned(),
+        (_, "") => prefix.to_owned(),
+        ("::", _) => format!("::{path}"),
         _ => format!("{prefix}::{path}"),
     }
 }
 
-/// Returns a path without white space and marks of raw names.
+/// Returns a path without white space and the marks of raw names.
 fn plain(path: &str) -> String {
-    let path: String = path.chars().filter(|c| !c.is_whitespace()).collect();
-    path.replace("r#", "")
+    compact(path).replace("r#", "")
+}
+
+/// Adds the path that begins with a name, if one does.
+fn path(collector: &mut Collector<'_, '_>, name: Node<'_>) {
+    let text = collector.source.text();
+    let (Some(before), Some(rest)) = (text.get(..name.start_byte()), text.get(name.start_byte()..))
+    else {
+        return;
+    };
+    // Each name of a long path would look at all that follow.
+    let Some(root) = root_before(before).filter(|_| !rest.starts_with(char::is_uppercase)) else {
+        return;
+    };
+    let path = leading_path(rest);
+    if path.contains("::") || !root.is_empty() {
+        let target = format!("{root}{}", plain(path));
+        collector.mention(name, target, Form::Mention);
+    }
+}
+
+/// Adds the module that serde and others take as a text, as in `with = "path"`.
+fn named_by_text(collector: &mut Collector<'_, '_>, literal: Node<'_>) {
+    let before = collector.source.text().get(..literal.start_byte());
+    let key = before.and_then(|before| before.trim_end().strip_suffix('='));
+    let is_key = key.is_some_and(|key| {
+        let word = key.trim_end().rsplit(|c: char| !is_part(c)).next();
+        matches!(word, Some("with" | "crate"))
+    });
+    let path = collector.text(literal).trim_matches('"');
+    if is_key && path.chars().all(|c| is_part(c) || c == ':') {
+        collector.mention(literal, path, Form::Mention);
+    }
 }
 
 /// Returns the part of a path before its first arguments. A single `:` ends it, as in
 /// `name:path::Type`.
 fn leading_path(text: &str) -> &str {
-    let is_part = |c: char| is_part(c) || c == '#';
-    let mut end = if text.starts_with("::") { 2 } else { 0 };
-    loop {
-        let rest = text.get(end..).unwrap_or_default();
-        end += rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+    let mut end = 0;
+    while let Some(rest) = text.get(end..) {
+        let name = rest.find(|c: char| !is_part(c) && c != '#');
+        end += name.unwrap_or(rest.len());
         match text.get(end..).and_then(|rest| rest.strip_prefix("::")) {
             Some(inner) if inner.starts_with(is_part) => end += 2,
-            _ => return text.get(..end).unwrap_or_default(),
+            _ => break,
         }
     }
-}
-
-fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
-    let text = collector.text(node);
-    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    if compact.strip_prefix("#[cfg").is_some_and(needs_test) {
-        collector.is_test_next = true;
-    }
-    if let Some(path) = compact
-        .strip_prefix("#[path=\"")
-        .and_then(|rest| rest.strip_suffix("\"]"))
-    {
-        collector.path_next = Some(path.to_owned());
-    } else if (compact.starts_with("#[cfg") && compact != "#[cfg(test)]")
-        || compact.contains("path=")
-    {
-        collector.is_conditional_next = true;
-    }
-    let first = line(node);
-    paths(collector, text, first);
-    // Serde and others take the name of a module as a text.
-    for key in ["with=\"", "crate=\""] {
-        for (at, _) in compact.match_indices(key) {
-            let value = compact
-                .get(at + key.len()..)
-                .and_then(|rest| rest.split('"').next())
-                .unwrap_or_default();
-            let is_key = compact
-                .get(..at)
-                .is_some_and(|before| !before.ends_with(is_part));
-            if is_key && !value.is_empty() && value.chars().all(is_part) {
-                collector.mention(first, value);
-            }
-        }
-    }
-    // A macro's own name may be imported by `#[macro_use]`, so only paths name packages, as in
-    // `#[tokio::main]`.
-}
-
-/// Reports whether a condition such as `(all(test,unix))` has the word `test`, except in a
-/// `not(…)`.
-fn needs_test(condition: &str) -> bool {
-    // Whether each group that is open is a `not(…)`, or in one.
-    let mut groups: Vec<bool> = Vec::new();
-    let (mut word, mut is_quoted) = (String::new(), false);
-    for c in condition.chars() {
-        match c {
-            '"' => is_quoted = !is_quoted,
-            _ if is_quoted => continue,
-            _ if c.is_alphanumeric() || c == '_' => {
-                word.push(c);
-                continue;
-            }
-            // `#[cfg_attr(…)]` is another attribute.
-            '(' if groups.is_empty() && !word.is_empty() => return false,
-            '(' => groups.push(word == "not" || groups.last() == Some(&true)),
-            _ if word == "test" && groups.last() == Some(&false) => return true,
-            ')' => {
-                groups.pop();
-            }
-            _ => {}
-        }
-        word.clear();
-    }
-    false
+    text.get(..end).unwrap_or(text)
 }
 
 /// Reports whether a name may have a character.
@@ -389,44 +213,8 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Adds the paths in tokens that have no tree.
-fn paths(collector: &mut Collector<'_, '_>, text: &str, first_line: usize) {
-    let (mut at, mut line) = (0, first_line);
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let c = rest.chars().next().unwrap_or_default();
-        if c.is_alphabetic() || c == '_' {
-            let path = leading_path(rest);
-            let length = if path.is_empty() {
-                rest.find(|c| !is_part(c)).unwrap_or(rest.len())
-            } else {
-                path.len()
-            };
-            let root = root_before(text.get(..at).unwrap_or_default());
-            if let Some(root) = root.filter(|root| !root.is_empty() || path.contains("::")) {
-                let (kind, scope, target) = (
-                    collector.kind(),
-                    collector.scope(),
-                    format!("{root}{}", plain(path)),
-                );
-                collector.add(Import {
-                    target,
-                    line,
-                    kind,
-                    form: Form::Mention,
-                    names: Vec::new(),
-                    scope,
-                });
-            }
-            at += length.max(1);
-        } else {
-            line += usize::from(c == '\n');
-            at += c.len_utf8();
-        }
-    }
-}
-
-/// Returns what a path in tokens begins with besides its first name, by the text before that: `::`,
-/// or nothing; `None` if the name is only a part of a path, a field, or stands for something in a
+/// Returns what a path begins with besides its first name, by the text before that: `::`, or
+/// nothing; `None` if the name is only a part of a path, a field, or stands for something in a
 /// macro.
 fn root_before(before: &str) -> Option<&'static str> {
     let before = before.trim_end();

@@ -8,80 +8,65 @@ use super::model::{
 
 /// Reads a `go.mod`.
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let (mut name, mut dependencies, mut tools) = (None, Vec::new(), Vec::new());
-    let mut replaced: BTreeMap<String, String> = BTreeMap::new();
-    for Directive {
-        verb,
-        words,
-        comment,
-        line,
-    } in directives(text)?
-    {
-        match (verb, words.as_slice()) {
-            ("module", [module, ..]) => name = Some((*module).to_owned()),
+    let mut manifest = Manifest::new(Ecosystem::Go, path, Settings::Plain);
+    let (mut replaced, mut tools) = (BTreeMap::new(), Vec::new());
+    for directive in directives(text)? {
+        let line = directive.line;
+        match (directive.verb, directive.words.as_slice()) {
+            ("module", [module, ..]) => manifest.name = Some((*module).to_owned()),
             ("require", [module, version, ..]) => {
-                let is_indirect = comment.trim().starts_with("indirect");
-                let kind = if is_indirect {
+                let kind = if directive.is_indirect {
                     DependencyKind::Indirect
                 } else {
                     DependencyKind::Runtime
                 };
-                let requirement = Some((*version).to_owned());
-                dependencies.push(Dependency {
-                    requirement,
-                    ..Dependency::new(*module, kind, line)
-                });
+                let mut found = Dependency::new(*module, kind, line);
+                found.requirement = Some((*version).to_owned());
+                manifest.dependencies.push(found);
             }
-            ("replace", words) => replaced.extend(replacement(words)),
-            ("tool", [tool, ..]) => tools.push((*tool).to_owned()),
             ("require", [_]) => {
-                return Err(ManifestError {
-                    line,
-                    message: format!("`{verb}` without a version"),
-                });
+                let message = "`require` without a version".to_owned();
+                return Err(ManifestError { line, message });
             }
+            // `module [version] => ./folder`; other modules may take its place as well.
+            ("replace", [module, words @ ..]) => {
+                if let Some(folder) = words.iter().find(|word| word.starts_with('.')) {
+                    replaced.insert((*module).to_owned(), (*folder).to_owned());
+                }
+            }
+            ("tool", [tool, ..]) => tools.push((*tool).to_owned()),
             _ => {}
         }
     }
-    let name = name.ok_or_else(|| ManifestError {
-        line: 1,
-        message: "no `module`".to_owned(),
-    })?;
-    for found in &mut dependencies {
+    if manifest.name.is_none() {
+        let message = "no `module`".to_owned();
+        return Err(ManifestError { line: 1, message });
+    }
+    for found in &mut manifest.dependencies {
         if let Some(folder) = replaced.get(&found.name) {
             found.source = DependencySource::Path(folder.clone());
         }
     }
-    let settings = Settings::Go { replaced, tools };
-    Ok(Manifest {
-        name: Some(name),
-        dependencies,
-        ..Manifest::new(Ecosystem::Go, path, settings)
-    })
+    manifest.settings = Settings::Go { replaced, tools };
+    Ok(manifest)
 }
 
-/// Reads a `go.work`.
+/// Reads the members of a `go.work`.
 pub(super) fn read_workspace(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let (mut members, mut replaced) = (Vec::new(), BTreeMap::new());
-    for Directive { verb, words, .. } in directives(text)? {
-        match (verb, words.as_slice()) {
-            ("use", [folder, ..]) => members.push((*folder).to_owned()),
-            ("replace", words) => replaced.extend(replacement(words)),
-            _ => {}
-        }
-    }
-    Ok(Manifest::new(
-        Ecosystem::Go,
-        path,
-        Settings::GoWork { members, replaced },
-    ))
+    let directives = directives(text)?.into_iter();
+    let used = directives.filter(|directive| directive.verb == "use");
+    let folders = used.filter_map(|directive| directive.words.first().copied());
+    Ok(Manifest {
+        members: Some(folders.map(str::to_owned).collect()),
+        ..Manifest::new(Ecosystem::Go, path, Settings::Workspace)
+    })
 }
 
 /// A line of a file, or of a block of it.
 struct Directive<'t> {
     verb: &'t str,
     words: Vec<&'t str>,
-    comment: &'t str,
+    is_indirect: bool,
     /// Its number, from 1.
     line: usize,
 }
@@ -89,32 +74,32 @@ struct Directive<'t> {
 fn directives(text: &str) -> Result<Vec<Directive<'_>>, ManifestError> {
     let mut found = Vec::new();
     let mut block: Option<(&str, usize)> = None;
-    for (line, number) in text.lines().zip(1..) {
-        let (code, comment) = line.split_once("//").unwrap_or((line, ""));
+    for (text, line) in text.lines().zip(1..) {
+        let (code, comment) = text.split_once("//").unwrap_or((text, ""));
         let code = code.trim();
         if code == ")" {
             block = None;
             continue;
         }
-        if let Some(verb) = code.strip_suffix('(').map(str::trim) {
-            block = Some((verb, number));
+        if let Some(verb) = code.strip_suffix('(') {
+            block = Some((verb.trim(), line));
             continue;
         }
-        let mut words: Vec<&str> = code
+        let mut words = code
             .split_whitespace()
-            .map(|word| word.trim_matches(['"', '`']))
-            .collect();
+            .map(|word| word.trim_matches(['"', '`']));
         let verb = match block {
-            Some((verb, _)) => verb,
-            None if words.is_empty() => continue,
-            None => words.remove(0),
+            Some((verb, _)) => Some(verb),
+            None => words.next(),
         };
-        found.push(Directive {
-            verb,
-            words,
-            comment,
-            line: number,
-        });
+        if let Some(verb) = verb {
+            found.push(Directive {
+                verb,
+                words: words.collect(),
+                is_indirect: comment.trim().starts_with("indirect"),
+                line,
+            });
+        }
     }
     match block {
         Some((verb, line)) => Err(ManifestError {
@@ -122,16 +107,5 @@ fn directives(text: &str) -> Result<Vec<Directive<'_>>, ManifestError> {
             message: format!("`{verb} (` has no end"),
         }),
         None => Ok(found),
-    }
-}
-
-/// Returns a module and the folder that replaces it, of `module [version] => ./folder`.
-fn replacement(words: &[&str]) -> Option<(String, String)> {
-    let arrow = words.iter().position(|word| *word == "=>")?;
-    let (module, place) = (words.first()?, words.get(arrow + 1)?);
-    if place.starts_with('.') {
-        Some(((*module).to_owned(), (*place).to_owned()))
-    } else {
-        None
     }
 }

@@ -12,13 +12,4 @@ impl Lines {
     pub(super) fn at(&self, byte: usize) -> usize {
         self.0.partition_point(|start| *start <= byte) + 1
     }
-
-    /// Returns the byte at which a line begins, by its number.
-    pub(super) fn begin(&self, number: usize) -> usize {
-        number
-            .checked_sub(2)
-            .and_then(|place| self.0.get(place))
-            .copied()
-            .unwrap_or_default()
-    }
 }

@@ -9,15 +9,12 @@ mod lines;
 mod maven;
 mod model;
 mod npm;
-mod pnpm;
 mod python;
 mod read;
-mod setup_py;
+mod requirements;
 mod toml_file;
-mod yaml_file;
 
+pub(super) use model::{Alias, CargoSettings, Settings};
 pub use model::{Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError};
-pub(super) use model::{GradleCatalog, NpmSettings, PnpmSettings, Settings, TsConfig};
-pub(super) use npm::specified;
-pub(super) use python::normalized;
 pub use read::MAX_MANIFEST_BYTES;
+pub(super) use requirements::normalized;

@@ -1,10 +1,9 @@
 //! What manifests declare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use super::super::place::{folder_of, join};
 
 /// A world of packages with one kind of manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,18 +25,9 @@ pub enum Ecosystem {
     Python,
 }
 
-impl Ecosystem {
-    /// Returns the name for users.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ecosystem::Cargo => "cargo",
-            Ecosystem::CMake => "cmake",
-            Ecosystem::Go => "go",
-            Ecosystem::Gradle => "gradle",
-            Ecosystem::Maven => "maven",
-            Ecosystem::Npm => "npm",
-            Ecosystem::Python => "python",
-        }
+impl fmt::Display for Ecosystem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -59,17 +49,9 @@ pub enum DependencyKind {
     Indirect,
 }
 
-impl DependencyKind {
-    /// Returns the name for users.
-    pub fn name(self) -> &'static str {
-        match self {
-            DependencyKind::Runtime => "runtime",
-            DependencyKind::Dev => "dev",
-            DependencyKind::Build => "build",
-            DependencyKind::Optional => "optional",
-            DependencyKind::Peer => "peer",
-            DependencyKind::Indirect => "indirect",
-        }
+impl fmt::Display for DependencyKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -164,32 +146,28 @@ pub struct Manifest {
     pub version: Option<String>,
     /// What the package depends on.
     pub dependencies: Vec<Dependency>,
+    /// The patterns of its members' folders, if it is a workspace; `!` takes back what others name.
+    pub(crate) members: Option<Vec<String>>,
     /// What else it says.
     pub(crate) settings: Settings,
 }
 
 impl Manifest {
     pub(crate) fn new(ecosystem: Ecosystem, path: &str, settings: Settings) -> Manifest {
-        let (name, version, dependencies) = (None, None, Vec::new());
         Manifest {
             ecosystem,
             path: path.to_owned(),
-            name,
-            version,
-            dependencies,
+            name: None,
+            version: None,
+            dependencies: Vec::new(),
+            members: None,
             settings,
         }
     }
 
-    /// Returns the paths of other files that it includes, as requirements do.
-    pub fn includes(&self) -> Vec<String> {
-        let Settings::Requirements { includes } = &self.settings else {
-            return Vec::new();
-        };
-        includes
-            .iter()
-            .filter_map(|included| join(folder_of(&self.path), included))
-            .collect()
+    /// Reports whether it is of a package: others only say where packages and modules are.
+    pub(crate) fn is_of_package(&self) -> bool {
+        !matches!(self.settings, Settings::Workspace | Settings::TsConfig(_))
     }
 }
 
@@ -198,41 +176,21 @@ impl Manifest {
 pub(crate) enum Settings {
     Cargo(Box<CargoSettings>),
     Npm(NpmSettings),
-    Pnpm(PnpmSettings),
     TsConfig(TsConfig),
     Go {
+        /// The folders that replace modules.
         replaced: BTreeMap<String, String>,
         tools: Vec<String>,
     },
-    GoWork {
-        members: Vec<String>,
-        replaced: BTreeMap<String, String>,
+    Python {
+        /// Where its modules are.
+        folders: Vec<String>,
+        /// The names of programs that it configures.
+        tools: Vec<String>,
     },
-    Gradle(GradleCatalog),
-    Python(PythonSettings),
-    Requirements {
-        includes: Vec<String>,
-    },
+    /// It has members alone.
+    Workspace,
     Plain,
-}
-
-impl Settings {
-    /// Reports whether they are of a package: others only say where packages and their dependencies
-    /// are.
-    pub(crate) fn are_of_package(&self) -> bool {
-        match self {
-            Settings::Pnpm(_)
-            | Settings::TsConfig(_)
-            | Settings::GoWork { .. }
-            | Settings::Gradle(_) => false,
-            Settings::Cargo(_)
-            | Settings::Npm(_)
-            | Settings::Go { .. }
-            | Settings::Python(_)
-            | Settings::Requirements { .. }
-            | Settings::Plain => true,
-        }
-    }
 }
 
 /// What a `Cargo.toml` says.
@@ -242,66 +200,23 @@ pub(crate) struct CargoSettings {
     pub(crate) library: Option<String>,
     /// The root of the library, if it names one.
     pub(crate) library_root: Option<String>,
-    pub(crate) is_2015: bool,
     /// The roots of other targets that it names.
     pub(crate) roots: Vec<String>,
-    pub(crate) build: Option<String>,
-    pub(crate) is_workspace: bool,
-    pub(crate) members: Vec<String>,
-    pub(crate) excluded: Vec<String>,
+    /// What members may inherit.
     pub(crate) shared: BTreeMap<String, Dependency>,
     pub(crate) shared_version: Option<String>,
     pub(crate) inherits_version: bool,
-    /// The dependencies of which its features select features.
-    pub(crate) forwarded: Vec<String>,
 }
 
 /// What a `package.json` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NpmSettings {
-    pub(crate) workspaces: Vec<String>,
     /// Where its own modules begin, in the order in which they are tried.
     pub(crate) entries: Vec<String>,
-    /// Its subpaths that others may import, without patterns.
-    pub(crate) exports: BTreeMap<String, String>,
     /// Its own names for modules, such as `#db`.
-    pub(crate) imports: BTreeMap<String, String>,
-    /// The words of its scripts.
-    pub(crate) script_words: Vec<String>,
-    /// All other texts, such as the plugins of tools that are configured in it.
-    pub(crate) texts: Vec<String>,
-}
-
-/// What a `pnpm-workspace.yaml` says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PnpmSettings {
-    pub(crate) members: Vec<String>,
-    /// The versions of packages that members may refer to, by the names of catalogs and of
-    /// packages.
-    pub(crate) catalogs: BTreeMap<String, BTreeMap<String, String>>,
-}
-
-/// What a version catalog of Gradle says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GradleCatalog {
-    /// The name by which scripts know it.
-    pub(crate) name: String,
-    /// The coordinates and the version of each alias, with dots between its parts.
-    pub(crate) libraries: BTreeMap<String, (String, Option<String>)>,
-    /// The aliases that others stand for.
-    pub(crate) bundles: BTreeMap<String, Vec<String>>,
-}
-
-/// What a file of a Python project says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PythonSettings {
-    pub(crate) members: Vec<String>,
-    /// Where its modules are.
-    pub(crate) folders: Vec<String>,
-    /// The names of programs that it configures.
-    pub(crate) used_elsewhere: Vec<String>,
-    /// Whether code computes what it depends on.
-    pub(crate) is_computed: bool,
+    pub(crate) imports: Vec<Alias>,
+    /// The texts that may name a program or a plugin: in scripts, and in what configures tools.
+    pub(crate) texts: BTreeSet<String>,
 }
 
 /// What a `tsconfig.json` says of the places of modules.
@@ -309,8 +224,14 @@ pub(crate) struct PythonSettings {
 pub(crate) struct TsConfig {
     pub(crate) extends: Vec<String>,
     pub(crate) base: Option<String>,
-    /// Patterns with at most one `*`, and what they stand for.
-    pub(crate) paths: Vec<(String, Vec<String>)>,
+    pub(crate) paths: Vec<Alias>,
+}
+
+/// A pattern with at most one `*`, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Alias {
+    pub(crate) pattern: String,
+    pub(crate) places: Vec<String>,
 }
 
 /// Why a manifest cannot be read.

@@ -1,13 +1,16 @@
-//! `package.json` and `tsconfig.json`.
+//! `package.json`, `tsconfig.json` and `pnpm-workspace.yaml`.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use serde_json::Value;
+use jsonc_parser::ast::{Object, Value};
+use serde::Deserialize;
 
-use super::json_file::Json;
+use super::super::place::name_of;
+use super::json_file::{parse, text, texts};
+use super::lines::Lines;
 use super::model::{
-    Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError, NpmSettings,
-    Settings, TsConfig,
+    Alias, Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError,
+    NpmSettings, Settings, TsConfig,
 };
 
 const SECTIONS: [(&str, DependencyKind); 4] = [
@@ -16,186 +19,150 @@ const SECTIONS: [(&str, DependencyKind); 4] = [
     ("optionalDependencies", DependencyKind::Optional),
     ("peerDependencies", DependencyKind::Peer),
 ];
-/// Maximum number of texts of a manifest that are searched for names of packages.
+/// Maximum number of texts of a value.
 const MAX_TEXTS: usize = 10_000;
 
 /// Reads a `package.json`.
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let json = Json::parse(text)?;
-    let mut manifest = Manifest::new(Ecosystem::Npm, path, Settings::Npm(settings(&json)));
-    manifest.name = json.text("name").map(str::to_owned);
-    manifest.version = json.text("version").map(str::to_owned);
+    let (root, lines) = (parse(text)?, Lines::from_text(text));
+    let mut manifest = Manifest::new(Ecosystem::Npm, path, Settings::Npm(settings(&root)));
+    manifest.name = self::text(&root, "name");
+    manifest.version = self::text(&root, "version");
     for (section, kind) in SECTIONS {
-        for (name, requirement, line) in json.texts_of(section) {
-            manifest
-                .dependencies
-                .push(specified(name, requirement, kind, line));
+        let section = root.get_object(section);
+        for one in section.into_iter().flat_map(|section| &section.properties) {
+            if let Value::StringLit(requirement) = &one.value {
+                let line = lines.at(one.range.start);
+                let found = Dependency::new(one.name.as_str(), kind, line);
+                manifest
+                    .dependencies
+                    .push(specified(found, &requirement.value));
+            }
         }
+    }
+    if let Some(workspaces) = root.get("workspaces") {
+        let packages = workspaces
+            .value
+            .as_object()
+            .and_then(|one| one.get("packages"));
+        let members = packages.unwrap_or(workspaces);
+        manifest.members = Some(texts(&members.value, MAX_TEXTS));
     }
     Ok(manifest)
 }
 
-/// Returns a dependency by how a `package.json` specifies it.
-pub(crate) fn specified(
-    name: &str,
-    requirement: &str,
-    kind: DependencyKind,
-    line: usize,
-) -> Dependency {
-    let mut found = Dependency::new(name, kind, line);
+/// Returns a dependency as its requirement specifies it.
+fn specified(mut found: Dependency, requirement: &str) -> Dependency {
     found.requirement = Some(requirement.to_owned());
-    if let Some((protocol, rest)) = requirement.split_once(':') {
-        match protocol {
-            "workspace" => found.source = DependencySource::Workspace,
-            "file" | "link" | "portal" => found.source = DependencySource::Path(rest.to_owned()),
-            "npm" => {
-                // `npm:real@^1`, where the name of a scoped package has an `@` of its own.
-                let (real, version) = match rest.char_indices().skip(1).find(|(_, c)| *c == '@') {
-                    Some((at, _)) => rest.split_at(at),
-                    None => (rest, ""),
-                };
-                found.alias = Some(name.to_owned());
-                found.name = real.to_owned();
-                found.requirement = Some(version.trim_start_matches('@').to_owned());
-            }
-            "http" | "https" => found.source = DependencySource::Url(requirement.to_owned()),
-            _ if protocol.starts_with("git") => {
-                found.source = DependencySource::Git(requirement.to_owned())
-            }
-            _ => {}
+    match requirement.split_once(':') {
+        Some(("workspace", _)) => found.source = DependencySource::Workspace,
+        Some(("file" | "link" | "portal", folder)) => {
+            found.source = DependencySource::Path(folder.to_owned());
         }
+        Some(("npm", real)) => {
+            // `npm:real@^1`, where the name of a scoped package has an `@` of its own.
+            let version = real.rfind('@').filter(|at| *at > 0).unwrap_or(real.len());
+            let (name, version) = real.split_at(version);
+            found.requirement = Some(version.trim_start_matches('@').to_owned());
+            found.alias = Some(std::mem::replace(&mut found.name, name.to_owned()));
+        }
+        Some(("http" | "https", _)) => {
+            found.source = DependencySource::Url(requirement.to_owned());
+        }
+        Some((protocol, _)) if protocol.starts_with("git") => {
+            found.source = DependencySource::Git(requirement.to_owned());
+        }
+        _ => {}
     }
     found
 }
 
-fn settings(json: &Json) -> NpmSettings {
+fn settings(root: &Object<'_>) -> NpmSettings {
     let mut settings = NpmSettings::default();
-    let workspaces = json.root.get("workspaces");
-    let workspaces = workspaces
-        .and_then(|value| value.get("packages").or(Some(value)))
-        .and_then(Value::as_array);
-    let folders = workspaces.into_iter().flatten().filter_map(Value::as_str);
-    settings.workspaces = folders.map(str::to_owned).collect();
-    for (key, value) in json.root.get("exports").map(subpaths).unwrap_or_default() {
-        if key == "." {
-            settings.entries.push(value);
-        } else if !key.contains('*') {
-            settings
-                .exports
-                .insert(key.trim_start_matches("./").to_owned(), value);
-        }
+    if let Some(exports) = root.get("exports") {
+        // The first file for the package itself.
+        let own = exports.value.as_object().and_then(|paths| paths.get("."));
+        settings.entries = texts(&own.unwrap_or(exports).value, 1);
     }
     for key in ["source", "module", "main", "types", "typings"] {
-        settings.entries.extend(json.text(key).map(str::to_owned));
+        settings.entries.extend(text(root, key));
     }
-    settings.imports = json.root.get("imports").map(subpaths).unwrap_or_default();
-    let scripts = json
-        .texts_of("scripts")
-        .into_iter()
-        .flat_map(|(_, script, _)| words(script));
-    settings.script_words = scripts.collect();
-    let mut pending: Vec<&Value> = json
-        .root
-        .iter()
-        .filter(|(key, _)| !is_known(key))
-        .map(|(_, value)| value)
-        .collect();
-    while let Some(value) = pending.pop() {
-        match value {
-            Value::String(text) if settings.texts.len() < MAX_TEXTS => {
-                settings.texts.push(text.clone())
-            }
-            Value::Array(values) => pending.extend(values),
-            Value::Object(object) => {
-                settings.texts.extend(object.keys().cloned());
-                pending.extend(object.values());
-            }
-            _ => {}
-        }
-    }
+    settings.imports = aliases(root.get_object("imports"), 1);
+    settings.texts = words(root);
     settings
 }
 
-fn is_known(key: &str) -> bool {
-    SECTIONS.iter().any(|(section, _)| *section == key) || key == "name" || key == "scripts"
-}
-
-/// Returns the subpaths of `exports` or `imports`, each with the first file that a condition names.
-fn subpaths(value: &Value) -> BTreeMap<String, String> {
-    match value {
-        Value::Object(object) if object.keys().any(|key| key.starts_with(['.', '#'])) => object
-            .iter()
-            .filter_map(|(key, value)| Some((key.clone(), first_text(value)?)))
-            .collect(),
-        _ => first_text(value)
-            .map(|file| (".".to_owned(), file))
-            .into_iter()
-            .collect(),
+/// Returns the words that may name a program or a plugin: of scripts, and of what configures tools.
+fn words(root: &Object<'_>) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for one in &root.properties {
+        let key = one.name.as_str();
+        if key == "name" || SECTIONS.iter().any(|(section, _)| *section == key) {
+            continue;
+        }
+        words.insert(key.to_owned());
+        for text in texts(&one.value, MAX_TEXTS) {
+            for word in text.split(is_separator) {
+                if words.len() >= MAX_TEXTS {
+                    return words;
+                }
+                // A program may be named with its folder.
+                words.insert(name_of(word).to_owned());
+                words.insert(word.to_owned());
+            }
+        }
     }
-}
-
-/// Returns the first text in a value of nested conditions.
-fn first_text(value: &Value) -> Option<String> {
-    let mut value = value;
-    loop {
-        value = match value {
-            Value::String(text) => return Some(text.clone()),
-            Value::Array(values) => values.first()?,
-            Value::Object(object) => object.values().next()?,
-            _ => return None,
-        };
-    }
-}
-
-/// Returns the words of a command that may be names of programs or packages.
-fn words(script: &str) -> Vec<String> {
-    script
-        .split(is_separator)
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    words
 }
 
 fn is_separator(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '=' | '&' | '|' | ';' | '(' | ')' | ',')
 }
 
+/// Returns what patterns stand for, up to `most` places each.
+fn aliases(patterns: Option<&Object<'_>>, most: usize) -> Vec<Alias> {
+    let patterns = patterns.into_iter().flat_map(|object| &object.properties);
+    patterns
+        .map(|one| Alias {
+            pattern: one.name.as_str().to_owned(),
+            places: texts(&one.value, most),
+        })
+        .collect()
+}
+
 /// Reads a `tsconfig.json`.
 pub(super) fn read_config(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let json = Json::parse(text)?;
-    let extends = match json.root.get("extends") {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(several)) => several
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-        _ => Vec::new(),
-    };
-    let options = json.root.get("compilerOptions");
-    let base = options
-        .and_then(|options| options.get("baseUrl"))
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let paths = options
-        .and_then(|options| options.get("paths"))
-        .and_then(Value::as_object);
-    let paths = paths.into_iter().flatten().map(|(pattern, places)| {
-        let places = places
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str);
-        (pattern.clone(), places.map(str::to_owned).collect())
-    });
-    let config = TsConfig {
-        extends,
-        base,
-        paths: paths.collect(),
-    };
-    Ok(Manifest::new(
-        Ecosystem::Npm,
-        path,
-        Settings::TsConfig(config),
-    ))
+    let root = parse(text)?;
+    let mut config = TsConfig::default();
+    if let Some(extends) = root.get("extends") {
+        config.extends = texts(&extends.value, MAX_TEXTS);
+    }
+    if let Some(options) = root.get_object("compilerOptions") {
+        config.base = self::text(options, "baseUrl");
+        config.paths = aliases(options.get_object("paths"), MAX_TEXTS);
+    }
+    let settings = Settings::TsConfig(config);
+    Ok(Manifest::new(Ecosystem::Npm, path, settings))
+}
+
+#[derive(Deserialize)]
+struct PnpmWorkspace {
+    #[serde(default)]
+    packages: Vec<String>,
+}
+
+/// Reads the members of a `pnpm-workspace.yaml`.
+pub(super) fn read_pnpm(path: &str, text: &str) -> Result<Manifest, ManifestError> {
+    let read = serde_saphyr::from_str::<PnpmWorkspace>(text);
+    let workspace = read.map_err(|error| ManifestError {
+        line: error
+            .location()
+            .and_then(|location| usize::try_from(location.line()).ok())
+            .unwrap_or(1),
+        message: error.without_snippet().to_string(),
+    })?;
+    Ok(Manifest {
+        members: Some(workspace.packages),
+        ..Manifest::new(Ecosystem::Npm, path, Settings::Workspace)
+    })
 }

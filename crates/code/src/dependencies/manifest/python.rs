@@ -1,4 +1,4 @@
-//! `pyproject.toml`, `requirements.txt` and `setup.cfg`.
+//! `pyproject.toml` and `setup.cfg`.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::lines::Lines;
 use super::model::{
-    Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError,
-    PythonSettings, Settings,
+    Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError, Settings,
 };
-use super::toml_file::{entries, flag, parse, placed_texts, table, text, texts};
+use super::requirements::{normalized, requirement};
+use super::toml_file::{entries, flag, parse, placed_texts, source, table, text, texts};
 
 /// Reads a `pyproject.toml`: PEP 621 and 735, poetry and uv.
 pub(super) fn read_project(path: &str, text: &str) -> Result<Manifest, ManifestError> {
@@ -20,84 +20,45 @@ pub(super) fn read_project(path: &str, text: &str) -> Result<Manifest, ManifestE
         found: Vec::new(),
     };
     let project = table(&root, &["project"]);
-    if let Some(project) = project {
-        reader.array(project, "dependencies", DependencyKind::Runtime, None);
-        reader.groups(
-            table(project, &["optional-dependencies"]),
-            DependencyKind::Optional,
-        );
-    }
-    reader.groups(table(&root, &["dependency-groups"]), DependencyKind::Dev);
-    if let Some(build) = table(&root, &["build-system"]) {
-        reader.array(build, "requires", DependencyKind::Build, None);
-    }
-    let poetry = table(&root, &["tool", "poetry"]);
-    if let Some(poetry) = poetry {
-        reader.poetry(
-            table(poetry, &["dependencies"]),
-            DependencyKind::Runtime,
-            None,
-        );
-        reader.poetry(
-            table(poetry, &["dev-dependencies"]),
-            DependencyKind::Dev,
-            None,
-        );
-        for (group, _, value) in table(poetry, &["group"]).map(entries).unwrap_or_default() {
-            let dependencies = value
-                .as_table()
-                .and_then(|group| table(group, &["dependencies"]));
-            reader.poetry(dependencies, DependencyKind::Dev, Some(group));
+    reader.array(project, "dependencies", DependencyKind::Runtime, None);
+    let extras = table(&root, &["project", "optional-dependencies"]);
+    reader.groups(extras, DependencyKind::Optional);
+    let groups = table(&root, &["dependency-groups"]);
+    reader.groups(groups, DependencyKind::Dev);
+    let build = table(&root, &["build-system"]);
+    reader.array(build, "requires", DependencyKind::Build, None);
+    reader.poetry(&root, "dependencies", DependencyKind::Runtime);
+    reader.poetry(&root, "dev-dependencies", DependencyKind::Dev);
+    for group in entries(table(&root, &["tool", "poetry", "group"])) {
+        if let Some(tables) = group.value.as_table() {
+            let dependencies = table(tables, &["dependencies"]);
+            reader.poetry_table(dependencies, DependencyKind::Dev, Some(group.key));
         }
     }
-    if let Some(uv) = table(&root, &["tool", "uv"]) {
-        reader.array(uv, "dev-dependencies", DependencyKind::Dev, None);
-        reader.sources(table(uv, &["sources"]));
-    }
-    let (name, version) = match (project, poetry) {
-        (Some(project), _) => (self::text(project, "name"), self::text(project, "version")),
-        (None, Some(poetry)) => (self::text(poetry, "name"), self::text(poetry, "version")),
-        (None, None) => (None, None),
-    };
-    let settings = settings(&root);
+    let uv = table(&root, &["tool", "uv"]);
+    reader.array(uv, "dev-dependencies", DependencyKind::Dev, None);
+    reader.sources(table(&root, &["tool", "uv", "sources"]));
+    let named = project.or_else(|| table(&root, &["tool", "poetry"]));
+    let workspace = table(&root, &["tool", "uv", "workspace"]);
     Ok(Manifest {
-        name,
-        version,
+        name: self::text(named, "name"),
+        version: self::text(named, "version"),
         dependencies: reader.found,
-        ..Manifest::new(Ecosystem::Python, path, settings)
+        members: workspace.map(|_| texts(workspace, "members")),
+        ..Manifest::new(Ecosystem::Python, path, settings(&root))
     })
 }
 
 fn settings(root: &DeTable<'_>) -> Settings {
-    let members =
-        table(root, &["tool", "uv", "workspace"]).map(|workspace| texts(workspace, "members"));
-    let mut folders = Vec::new();
-    if let Some(find) = table(root, &["tool", "setuptools", "packages", "find"]) {
-        folders.extend(texts(find, "where"));
-    }
-    if let Some(table) = table(root, &["tool", "setuptools", "package-dir"]) {
-        folders.extend(
-            entries(table)
-                .into_iter()
-                .filter_map(|(_, _, value)| value.as_str().map(str::to_owned)),
-        );
-    }
-    if let Some(pytest) = table(root, &["tool", "pytest", "ini_options"]) {
-        folders.extend(texts(pytest, "pythonpath"));
+    let find = table(root, &["tool", "setuptools", "packages", "find"]);
+    let mut folders = texts(find, "where");
+    for entry in entries(table(root, &["tool", "setuptools", "package-dir"])) {
+        folders.extend(entry.value.as_str().map(str::to_owned));
     }
     // Each table below `tool` configures a program, which may be a dependency that nothing imports.
-    let tools = table(root, &["tool"]).map(entries).unwrap_or_default();
-    let used_elsewhere = tools
-        .into_iter()
-        .map(|(name, ..)| name.to_owned())
-        .collect();
-    let members = members.unwrap_or_default();
-    Settings::Python(PythonSettings {
-        members,
-        folders,
-        used_elsewhere,
-        is_computed: false,
-    })
+    let tools = entries(table(root, &["tool"])).into_iter();
+    let tools = tools.map(|tool| normalized(tool.key)).collect();
+    Settings::Python { folders, tools }
 }
 
 struct Reader<'l> {
@@ -106,55 +67,63 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    fn array(&mut self, table: &DeTable<'_>, key: &str, kind: DependencyKind, group: Option<&str>) {
+    fn array(
+        &mut self,
+        table: Option<&DeTable<'_>>,
+        key: &str,
+        kind: DependencyKind,
+        group: Option<&str>,
+    ) {
         for (text, at) in placed_texts(table, key) {
-            if let Some(found) = requirement(&text, kind, self.lines.at(at)) {
-                self.found.push(Dependency {
-                    group: group.map(str::to_owned),
-                    ..found
-                });
+            if let Some(mut found) = requirement(&text, kind, self.lines.at(at)) {
+                found.group = group.map(str::to_owned);
+                self.found.push(found);
             }
         }
     }
 
     fn groups(&mut self, groups: Option<&DeTable<'_>>, kind: DependencyKind) {
-        for (name, ..) in groups.map(entries).unwrap_or_default() {
-            if let Some(groups) = groups {
-                self.array(groups, name, kind, Some(name));
-            }
+        for group in entries(groups) {
+            self.array(groups, group.key, kind, Some(group.key));
         }
     }
 
-    fn poetry(
+    fn poetry(&mut self, root: &DeTable<'_>, key: &str, kind: DependencyKind) {
+        self.poetry_table(table(root, &["tool", "poetry", key]), kind, None);
+    }
+
+    fn poetry_table(
         &mut self,
         dependencies: Option<&DeTable<'_>>,
         kind: DependencyKind,
         group: Option<&str>,
     ) {
-        for (name, at, value) in dependencies.map(entries).unwrap_or_default() {
-            if name == "python" {
+        for entry in entries(dependencies) {
+            if entry.key == "python" {
                 continue;
             }
-            let mut found = Dependency::new(name, kind, self.lines.at(at));
-            found.group = group.map(str::to_owned);
-            match value {
-                DeValue::String(version) => found.requirement = Some(version.to_string()),
-                DeValue::Table(table) => {
-                    found.requirement = text(table, "version");
-                    found.optional = flag(table, "optional");
-                    found.source = source(table);
-                }
-                _ => {}
-            }
-            self.found.push(found);
+            let table = entry.value.as_table();
+            let version = entry.value.as_str().map(str::to_owned);
+            self.found.push(Dependency {
+                group: group.map(str::to_owned),
+                requirement: version.or_else(|| text(table, "version")),
+                optional: flag(table, "optional"),
+                source: source(table),
+                ..Dependency::new(entry.key, kind, self.lines.at(entry.at))
+            });
         }
     }
 
     /// Reads from where uv takes what is declared elsewhere.
     fn sources(&mut self, sources: Option<&DeTable<'_>>) {
-        let sources = sources.map(entries).unwrap_or_default().into_iter();
-        let sources: HashMap<String, DependencySource> = sources
-            .filter_map(|(name, _, value)| Some((normalized(name), source(value.as_table()?))))
+        let sources: HashMap<String, DependencySource> = entries(sources)
+            .into_iter()
+            .map(|entry| {
+                (
+                    normalized(entry.key),
+                    source(DeValue::as_table(entry.value)),
+                )
+            })
             .collect();
         for found in &mut self.found {
             if let Some(source) = sources.get(&normalized(&found.name)) {
@@ -164,194 +133,28 @@ impl Reader<'_> {
     }
 }
 
-fn source(table: &DeTable<'_>) -> DependencySource {
-    let shared = if flag(table, "workspace") {
-        Some(DependencySource::Workspace)
-    } else {
-        None
-    };
-    let path = text(table, "path").map(DependencySource::Path);
-    let git = text(table, "git").map(DependencySource::Git);
-    let url = text(table, "url").map(DependencySource::Url);
-    shared.or(path).or(git).or(url).unwrap_or_default()
-}
-
-/// Returns a name in the form in which distributions are compared.
-pub(crate) fn normalized(name: &str) -> String {
-    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
-    parts
-        .map(str::to_ascii_lowercase)
-        .collect::<Vec<_>>()
-        .join("-")
-}
-
-/// Reads a requirement of PEP 508; `None` if it names nothing.
-pub(super) fn requirement(text: &str, kind: DependencyKind, line: usize) -> Option<Dependency> {
-    let (wanted, marker) = match text.split_once(';') {
-        Some((wanted, marker)) => (wanted, Some(marker.trim())),
-        None => (text, None),
-    };
-    let wanted = wanted.trim();
-    let end = wanted
-        .find(|c: char| !is_in_name(c))
-        .unwrap_or(wanted.len());
-    let (name, rest) = wanted.split_at(end);
-    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return None;
-    }
-    let mut found = Dependency::new(name, kind, line);
-    let mut rest = rest.trim();
-    if let Some((extras, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        found.features = extras
-            .split(',')
-            .map(|extra| extra.trim().to_owned())
-            .collect();
-        rest = after.trim();
-    }
-    match rest.strip_prefix('@').map(str::trim) {
-        Some(url) if url.starts_with("git+") => {
-            found.source = DependencySource::Git(url.to_owned())
-        }
-        Some(url) => found.source = DependencySource::Url(url.to_owned()),
-        None => {
-            let version = rest.trim_start_matches('(').trim_end_matches(')').trim();
-            found.requirement = if version.is_empty() {
-                None
-            } else {
-                Some(version.to_owned())
-            };
-        }
-    }
-    found.target = marker
-        .filter(|marker| !marker.is_empty())
-        .map(str::to_owned);
-    Some(found)
-}
-
-fn is_in_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
-}
-
-/// Reads a file of requirements.
-pub(super) fn read_requirements(path: &str, text: &str) -> Manifest {
-    let kind = match path.rsplit('/').next() {
-        Some(name)
-            if ["dev", "test", "lint", "docs", "ci"]
-                .iter()
-                .any(|word| name.contains(word)) =>
-        {
-            DependencyKind::Dev
-        }
-        // pip-compile lists what its dependencies need as well, each with what needs it.
-        _ if text.contains("# via ") => DependencyKind::Indirect,
-        _ => DependencyKind::Runtime,
-    };
-    let (mut dependencies, mut includes) = (Vec::new(), Vec::new());
-    for (number, line) in joined_lines(text) {
-        let line = line.split(" #").next().unwrap_or_default().trim();
-        let word = |option: &str| {
-            let rest = line.strip_prefix(option)?;
-            let value = rest.strip_prefix(['=', ' ', '\t'])?;
-            Some(value.trim().to_owned())
-        };
-        if let Some(file) = word("-r").or_else(|| word("--requirement")) {
-            includes.push(file);
-        } else if let Some(place) = word("-e").or_else(|| word("--editable")) {
-            dependencies.extend(editable(&place, kind, number));
-        } else if !line.is_empty() && !line.starts_with(['#', '-']) {
-            let wanted = line.split(" --").next().unwrap_or_default().trim();
-            let read = if is_place(wanted) {
-                editable
-            } else {
-                requirement
-            };
-            dependencies.extend(read(wanted, kind, number));
-        }
-    }
-    let settings = Settings::Requirements { includes };
-    Manifest {
-        dependencies,
-        ..Manifest::new(Ecosystem::Python, path, settings)
-    }
-}
-
-/// Reports whether a requirement is a folder or an address without a name.
-fn is_place(wanted: &str) -> bool {
-    let first = wanted.split(char::is_whitespace).next().unwrap_or_default();
-    let scheme = first.split_once("://").map(|(scheme, _)| scheme);
-    first.starts_with(['.', '/']) || scheme.is_some_and(|scheme| !scheme.contains('@'))
-}
-
-/// Reads what is installed from its sources: a folder has no name before it is read.
-fn editable(place: &str, kind: DependencyKind, line: usize) -> Option<Dependency> {
-    let name = place.split_once("#egg=").map(|(_, name)| name);
-    let folder = place.trim_end_matches('/').rsplit('/').next()?;
-    let name = name
-        .unwrap_or(folder)
-        .split(['[', '&', '@'])
-        .next()?
-        .trim_end_matches(".git");
-    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return None;
-    }
-    let mut found = Dependency::new(name, kind, line);
-    found.source = if place.starts_with("git+") {
-        DependencySource::Git(place.to_owned())
-    } else if place.contains("://") {
-        DependencySource::Url(place.to_owned())
-    } else {
-        DependencySource::Path(place.to_owned())
-    };
-    Some(found)
-}
-
-/// Returns the lines of a text, each with its number; a `\` at the end joins a line with the next
-/// one.
-fn joined_lines(text: &str) -> Vec<(usize, String)> {
-    let (mut lines, mut open): (Vec<(usize, String)>, bool) = (Vec::new(), false);
-    for (line, number) in text.lines().zip(1..) {
-        let (part, continues) = match line.strip_suffix('\\') {
-            Some(part) => (part, true),
-            None => (line, false),
-        };
-        match lines.last_mut() {
-            Some((_, last)) if open => last.push_str(part),
-            _ => lines.push((number, part.to_owned())),
-        }
-        open = continues;
-    }
-    lines
-}
-
 /// Reads a `setup.cfg`.
 pub(super) fn read_setup(path: &str, text: &str) -> Manifest {
-    let mut manifest = Manifest::new(
-        Ecosystem::Python,
-        path,
-        Settings::Python(PythonSettings::default()),
-    );
-    let (mut section, mut key) = ("", String::new());
+    let mut manifest = Manifest::new(Ecosystem::Python, path, Settings::Plain);
+    let (mut section, mut key) = ("", "");
     for (line, number) in text.lines().zip(1..) {
-        let trimmed = line.trim();
-        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+        let mut value = line.trim();
+        if value.is_empty() || value.starts_with(['#', ';']) {
             continue;
         }
-        if let Some(name) = trimmed
+        if let Some(name) = value
             .strip_prefix('[')
             .and_then(|rest| rest.strip_suffix(']'))
         {
-            section = name;
-            key.clear();
+            (section, key) = (name, "");
             continue;
         }
-        let mut value = trimmed;
         if !line.starts_with([' ', '\t'])
-            && let Some((name, rest)) = trimmed.split_once('=')
+            && let Some((name, rest)) = value.split_once('=')
         {
-            key = name.trim().to_owned();
-            value = rest.trim();
+            (key, value) = (name.trim(), rest.trim());
         }
-        let kind = match (section, key.as_str()) {
+        let kind = match (section, key) {
             ("metadata", "name") => {
                 manifest.name = Some(value.to_owned());
                 continue;
@@ -370,15 +173,11 @@ pub(super) fn read_setup(path: &str, text: &str) -> Manifest {
         if value.starts_with("file:") {
             continue;
         }
-        let group = if section == "options.extras_require" {
-            Some(key.clone())
-        } else {
-            None
-        };
-        let found = requirement(value, kind, number);
-        manifest
-            .dependencies
-            .extend(found.map(|found| Dependency { group, ..found }));
+        if let Some(mut found) = requirement(value, kind, number) {
+            let is_extra = kind == DependencyKind::Optional;
+            found.group = is_extra.then(|| key.to_owned());
+            manifest.dependencies.push(found);
+        }
     }
     manifest
 }

@@ -1,7 +1,11 @@
 //! Which files are manifests, and how each is read.
+//!
+//! Nothing here is recursive, and what libraries parse is bounded by them: `toml` refuses values
+//! deeper than 80 levels, `jsonc-parser` than 512 and `roxmltree` than 1,024, and `serde-saphyr` has
+//! a budget for depth, nodes and what aliases repeat.
 
 use super::model::{Manifest, ManifestError};
-use super::{cargo, cmake, go, gradle, maven, npm, pnpm, python, setup_py};
+use super::{cargo, cmake, go, gradle, maven, npm, python, requirements};
 
 /// Maximum size of a manifest in bytes: of a crafted one, the parser of TOML makes eighty times as
 /// much.
@@ -11,61 +15,54 @@ pub const MAX_MANIFEST_BYTES: usize = 512 << 10;
 const MAX_LINES: usize = 50_000;
 
 impl Manifest {
-    /// Reports whether a path is that of a manifest, which may be code as well.
+    /// Reports whether a path is that of a manifest.
     pub fn is_named(path: &str) -> bool {
         reader(path).is_some()
     }
 
-    /// Reads a manifest, whose path says its kind; other paths are read as requirements of Python.
+    /// Reads a manifest, whose path says its kind.
     ///
     /// # Errors
     /// [`ManifestError`] with the line that is not valid.
     pub fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_MANIFEST_BYTES {
-            return Err(ManifestError {
-                line: 1,
-                message: format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10),
-            });
+            let message = format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10);
+            return Err(ManifestError { line: 1, message });
         }
         if text.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
+            let message = format!("more than {MAX_LINES} lines");
             return Err(ManifestError {
                 line: MAX_LINES,
-                message: format!("more than {MAX_LINES} lines"),
+                message,
             });
         }
-        match reader(path) {
-            Some(Reader::Strict(read)) => read(path, text),
-            Some(Reader::Lenient(read)) => Ok(read(path, text)),
-            None => Ok(python::read_requirements(path, text)),
-        }
+        let Some(read) = reader(path) else {
+            let message = "not called like a manifest".to_owned();
+            return Err(ManifestError { line: 1, message });
+        };
+        read(path, text)
     }
 }
 
-enum Reader {
-    Strict(fn(&str, &str) -> Result<Manifest, ManifestError>),
-    /// Formats in which whatever is not understood is something else.
-    Lenient(fn(&str, &str) -> Manifest),
-}
+/// What reads a manifest, by its path and its text.
+type Reader = fn(&str, &str) -> Result<Manifest, ManifestError>;
 
 fn reader(path: &str) -> Option<Reader> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     Some(match name {
-        "Cargo.toml" => Reader::Strict(cargo::read),
-        "package.json" => Reader::Strict(npm::read),
-        "pyproject.toml" => Reader::Strict(python::read_project),
-        "setup.cfg" => Reader::Lenient(python::read_setup),
-        // Without a grammar, nothing can be read from it.
-        "setup.py" if cfg!(feature = "grammars") => Reader::Strict(setup_py::read),
-        "go.mod" => Reader::Strict(go::read),
-        "go.work" => Reader::Strict(go::read_workspace),
-        "pnpm-workspace.yaml" => Reader::Strict(pnpm::read),
-        "pom.xml" => Reader::Strict(maven::read),
-        "build.gradle" | "build.gradle.kts" => Reader::Lenient(gradle::read_script),
-        _ if gradle::is_catalog(name) => Reader::Strict(gradle::read_catalog),
-        "CMakeLists.txt" => Reader::Lenient(cmake::read),
-        _ if is_config(name) => Reader::Strict(npm::read_config),
+        "Cargo.toml" => cargo::read,
+        "package.json" => npm::read,
+        "pyproject.toml" => python::read_project,
+        "setup.cfg" => |path, text| Ok(python::read_setup(path, text)),
+        "go.mod" => go::read,
+        "go.work" => go::read_workspace,
+        "pnpm-workspace.yaml" => npm::read_pnpm,
+        "pom.xml" => maven::read,
+        "build.gradle" | "build.gradle.kts" => |path, text| Ok(gradle::read(path, text)),
+        "CMakeLists.txt" => |path, text| Ok(cmake::read(path, text)),
+        _ if is_config(name) => npm::read_config,
         _ if name.ends_with(".txt") && is_requirements(folder, name) => {
-            Reader::Lenient(python::read_requirements)
+            |path, text| Ok(requirements::read(path, text))
         }
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::imports::{Form, Import};
-use super::super::place::{folder_of, join, parent};
+use super::super::place::{folder_of, join, name_of, upwards};
 use super::super::project::Index;
 use super::super::standard;
 use super::model::Found;
@@ -21,10 +21,7 @@ impl<'p> Headers<'p> {
     pub(super) fn new(index: &'p Index<'p>) -> Headers<'p> {
         let mut by_name = HashMap::<&str, Vec<&str>>::new();
         for (path, _) in &index.project.code {
-            by_name
-                .entry(path.rsplit('/').next().unwrap_or_default())
-                .or_default()
-                .push(path);
+            by_name.entry(name_of(path)).or_default().push(path);
         }
         Headers { index, by_name }
     }
@@ -33,7 +30,8 @@ impl<'p> Headers<'p> {
     pub(super) fn resolve(&self, file: &str, import: &Import) -> Found {
         let target = import.target.as_str();
         let is_system = import.form == Form::System;
-        if is_system && standard::is_of_c(target) {
+        let is_standard = standard::is_of_c(target);
+        if is_system && is_standard {
             return Found::Standard(target.to_owned());
         }
         let found = self
@@ -41,7 +39,7 @@ impl<'p> Headers<'p> {
             .or_else(|| self.only_one(target, is_system));
         match found {
             Some(path) => Found::Module(path),
-            None if standard::is_of_c(target) => Found::Standard(target.to_owned()),
+            None if is_standard => Found::Standard(target.to_owned()),
             None if is_system => Found::Package(target.to_owned()),
             None => Found::Missing,
         }
@@ -49,20 +47,10 @@ impl<'p> Headers<'p> {
 
     /// Returns a header in the file's folder, or below the usual folders of those around it.
     fn nearby(&self, file: &str, target: &str) -> Option<String> {
-        let mut folder = Some(folder_of(file));
-        while let Some(place) = folder {
-            let candidates = FOLDERS
-                .iter()
-                .filter_map(|inner| join(&join(place, inner)?, target));
-            if let Some(path) = candidates
-                .into_iter()
-                .find(|path| self.index.code(path).is_some())
-            {
-                return Some(path);
-            }
-            folder = parent(place);
-        }
-        None
+        upwards(folder_of(file))
+            .flat_map(|place| FOLDERS.iter().map(move |inner| join(place, inner)))
+            .filter_map(|folder| join(&folder?, target))
+            .find(|path| self.index.code(path).is_some())
     }
 
     /// Returns the header whose path ends so, if there is only one: a build may search any folder.
@@ -70,13 +58,9 @@ impl<'p> Headers<'p> {
         if target.contains("..") || (is_system && !target.contains('/')) {
             return None;
         }
-        let name = target.rsplit('/').next()?;
         let ending = format!("/{target}");
-        let mut found = self
-            .by_name
-            .get(name)?
-            .iter()
-            .filter(|path| path.ends_with(&ending));
+        let named = self.by_name.get(name_of(target))?;
+        let mut found = named.iter().filter(|path| path.ends_with(&ending));
         match (found.next(), found.next()) {
             (Some(path), None) => Some((*path).to_owned()),
             _ => None,

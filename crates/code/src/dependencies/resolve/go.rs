@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::imports::Import;
 use super::super::manifest::{Ecosystem, Settings};
-use super::super::place::{folder_of, join};
+use super::super::place::{folder_of, is_within, join};
 use super::super::project::{Index, folder};
 use super::super::standard;
 use super::model::Found;
@@ -14,37 +14,37 @@ use crate::language::Language;
 pub(super) struct Packages<'p> {
     index: &'p Index<'p>,
     folders: HashSet<&'p str>,
-    /// The modules of the project, those with the longest names first.
-    modules: Vec<(&'p str, String)>,
+    modules: Vec<Module<'p>>,
+}
+
+/// A module of the project, with its folder.
+struct Module<'p> {
+    name: &'p str,
+    folder: String,
 }
 
 impl<'p> Packages<'p> {
     pub(super) fn new(index: &'p Index<'p>) -> Packages<'p> {
-        let code = index
-            .project
-            .code
-            .iter()
-            .filter(|(_, imports)| imports.language == Language::Go);
         let mut modules = Vec::new();
         for manifest in &index.project.manifests {
-            let (Settings::Go { replaced, .. } | Settings::GoWork { replaced, .. }) =
-                &manifest.settings
-            else {
+            let Settings::Go { replaced, .. } = &manifest.settings else {
                 continue;
             };
-            let folder = folder(manifest);
-            modules.extend(
-                manifest
-                    .name
-                    .as_deref()
-                    .map(|name| (name, folder.to_owned())),
-            );
-            let replaced = replaced
-                .iter()
-                .filter_map(|(name, place)| Some((name.as_str(), join(folder, place)?)));
-            modules.extend(replaced);
+            let own = folder(manifest);
+            if let Some(name) = &manifest.name {
+                let folder = own.to_owned();
+                modules.push(Module { name, folder });
+            }
+            for (name, place) in replaced {
+                if let Some(folder) = join(own, place) {
+                    modules.push(Module { name, folder });
+                }
+            }
         }
-        modules.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        // The longest name decides.
+        modules.sort_by_key(|module| std::cmp::Reverse(module.name.len()));
+        let code = index.project.code.iter();
+        let code = code.filter(|(_, imports)| imports.language == Language::Go);
         Packages {
             index,
             folders: code.map(|(path, _)| folder_of(path)).collect(),
@@ -58,27 +58,17 @@ impl<'p> Packages<'p> {
         if target == "C" {
             return Found::Nothing;
         }
-        let rest = |name: &str| {
-            let rest = target.strip_prefix(name)?;
-            if rest.is_empty() || rest.starts_with('/') {
-                Some(rest)
-            } else {
-                None
-            }
-        };
-        for (name, folder) in &self.modules {
-            let Some(place) = rest(name).and_then(|rest| join(folder, rest)) else {
-                continue;
-            };
-            if self.folders.contains(place.as_str()) {
-                return Found::Module(module(&place));
-            }
-            let own = self
-                .index
-                .package_of(Ecosystem::Go, file)
-                .and_then(|number| self.index.manifest(number));
-            if own.is_some_and(|own| own.name.as_deref() == Some(name)) {
-                return Found::Missing;
+        let own = self.index.package_of(Ecosystem::Go, file);
+        let own = own.and_then(|number| self.index.manifest(number)?.name.as_deref());
+        let around = |module: &&Module<'_>| is_within(target, module.name);
+        for Module { name, folder } in self.modules.iter().filter(around) {
+            let rest = target.get(name.len()..).unwrap_or("");
+            match join(folder, rest) {
+                Some(place) if self.folders.contains(place.as_str()) => {
+                    return Found::Module(module(&place));
+                }
+                _ if own == Some(*name) => return Found::Missing,
+                _ => {}
             }
         }
         if standard::is_of_go(target) {

@@ -10,6 +10,5 @@ mod python;
 mod resolver;
 mod rust;
 
-pub(super) use model::Found;
+pub(super) use model::{Found, Link};
 pub(super) use resolver::{Resolver, module_of};
-pub(super) use rust::library_names;

@@ -1,5 +1,7 @@
 //! What an import leads to.
 
+use super::super::imports::{Import, ImportKind};
+
 /// What an import leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Found {
@@ -15,4 +17,25 @@ pub(in super::super) enum Found {
     Nothing,
     /// Something that should be in the project.
     Missing,
+}
+
+/// An import with what it leads to.
+#[derive(Clone)]
+pub(in super::super) struct Link {
+    pub(in super::super) to: Found,
+    /// What the code has.
+    pub(in super::super) written: String,
+    pub(in super::super) line: usize,
+    pub(in super::super) kind: ImportKind,
+}
+
+impl Link {
+    pub(super) fn new(import: &Import, to: Found) -> Link {
+        Link {
+            to,
+            written: import.target.clone(),
+            line: import.line,
+            kind: import.kind,
+        }
+    }
 }

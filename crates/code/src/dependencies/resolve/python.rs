@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::imports::Import;
 use super::super::manifest::{Ecosystem, Settings};
-use super::super::place::{folder_of, join, parent};
+use super::super::place::{folder_of, join, name_of, parent, upwards};
 use super::super::project::{Index, folder};
 use super::super::standard;
 use super::model::Found;
@@ -19,12 +19,13 @@ pub(super) struct Modules<'p> {
     /// The folders that have files of Python somewhere below them.
     folders: HashSet<&'p str>,
     /// The folders in which a name is a module.
-    homes: HashMap<&'p str, Vec<&'p str>>,
+    homes: HashMap<&'p str, HashSet<&'p str>>,
     /// Where the modules of the project's packages are.
     packages: Vec<String>,
 }
 
-enum Step {
+/// What a path without its ending is.
+enum Module {
     File(String),
     /// A package without a file of its own.
     Folder,
@@ -32,140 +33,130 @@ enum Step {
 
 impl<'p> Modules<'p> {
     pub(super) fn new(index: &'p Index<'p>) -> Modules<'p> {
-        let (mut folders, mut homes) = (HashSet::new(), HashMap::<&str, Vec<&str>>::new());
+        let mut modules = Modules {
+            index,
+            folders: HashSet::new(),
+            homes: HashMap::new(),
+            packages: Vec::new(),
+        };
         for (path, imports) in &index.project.code {
             if imports.language != Language::Python {
                 continue;
             }
-            let name = path.rsplit('/').next().unwrap_or_default();
-            let stem = name.split('.').next().unwrap_or_default();
-            let home = homes.entry(stem).or_default();
-            home.push(folder_of(path));
-            let mut folder = folder_of(path);
-            while let Some(above) = parent(folder).filter(|_| folders.insert(folder)) {
-                let name = folder.rsplit('/').next().unwrap_or_default();
-                homes.entry(name).or_default().push(above);
-                folder = above;
+            let name = name_of(path);
+            let name = name.split_once('.').map_or(name, |(stem, _)| stem);
+            modules
+                .homes
+                .entry(name)
+                .or_default()
+                .insert(folder_of(path));
+            for folder in upwards(folder_of(path)) {
+                let Some(above) = parent(folder).filter(|_| modules.folders.insert(folder)) else {
+                    break;
+                };
+                let homes = modules.homes.entry(name_of(folder)).or_default();
+                homes.insert(above);
             }
         }
-        let named = index
-            .project
-            .manifests
-            .iter()
-            .filter(|one| one.ecosystem == Ecosystem::Python && one.name.is_some());
-        let packages = named
-            .flat_map(|manifest| places(folder(manifest), &manifest.settings))
-            .collect();
-        Modules {
-            index,
-            folders,
-            homes,
-            packages,
+        for number in 0..index.project.manifests.len() {
+            let named = index.manifest(number).filter(|one| one.name.is_some());
+            if named.is_some_and(|one| one.ecosystem == Ecosystem::Python) {
+                let places = modules.places(number);
+                modules.packages.extend(places);
+            }
         }
+        modules
     }
 
     /// Returns what an import leads to: its module, or each of the names that are modules.
     pub(super) fn resolve(&self, file: &str, import: &Import) -> Vec<Found> {
         let target = import.target.as_str();
-        let dots = target.len() - target.trim_start_matches('.').len();
+        let rest = target.trim_start_matches('.');
+        let dots = target.len() - rest.len();
         if dots > 0 {
-            let mut home = Some(folder_of(file));
-            for _ in 1..dots {
-                home = home.and_then(parent);
-            }
-            let rest = target.get(dots..).unwrap_or_default();
-            return match home {
-                Some(home) => self.below(home, rest, import, true),
+            return match upwards(folder_of(file)).nth(dots - 1) {
+                Some(home) => self.below(home, rest, import),
                 None => vec![Found::Missing],
             };
         }
-        let top = target.split('.').next().unwrap_or_default();
-        let homes = self.homes.get(top).map(Vec::as_slice).unwrap_or_default();
-        let roots = if homes.is_empty() {
-            Vec::new()
-        } else {
-            self.roots(file)
+        let top = target.split('.').next().unwrap_or(target);
+        let roots = match self.homes.get(top) {
+            Some(homes) => {
+                let mut roots = self.roots(file);
+                roots.retain(|root| homes.contains(root.as_str()));
+                roots
+            }
+            None => Vec::new(),
         };
         // Python looks beside the outermost package of a file first; a mere folder there hides no
         // other module.
-        let is_own = roots.first().is_some_and(|root| self.is_file(root, top));
+        let beside = self.beside(file);
+        let is_own = join(beside, top).is_some_and(|base| self.file(&base).is_some());
         if standard::is_of_python(top) && !is_own {
             return vec![Found::Standard(top.to_owned())];
         }
-        let mut own = roots.iter().filter(|root| homes.contains(&root.as_str()));
-        if let Some(first) = own.next() {
-            // Where the module is not in the first place, another one may have it.
-            let home = std::iter::once(first)
-                .chain(own)
-                .find(|home| self.has(home, target))
-                .unwrap_or(first);
-            return self.below(home, target, import, false);
+        // Where the module is not in the first place, another one may have it.
+        let whole = roots.iter().find(|root| {
+            let path = join(root, &target.replace('.', "/"));
+            path.is_some_and(|path| self.module(&path).is_some())
+        });
+        if let Some(home) = whole.or(roots.first()) {
+            return self.below(home, target, import);
         }
         // What is imported from a shared package, such as `google.cloud`, tells of which
         // distribution it is.
-        let mut names = import.names.iter().filter(|name| *name != "*");
-        vec![match names.next() {
-            Some(name) => Found::Package(format!("{target}.{name}")),
-            None => Found::Package(target.to_owned()),
-        }]
+        let path = match import.names.first() {
+            Some(name) if name != "*" => format!("{target}.{name}"),
+            _ => target.to_owned(),
+        };
+        vec![Found::Package(path)]
     }
 
-    fn below(&self, home: &str, target: &str, import: &Import, is_relative: bool) -> Vec<Found> {
-        let (mut place, mut last, mut is_whole) = (home.to_owned(), self.step(home), true);
-        let mut is_missing = is_relative;
+    /// Returns what a path below a folder is: a module, and those of the names that are modules.
+    fn below(&self, home: &str, target: &str, import: &Import) -> Vec<Found> {
+        let mut place = home.to_owned();
+        let mut last = self.module(home);
         for name in target.split('.').filter(|name| !name.is_empty()) {
-            let inner = join(&place, name).unwrap_or_default();
-            let Some(step) = self.step(&inner) else {
-                is_whole = false;
-                is_missing |= matches!(&last, Some(Step::File(path)) if is_package(path))
-                    && !self.is_built(&inner);
-                break;
+            let inner = format!("{place}/{name}");
+            let inner = inner.trim_start_matches('/');
+            let Some(module) = self.module(inner) else {
+                // A file may have the rest itself, and a build may make modules of a package.
+                return match last {
+                    Some(Module::File(path))
+                        if !import.target.starts_with('.')
+                            && (!path.contains("__init__.py") || self.is_built(inner)) =>
+                    {
+                        vec![Found::Module(path)]
+                    }
+                    _ => vec![Found::Missing],
+                };
             };
-            (place, last) = (inner, Some(step));
+            place = inner.to_owned();
+            last = Some(module);
         }
-        let module = match last {
-            Some(Step::File(path)) if is_whole || !is_missing => Some(path),
-            _ => None,
-        };
         let mut found = Vec::new();
         let mut needs_module = import.names.is_empty();
-        for name in import.names.iter().filter(|_| is_whole) {
-            match join(&place, name)
-                .filter(|_| name != "*")
-                .and_then(|inner| self.step(&inner))
-            {
-                Some(Step::File(path)) => found.push(Found::Module(path)),
-                Some(Step::Folder) => {}
+        for name in &import.names {
+            match join(&place, name).and_then(|inner| self.module(&inner)) {
+                Some(Module::File(path)) => found.push(Found::Module(path)),
+                Some(Module::Folder) => {}
                 None => needs_module = true,
             }
         }
-        match module {
-            Some(path) if needs_module || !is_whole => found.push(Found::Module(path)),
-            Some(_) => {}
+        match last {
+            _ if !needs_module => {}
+            Some(Module::File(path)) => found.push(Found::Module(path)),
+            _ if import.names.is_empty() || import.names == ["*"] => {}
             // A folder without a file has nothing but modules.
-            None if !is_whole
-                || (needs_module && !import.names.is_empty() && import.names != ["*"]) =>
-            {
-                found.push(Found::Missing);
-            }
-            None => {}
+            _ => found.push(Found::Missing),
         }
         found
-    }
-
-    /// Reports whether a folder has each part of a module's path.
-    fn has(&self, home: &str, target: &str) -> bool {
-        let mut place = home.to_owned();
-        target.split('.').all(|name| {
-            place = join(&place, name).unwrap_or_default();
-            self.step(&place).is_some()
-        })
     }
 
     /// Reports whether a module without a file of Python may be built: it has other sources, or a
     /// name that such have.
     fn is_built(&self, base: &str) -> bool {
-        let name = base.rsplit('/').next().unwrap_or_default();
+        let name = name_of(base);
         let is_named = name.starts_with('_') || name.contains("version") || name.contains("_pb2");
         is_named
             || BUILT
@@ -173,76 +164,55 @@ impl<'p> Modules<'p> {
                 .any(|ending| self.index.has(&format!("{base}{ending}")))
     }
 
-    /// Reports whether a module in a folder has a file.
-    fn is_file(&self, folder: &str, name: &str) -> bool {
-        matches!(
-            join(folder, name).and_then(|base| self.step(&base)),
-            Some(Step::File(_))
-        )
-    }
-
-    /// Returns what a path without its ending is.
-    fn step(&self, base: &str) -> Option<Step> {
-        let in_folder = |name: &str| {
-            if base.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{base}/{name}")
-            }
-        };
-        let files = [
-            in_folder("__init__.py"),
-            format!("{base}.py"),
-            format!("{base}.pyi"),
-            in_folder("__init__.pyi"),
-        ];
-        let file = files
-            .into_iter()
-            .find(|path| self.index.code(path).is_some());
-        match file {
-            Some(path) => Some(Step::File(path)),
-            None if self.folders.contains(base) => Some(Step::Folder),
+    fn module(&self, base: &str) -> Option<Module> {
+        match self.file(base) {
+            Some(path) => Some(Module::File(path)),
+            None if self.folders.contains(base) => Some(Module::Folder),
             None => None,
         }
     }
 
+    /// Returns the file of a module, by its path without its ending.
+    fn file(&self, base: &str) -> Option<String> {
+        ["/__init__.py", ".py", ".pyi", "/__init__.pyi"]
+            .iter()
+            .map(|ending| format!("{base}{ending}").trim_start_matches('/').to_owned())
+            .find(|path| self.index.code(path).is_some())
+    }
+
+    /// Returns the folder beside the outermost package of a file.
+    fn beside<'f>(&self, file: &'f str) -> &'f str {
+        let mut packages = upwards(folder_of(file));
+        let outside = packages.find(|folder| {
+            let package = join(folder, "__init__.py");
+            !package.is_some_and(|path| self.index.has(&path))
+        });
+        outside.unwrap_or("")
+    }
+
     /// Returns the folders in which Python looks for modules that a file imports.
     fn roots(&self, file: &str) -> Vec<String> {
-        let mut package = folder_of(file);
-        while self
-            .index
-            .has(&join(package, "__init__.py").unwrap_or_default())
-            && let Some(above) = parent(package)
-        {
-            package = above;
-        }
-        let mut roots = vec![package.to_owned()];
+        let mut roots = vec![self.beside(file).to_owned()];
         for number in self.index.manifests_above(Ecosystem::Python, file) {
-            let Some(manifest) = self.index.manifest(number) else {
-                continue;
-            };
-            roots.extend(places(folder(manifest), &manifest.settings));
+            roots.extend(self.places(number));
         }
         roots.extend(["".to_owned(), "src".to_owned()]);
         roots.extend(self.packages.iter().cloned());
         roots
     }
-}
 
-/// Reports whether a file is that of a package.
-fn is_package(path: &str) -> bool {
-    path.ends_with("__init__.py") || path.ends_with("__init__.pyi")
-}
-
-/// Returns the folders in which the modules of a package may be.
-fn places(folder: &str, settings: &Settings) -> Vec<String> {
-    let named = match settings {
-        Settings::Python(settings) => settings.folders.as_slice(),
-        _ => &[],
-    };
-    let named = named.iter().filter_map(|inner| join(folder, inner));
-    named
-        .chain([folder.to_owned()])
-        .chain(join(folder, "src"))
-        .collect()
+    /// Returns the folders in which the modules of a package may be.
+    fn places(&self, manifest: usize) -> Vec<String> {
+        let Some(manifest) = self.index.manifest(manifest) else {
+            return Vec::new();
+        };
+        let own = folder(manifest);
+        let mut places = Vec::new();
+        if let Settings::Python { folders, .. } = &manifest.settings {
+            places.extend(folders.iter().filter_map(|inner| join(own, inner)));
+        }
+        places.push(own.to_owned());
+        places.extend(join(own, "src"));
+        places
+    }
 }

@@ -1,11 +1,11 @@
 //! What an answer shows of a graph of dependencies.
 
 use std::cmp::Reverse;
-use std::fmt::Display;
 
 use orchestrate_code::{
     Cycle, Dependency, DependencyGraph, DependencyKind, DependencySource, Ecosystem,
-    ExternalPackage, ImportKind, ImportTarget, Module, ModuleImport, Package, UnusedDependency,
+    ExternalPackage, ImportKind, ImportTarget, Module, ModuleImport, Package, UndeclaredPackage,
+    UnusedDependency,
 };
 use orchestrate_core::text::invisible::shown;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::output::Answer;
 
 /// Maximum number of lines of each part of the text.
 const MAX_LINES: usize = 40;
-/// Maximum number of lines of what is imported most, and of what imports most.
+/// Maximum number of lines of what is imported most.
 const MAX_RANKED: usize = 10;
 /// Maximum number of names on a line.
 const MAX_NAMES: usize = 12;
@@ -26,95 +26,59 @@ const MAX_IMPORTS: usize = 5_000;
 /// Returns the answer about a graph.
 pub(super) fn report(mut graph: DependencyGraph, notes: &[String]) -> Answer {
     let totals = totals(&graph);
-    let mut lines = vec![summary(&totals)];
+    let mut lines = vec![summary(&graph)];
     section(&mut lines, "invalid manifests", &graph.invalid, |one| {
         format!("{}:{} {}", one.path, one.error.line, one.error.message)
     });
     section(&mut lines, "packages", &graph.packages, package);
     section(&mut lines, "circular imports", &graph.cycles, cycle);
-    section(
-        &mut lines,
-        "circular packages",
-        &graph.package_cycles,
-        |one| {
-            let first = one.manifests.first().cloned();
-            one.manifests
-                .iter()
-                .cloned()
-                .chain(first)
-                .collect::<Vec<_>>()
-                .join(" → ")
-        },
-    );
+    let circles = &graph.package_cycles;
+    section(&mut lines, "circular packages", circles, |one| {
+        let first = one.manifests.first();
+        let manifests: Vec<&str> = one
+            .manifests
+            .iter()
+            .chain(first)
+            .map(String::as_str)
+            .collect();
+        manifests.join(" → ")
+    });
     section(&mut lines, "unused dependencies", &graph.unused, unused);
+    let undeclared_packages = &graph.undeclared;
     section(
         &mut lines,
         "undeclared packages",
-        &graph.undeclared,
-        |one| {
-            let files = if one.files > 1 {
-                format!(", {} files", one.files)
-            } else {
-                String::new()
-            };
-            format!(
-                "{} ({}): {}:{}{files}",
-                one.name,
-                one.ecosystem.name(),
-                one.file,
-                one.line
-            )
-        },
+        undeclared_packages,
+        undeclared,
     );
-    section(
-        &mut lines,
-        "imports that lead nowhere",
-        &graph.unresolved,
-        |one| format!("{}:{} {}", one.file, one.line, one.target),
-    );
-    ranked(
-        &mut lines,
-        "imported by most modules",
-        &graph.modules,
-        |module| module.imported_by,
-    );
-    ranked(
-        &mut lines,
-        "importing most modules",
-        &graph.modules,
-        own_imports,
-    );
-    let is_judged = |one: &ExternalPackage| {
-        graph
-            .undeclared
-            .iter()
-            .any(|lacking| lacking.ecosystem == one.ecosystem && lacking.name == one.name)
-    };
+    let unresolved = &graph.unresolved;
+    section(&mut lines, "imports that lead nowhere", unresolved, |one| {
+        format!("{}:{} {}", one.file, one.line, one.target)
+    });
+    let ranked = ranked(&graph.modules);
+    section(&mut lines, "imported by most modules", &ranked, |module| {
+        format!("{:>5}  {}", module.imported_by, module.path)
+    });
     section(&mut lines, "external packages", &graph.external, |one| {
-        external(one, is_judged(one))
+        external(one, undeclared_packages)
     });
     section(
         &mut lines,
         "imported from outside",
         &graph.importers,
-        |one| format!("{}:{}{} → {}", one.from, one.line, kind(one.kind), one.to),
+        |one| format!("{}:{}{} → {}", one.from, one.line, mark(one.kind), one.to),
     );
     match graph.modules.as_slice() {
-        [module] => {
-            let imports: Vec<&ModuleImport> = module.imports.iter().collect();
-            section(&mut lines, "imports", &imports, |one| {
-                import(&module.path, one)
-            });
-        }
+        [module] => section(&mut lines, "imports", &module.imports, |one| {
+            import(&module.path, one)
+        }),
         modules => {
-            let importing: Vec<&Module> = modules
-                .iter()
-                .filter(|one| !one.imports.is_empty())
-                .collect();
+            let importing = modules.iter().filter(|one| !one.imports.is_empty());
+            let importing: Vec<&Module> = importing.collect();
             section(&mut lines, "imports", &importing, |one| imports(one));
         }
     }
-    lines.extend(limits(&graph).map(str::to_owned));
+    lines.extend(limits(&graph));
     lines.extend(notes.iter().cloned());
     bound(&mut graph);
     Answer::new(lines.join("\n"), json!({"graph": graph, "totals": totals}))
@@ -126,46 +90,40 @@ fn section<T>(lines: &mut Vec<String>, title: &str, entries: &[T], line: impl Fn
         return;
     }
     lines.push(format!("{title}:"));
-    lines.extend(
-        entries
-            .iter()
-            .take(MAX_LINES)
-            .map(|entry| shown(&format!("  {}", line(entry)))),
-    );
+    for entry in entries.iter().take(MAX_LINES) {
+        lines.push(shown(&format!("  {}", line(entry))));
+    }
     if entries.len() > MAX_LINES {
-        let (more, first) = (entries.len() - MAX_LINES, MAX_LINES);
+        let more = entries.len() - MAX_LINES;
         lines.push(format!(
-            "  [{more} more after these {first}; name a folder or a file]"
+            "  [{more} more after these {MAX_LINES}; name a folder or a file]"
         ));
     }
 }
 
-fn ranked(lines: &mut Vec<String>, title: &str, modules: &[Module], figure: fn(&Module) -> usize) {
-    // One module alone is no ranking; those with equal figures keep their order.
-    let mut ranked: Vec<&Module> = modules.iter().filter(|module| figure(module) > 1).collect();
-    if modules.len() < 3 || ranked.is_empty() {
-        return;
-    }
-    ranked.sort_by_key(|module| Reverse(figure(module)));
+/// Returns the modules that most others import; those with equal figures keep their order.
+fn ranked(modules: &[Module]) -> Vec<&Module> {
+    let several = modules.iter().filter(|module| module.imported_by > 1);
+    // One module alone is no ranking.
+    let mut ranked: Vec<&Module> = several.filter(|_| modules.len() > 2).collect();
+    ranked.sort_by_key(|module| Reverse(module.imported_by));
     ranked.truncate(MAX_RANKED);
-    section(lines, title, &ranked, |module| {
-        format!("{:>5}  {}", figure(module), module.path)
-    });
+    ranked
 }
 
-fn own_imports(module: &Module) -> usize {
-    module.imports.iter().filter(is_own).count()
-}
-
-fn is_own(import: &&ModuleImport) -> bool {
-    matches!(import.to, ImportTarget::Module(_))
+/// Returns the number of imports that lead to modules.
+fn own_imports(graph: &DependencyGraph) -> usize {
+    let imports = graph.modules.iter().flat_map(|module| &module.imports);
+    imports
+        .filter(|import| matches!(import.to, ImportTarget::Module(_)))
+        .count()
 }
 
 fn totals(graph: &DependencyGraph) -> Value {
     json!({
         "packages": graph.packages.len(),
         "modules": graph.modules.len(),
-        "imports": graph.modules.iter().map(own_imports).sum::<usize>(),
+        "imports": own_imports(graph),
         "importers": graph.importers.len(),
         "external": graph.external.len(),
         "cycles": graph.cycles.len(),
@@ -177,57 +135,57 @@ fn totals(graph: &DependencyGraph) -> Value {
     })
 }
 
-fn summary(totals: &Value) -> String {
-    let count = |key: &str, one: &str, many: &str| {
-        let count = totals.get(key).and_then(Value::as_u64).unwrap_or_default();
-        format!("{count} {}", if count == 1 { one } else { many })
-    };
-    format!(
-        "{}, {}, {} between modules, {}, {}, {}, {}, {}",
-        count("packages", "package", "packages"),
-        count("modules", "module", "modules"),
-        count("imports", "import", "imports"),
-        count("external", "external package", "external packages"),
-        count("cycles", "circular import", "circular imports"),
-        count("unused", "unused dependency", "unused dependencies"),
-        count("undeclared", "undeclared package", "undeclared packages"),
+fn summary(graph: &DependencyGraph) -> String {
+    let counts = [
+        count(graph.packages.len(), "package", "packages"),
+        count(graph.modules.len(), "module", "modules"),
+        count(own_imports(graph), "import", "imports") + " between modules",
         count(
-            "unresolved",
-            "import that leads nowhere",
-            "imports that lead nowhere"
+            graph.external.len(),
+            "external package",
+            "external packages",
         ),
-    )
+        count(graph.cycles.len(), "circular import", "circular imports"),
+        count(
+            graph.unused.len(),
+            "unused dependency",
+            "unused dependencies",
+        ),
+        count(
+            graph.undeclared.len(),
+            "undeclared package",
+            "undeclared packages",
+        ),
+        count(
+            graph.unresolved.len(),
+            "import that leads nowhere",
+            "imports that lead nowhere",
+        ),
+    ];
+    counts.join(", ")
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn package(package: &Package) -> String {
-    let Package {
-        manifest,
-        ecosystem,
-        name,
-        version,
-        workspace,
-        dependencies,
-    } = package;
-    let name = name
-        .as_deref()
-        .map(|name| format!(" {name}"))
-        .unwrap_or_default();
-    let version = version
-        .as_deref()
-        .map(|version| format!(" {version}"))
-        .unwrap_or_default();
-    let workspace = workspace.as_deref().filter(|root| root != manifest);
-    let workspace = workspace
-        .map(|root| format!(", member of {root}"))
-        .unwrap_or_default();
-    let needed = match dependencies.len() {
-        0 => String::new(),
-        _ => format!(": {}", listed(dependencies.iter().map(dependency))),
-    };
-    format!(
-        "{manifest}{name}{version} ({}{workspace}){needed}",
-        ecosystem.name()
-    )
+    let mut text = package.manifest.clone();
+    for part in [&package.name, &package.version].into_iter().flatten() {
+        text = format!("{text} {part}");
+    }
+    text = format!("{text} ({}", package.ecosystem);
+    if let Some(root) = &package.workspace
+        && *root != package.manifest
+    {
+        text = format!("{text}, member of {root}");
+    }
+    if package.dependencies.is_empty() {
+        text + ")"
+    } else {
+        let dependencies = package.dependencies.iter().map(dependency);
+        format!("{text}): {}", listed(dependencies))
+    }
 }
 
 fn dependency(dependency: &Dependency) -> String {
@@ -235,24 +193,18 @@ fn dependency(dependency: &Dependency) -> String {
     if let Some(alias) = &dependency.alias {
         text = format!("{text} as {alias}");
     }
-    let place = match (&dependency.own, &dependency.source) {
-        (Some(own), _) => Some(own.clone()),
-        (
-            None,
-            DependencySource::Path(place)
-            | DependencySource::Git(place)
-            | DependencySource::Url(place),
-        ) => Some(place.clone()),
-        (None, DependencySource::Registry | DependencySource::Workspace) => {
-            dependency.requirement.clone()
-        }
+    let place = match &dependency.source {
+        DependencySource::Path(place)
+        | DependencySource::Git(place)
+        | DependencySource::Url(place) => Some(place),
+        DependencySource::Registry | DependencySource::Workspace => dependency.requirement.as_ref(),
     };
-    if let Some(place) = place {
+    if let Some(place) = dependency.own.as_ref().or(place) {
         text = format!("{text} {place}");
     }
     let mut marks = Vec::new();
     if dependency.kind != DependencyKind::Runtime {
-        marks.push(dependency.kind.name().to_owned());
+        marks.push(dependency.kind.to_string());
     }
     if dependency.optional && dependency.kind != DependencyKind::Optional {
         marks.push("optional".to_owned());
@@ -266,9 +218,9 @@ fn dependency(dependency: &Dependency) -> String {
 }
 
 /// Joins texts, with the number of those for which there is no room.
-fn listed<T: Display>(texts: impl ExactSizeIterator<Item = T>) -> String {
+fn listed(texts: impl ExactSizeIterator<Item = String>) -> String {
     let more = texts.len().saturating_sub(MAX_NAMES);
-    let mut listed: Vec<String> = texts.take(MAX_NAMES).map(|text| text.to_string()).collect();
+    let mut listed: Vec<String> = texts.take(MAX_NAMES).collect();
     if more > 0 {
         listed.push(format!("{more} more"));
     }
@@ -276,141 +228,123 @@ fn listed<T: Display>(texts: impl ExactSizeIterator<Item = T>) -> String {
 }
 
 fn cycle(cycle: &Cycle) -> String {
-    let steps = cycle.steps.iter().map(|step| {
+    let mut steps = Vec::new();
+    for step in cycle.steps.iter().take(MAX_NAMES) {
         let file = step.file.as_deref().unwrap_or(&step.from);
-        format!("{file}:{}{}", step.line, kind(step.kind))
-    });
-    let more = cycle.steps.len().saturating_sub(MAX_NAMES);
-    let mut steps: Vec<String> = steps.take(MAX_NAMES).collect();
-    if more > 0 {
-        steps.push(format!("{more} more"));
+        steps.push(format!("{file}:{}{}", step.line, mark(step.kind)));
+    }
+    if cycle.steps.len() > MAX_NAMES {
+        steps.push(format!("{} more", cycle.steps.len() - MAX_NAMES));
     }
     steps.extend(cycle.steps.first().map(|step| step.from.clone()));
-    let group = if cycle.members.len() > cycle.steps.len() {
-        format!(
-            " (a shortest one of {} modules that import each other)",
-            cycle.members.len()
-        )
-    } else {
-        String::new()
-    };
-    format!("{}{group}", steps.join(" → "))
+    let steps = steps.join(" → ");
+    match cycle.members.len() {
+        group if group > cycle.steps.len() => {
+            format!("{steps} (a shortest one of {group} modules that import each other)")
+        }
+        _ => steps,
+    }
 }
 
 fn unused(unused: &UnusedDependency) -> String {
-    let perhaps = unused
-        .perhaps
-        .as_deref()
-        .map(|perhaps| format!(": perhaps {perhaps}"))
-        .unwrap_or_default();
-    format!(
-        "{}:{} {} ({}){perhaps}",
-        unused.manifest,
-        unused.line,
-        unused.name,
-        unused.kind.name()
-    )
-}
-
-/// Describes a package that is imported or declared; `is_undeclared` says whether a manifest had to
-/// declare it.
-fn external(package: &ExternalPackage, is_undeclared: bool) -> String {
-    let mut requirements: Vec<&str> = package
-        .declared
-        .iter()
-        .filter_map(|one| one.requirement.as_deref())
-        .collect();
-    requirements.sort_unstable();
-    requirements.dedup();
-    let requirements = if requirements.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", listed(requirements.into_iter()))
-    };
-    let declared = match package.declared.as_slice() {
-        [] if is_undeclared => ", not declared".to_owned(),
-        [] => ", in no manifest".to_owned(),
-        [one] => format!(", {}:{}", one.manifest, one.line),
-        [one, more @ ..] => format!(", {}:{} and {} more", one.manifest, one.line, more.len()),
-    };
-    let (ecosystem, count) = (package.ecosystem.name(), package.imported_by);
-    let modules = if count == 1 { "module" } else { "modules" };
-    format!(
-        "{} ({ecosystem}){requirements}{declared}, {count} {modules}",
-        package.name
-    )
-}
-
-fn kind(kind: ImportKind) -> String {
-    if kind == ImportKind::Plain {
-        String::new()
-    } else {
-        format!(" ({})", kind.name())
+    let place = format!("{}:{}", unused.manifest, unused.line);
+    let text = format!("{place} {} ({})", unused.name, unused.kind);
+    match &unused.perhaps {
+        Some(perhaps) => format!("{text}: perhaps {perhaps}"),
+        None => text,
     }
 }
 
-fn target(to: &ImportTarget) -> &str {
-    match to {
-        ImportTarget::Module(path) => path,
-        ImportTarget::Package(name) | ImportTarget::Standard(name) => name,
+fn undeclared(package: &UndeclaredPackage) -> String {
+    let place = format!("{}:{}", package.file, package.line);
+    let text = format!("{} ({}): {place}", package.name, package.ecosystem);
+    if package.files > 1 {
+        format!("{text}, {} files", package.files)
+    } else {
+        text
+    }
+}
+
+/// Describes a package that is imported or declared, which a manifest had to declare if it is
+/// `undeclared`.
+fn external(package: &ExternalPackage, undeclared: &[UndeclaredPackage]) -> String {
+    let requirements = package.declared.iter().flat_map(|one| &one.requirement);
+    let mut requirements: Vec<String> = requirements.cloned().collect();
+    requirements.sort_unstable();
+    requirements.dedup();
+    let mut text = format!("{} ({})", package.name, package.ecosystem);
+    if !requirements.is_empty() {
+        text = format!("{text} {}", listed(requirements.into_iter()));
+    }
+    let is_undeclared = undeclared
+        .iter()
+        .any(|one| one.ecosystem == package.ecosystem && one.name == package.name);
+    let declared = match package.declared.as_slice() {
+        [] if is_undeclared => "not declared".to_owned(),
+        [] => "in no manifest".to_owned(),
+        [one] => format!("{}:{}", one.manifest, one.line),
+        [one, more @ ..] => format!("{}:{} and {} more", one.manifest, one.line, more.len()),
+    };
+    let modules = count(package.imported_by, "module", "modules");
+    format!("{text}, {declared}, {modules}")
+}
+
+/// Returns what to say of how an import acts.
+fn mark(kind: ImportKind) -> String {
+    match kind {
+        ImportKind::Plain => String::new(),
+        _ => format!(" ({kind})"),
     }
 }
 
 fn import(module: &str, import: &ModuleImport) -> String {
-    let origin = match import.to {
-        ImportTarget::Module(_) => "",
-        ImportTarget::Package(_) => " (package)",
-        ImportTarget::Standard(_) => " (standard)",
+    let to = match &import.to {
+        ImportTarget::Module(path) => path.clone(),
+        ImportTarget::Package(name) => format!("{name} (package)"),
+        ImportTarget::Standard(name) => format!("{name} (standard)"),
     };
     let file = import.file.as_deref().unwrap_or(module);
-    format!(
-        "{file}:{}{} → {}{origin}",
-        import.line,
-        kind(import.kind),
-        target(&import.to)
-    )
+    format!("{file}:{}{} → {to}", import.line, mark(import.kind))
 }
 
 fn imports(module: &Module) -> String {
-    // What comes with the language tells little of a project.
-    let shown = module
-        .imports
-        .iter()
-        .filter(|import| !matches!(import.to, ImportTarget::Standard(_)));
-    let shown: Vec<String> = shown
-        .map(|import| {
-            format!(
-                "{}:{}{}",
-                target(&import.to),
-                import.line,
-                kind(import.kind)
-            )
-        })
-        .collect();
-    format!("{} → {}", module.path, listed(shown.iter()))
+    let mut shown = Vec::new();
+    for import in &module.imports {
+        match &import.to {
+            ImportTarget::Module(name) | ImportTarget::Package(name) => {
+                shown.push(format!("{name}:{}{}", import.line, mark(import.kind)));
+            }
+            // What comes with the language tells little of a project.
+            ImportTarget::Standard(_) => {}
+        }
+    }
+    format!("{} → {}", module.path, listed(shown.into_iter()))
 }
 
 /// Returns what is not known of the ecosystems in a graph.
-fn limits(graph: &DependencyGraph) -> impl Iterator<Item = &'static str> {
-    let has = |ecosystem| {
-        graph
-            .packages
-            .iter()
-            .any(|package| package.ecosystem == ecosystem)
-    };
-    let jvm = has(Ecosystem::Gradle) || has(Ecosystem::Maven);
-    let gradle = "[of Gradle's scripts only plain declarations are read]";
-    let java = "[which artifact has a package of Java is a guess, so unused ones are not reported]";
-    let cmake = "[of CMake's files only project and find_package are read]";
-    let limits = [
-        (has(Ecosystem::Gradle), gradle),
-        (jvm, java),
-        (has(Ecosystem::CMake), cmake),
+fn limits(graph: &DependencyGraph) -> Vec<String> {
+    let notes = [
+        (
+            Ecosystem::Gradle,
+            "[of Gradle's scripts only plain declarations are read, and unused ones are not reported]",
+        ),
+        (
+            Ecosystem::Maven,
+            "[of Maven's files neither parents nor properties are followed, and unused dependencies are not reported]",
+        ),
+        (
+            Ecosystem::CMake,
+            "[of CMake's files only project and find_package are read]",
+        ),
     ];
+    let mut limits = Vec::new();
+    for (ecosystem, note) in notes {
+        let mut packages = graph.packages.iter();
+        if packages.any(|package| package.ecosystem == ecosystem) {
+            limits.push(note.to_owned());
+        }
+    }
     limits
-        .into_iter()
-        .filter(|(holds, _)| *holds)
-        .map(|(_, note)| note)
 }
 
 /// Cuts the lists of a graph to what an answer may hold.

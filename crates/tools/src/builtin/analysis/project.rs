@@ -1,6 +1,5 @@
 //! Reads what says what a project depends on: its manifests and its code.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +29,8 @@ const INSTALLED: [&str; 6] = [
 ];
 /// What go writes into a folder of packages that it has copied.
 const GO_VENDORED: &str = "vendor/modules.txt";
-/// Maximum number of files of requirements that are read because others include them.
-const MAX_INCLUDED: usize = 200;
+/// A program that says what a package of Python depends on.
+const SETUP_SCRIPT: &str = "setup.py";
 /// Maximum number of files that are named with why they are left out.
 const MAX_NAMED: usize = 3;
 
@@ -43,6 +42,7 @@ pub(super) struct Gathered {
     /// Why no imports are known, in a program that was built without grammars.
     pub(super) no_imports: Option<CodeError>,
     installed: usize,
+    scripts: usize,
     walk: WalkSummary,
     /// What all of that takes.
     pub(super) held: Arc<Held>,
@@ -54,106 +54,66 @@ impl Gathered {
     /// # Errors
     /// As [`Files::walk`].
     pub(super) fn read(files: &Files, surveyor: &Surveyor) -> Result<Gathered, ToolError> {
-        let (limits, place, has_grammars) = (
-            &surveyor.limits,
-            surveyor.place(files),
-            AtomicBool::new(true),
-        );
+        let place = surveyor.place(files);
+        let has_grammars = AtomicBool::new(true);
         let reader = || Reader {
             files,
-            limits,
+            limits: &surveyor.limits,
             place: &place,
             has_grammars: &has_grammars,
-            found: Found::default(),
+            project: ProjectFiles::default(),
+            left_out: Vec::new(),
+            installed: 0,
+            not_built: None,
         };
-        let (readers, walk) = files.walk_parallel("", limits, reader)?;
-        let mut all = Found::default();
-        for reader in readers {
-            all.append(reader.found);
-        }
-        let Found {
-            mut project,
-            mut left_out,
-            installed,
-            not_built,
-        } = all;
-        project.paths.sort();
-        left_out.sort_by(|(left, _), (right, _)| walk_order(left, right));
-        let held = Arc::clone(&place.held);
+        let (readers, walk) = files.walk_parallel("", &surveyor.limits, reader)?;
         let mut gathered = Gathered {
-            project,
-            left_out,
-            no_imports: not_built,
-            installed,
+            project: ProjectFiles::default(),
+            left_out: Vec::new(),
+            no_imports: None,
+            installed: 0,
+            scripts: 0,
             walk,
-            held,
+            held: Arc::clone(&place.held),
         };
+        for reader in readers {
+            let project = &mut gathered.project;
+            project.paths.extend(reader.project.paths);
+            project.manifests.extend(reader.project.manifests);
+            project.invalid.extend(reader.project.invalid);
+            project.code.extend(reader.project.code);
+            gathered.left_out.extend(reader.left_out);
+            gathered.installed += reader.installed;
+            gathered.no_imports = gathered.no_imports.or(reader.not_built);
+        }
         gathered.leave_out_vendored();
-        gathered.read_included(files, limits)?;
+        let paths = gathered.project.paths.iter();
+        let scripts = paths.filter(|path| path.rsplit('/').next() == Some(SETUP_SCRIPT));
+        gathered.scripts = scripts.count();
+        gathered
+            .left_out
+            .sort_by(|(left, _), (right, _)| walk_order(left, right));
         Ok(gathered)
     }
 
     /// Leaves out the packages that go has copied.
     fn leave_out_vendored(&mut self) {
-        let ends = self.project.paths.iter().filter(|path| {
-            path.as_str() == GO_VENDORED || path.ends_with(&format!("/{GO_VENDORED}"))
-        });
-        let folders: Vec<String> = ends
-            .map(|path| path.trim_end_matches("modules.txt").to_owned())
-            .collect();
-        if folders.is_empty() {
-            return;
+        let project = &mut self.project;
+        let mut folders = Vec::new();
+        for path in &project.paths {
+            if let Some(around) = path.strip_suffix(GO_VENDORED)
+                && (around.is_empty() || around.ends_with('/'))
+            {
+                folders.push(format!("{around}vendor/"));
+            }
         }
         let is_own = |path: &str| !folders.iter().any(|folder| path.starts_with(folder));
-        let before = self.project.paths.len();
-        self.project.paths.retain(|path| is_own(path));
-        self.installed += before - self.project.paths.len();
-        self.project
-            .manifests
-            .retain(|manifest| is_own(&manifest.path));
-        self.project.invalid.retain(|(path, _)| is_own(path));
-        self.project.code.retain(|(path, _)| is_own(path));
-    }
-
-    /// Reads what requirements include under any name.
-    fn read_included(&mut self, files: &Files, limits: &WalkLimits) -> Result<(), ToolError> {
-        let mut read: BTreeSet<String> = self
-            .project
-            .manifests
-            .iter()
-            .map(|manifest| manifest.path.clone())
-            .collect();
-        let mut pending: Vec<String> = self
-            .project
-            .manifests
-            .iter()
-            .flat_map(Manifest::includes)
-            .collect();
-        pending.sort_unstable_by(|left, right| right.cmp(left));
-        let mut count = 0;
-        while let Some(path) = pending.pop().filter(|_| count < MAX_INCLUDED) {
-            limits.check()?;
-            // What the walk has not found is ignored, hidden by a rule, or not there.
-            if self.project.paths.binary_search(&path).is_err() || !read.insert(path.clone()) {
-                continue;
-            }
-            count += 1;
-            let Some(text) = text_of(files, &path, MAX_MANIFEST_BYTES) else {
-                continue;
-            };
-            let held = Arc::clone(&self.held);
-            held.keep(|| {
-                match Manifest::read(&path, &text) {
-                    Ok(manifest) => {
-                        pending.extend(manifest.includes());
-                        self.project.manifests.push(manifest);
-                    }
-                    Err(error) => self.project.invalid.push((path, error)),
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
+        let before = project.paths.len();
+        project.paths.retain(|path| is_own(path));
+        self.installed += before - project.paths.len();
+        project.manifests.retain(|manifest| is_own(&manifest.path));
+        project.invalid.retain(|(path, _)| is_own(path));
+        project.code.retain(|(path, _)| is_own(path));
     }
 
     /// Returns notes about what was left out.
@@ -178,6 +138,12 @@ impl Gathered {
                 named.join("; ")
             ));
         }
+        if self.scripts > 0 {
+            let scripts = counted(self.scripts, SETUP_SCRIPT);
+            notes.push(format!(
+                "[{scripts} not read as a manifest: only running it says what it declares]"
+            ));
+        }
         if self.installed > 0 {
             notes.push(format!(
                 "[{} files of installed packages not analysed]",
@@ -186,27 +152,6 @@ impl Gathered {
         }
         notes.extend(self.walk.note());
         notes
-    }
-}
-
-/// What was read on one thread.
-#[derive(Default)]
-struct Found {
-    project: ProjectFiles,
-    left_out: Vec<(String, CodeError)>,
-    installed: usize,
-    not_built: Option<CodeError>,
-}
-
-impl Found {
-    fn append(&mut self, mut other: Found) {
-        self.project.paths.append(&mut other.project.paths);
-        self.project.manifests.append(&mut other.project.manifests);
-        self.project.invalid.append(&mut other.project.invalid);
-        self.project.code.append(&mut other.project.code);
-        self.left_out.append(&mut other.left_out);
-        self.installed += other.installed;
-        self.not_built = self.not_built.take().or(other.not_built);
     }
 }
 
@@ -220,20 +165,24 @@ impl FileAnalysis for FileImports {
     }
 }
 
+/// Reads files on one thread.
 struct Reader<'s> {
     files: &'s Files,
     limits: &'s WalkLimits,
     place: &'s Place<'s>,
     has_grammars: &'s AtomicBool,
-    found: Found,
+    project: ProjectFiles,
+    left_out: Vec<(String, CodeError)>,
+    installed: usize,
+    not_built: Option<CodeError>,
 }
 
 impl Visitor for Reader<'_> {
     fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
-            let path = entry.path.as_str();
-            if path.split('/').any(|part| INSTALLED.contains(&part)) {
-                self.found.installed += 1;
+            let mut parts = entry.path.split('/');
+            if parts.any(|part| INSTALLED.contains(&part)) {
+                self.installed += 1;
                 continue;
             }
             self.place.held.keep(|| self.read(entry))?;
@@ -245,7 +194,7 @@ impl Visitor for Reader<'_> {
 impl Reader<'_> {
     fn read(&mut self, entry: &Entry) -> Result<(), ToolError> {
         let path = entry.path.as_str();
-        self.found.project.paths.push(path.to_owned());
+        self.project.paths.push(path.to_owned());
         if Manifest::is_named(path) {
             self.manifest(path);
         }
@@ -259,7 +208,7 @@ impl Reader<'_> {
         let Some(_work) = Work::begin(&|| self.limits.check().is_err()) else {
             return;
         };
-        let read = match text_of(self.files, path, MAX_MANIFEST_BYTES) {
+        let read = match text_of(self.files, path) {
             Some(text) => Manifest::read(path, &text),
             None => Err(ManifestError {
                 line: 1,
@@ -267,42 +216,42 @@ impl Reader<'_> {
             }),
         };
         match read {
-            Ok(manifest) => self.found.project.manifests.push(manifest),
-            Err(error) => self.found.project.invalid.push((path.to_owned(), error)),
+            Ok(manifest) => self.project.manifests.push(manifest),
+            Err(error) => self.project.invalid.push((path.to_owned(), error)),
         }
     }
 
     fn code(&mut self, entry: &Entry) -> Result<(), ToolError> {
         let file = self.place.file(entry);
         match file.and_then(|file| file.map_or(Ok(None), |file| file.analysis())) {
-            Ok(Some(imports)) => self.found.project.code.push((entry.path.clone(), imports)),
+            Ok(Some(imports)) => self.project.code.push((entry.path.clone(), imports)),
             // A file that is gone imports nothing.
             Ok(None) => {}
             // The limit that stopped it says why.
             Err(CodeError::Stopped) => self.limits.check()?,
             Err(error @ CodeError::NotBuilt(_)) => {
                 self.has_grammars.store(false, Ordering::Relaxed);
-                self.found.not_built = Some(error);
+                self.not_built = Some(error);
             }
-            Err(error) => self.found.left_out.push((entry.path.clone(), error)),
+            Err(error) => self.left_out.push((entry.path.clone(), error)),
         }
         Ok(())
     }
 }
 
-/// Returns the text of a file that a walk has found; `None` if it is no text, is too large, or is
-/// gone.
-fn text_of(files: &Files, path: &str, most: usize) -> Option<String> {
+/// Returns the text of a manifest that a walk has found; `None` if it is no text, is too large, or
+/// is gone.
+fn text_of(files: &Files, path: &str) -> Option<String> {
     let (mut file, stamp) = files.open_found(path).ok()?;
-    let size = usize::try_from(stamp.size)
-        .ok()
-        .filter(|size| *size <= most)?;
+    let size = usize::try_from(stamp.size).ok()?;
+    if size > MAX_MANIFEST_BYTES {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(size);
     file.by_ref()
-        .take(most as u64)
+        .take(MAX_MANIFEST_BYTES as u64)
         .read_to_end(&mut bytes)
         .ok()?;
-    Decoded::detect(path, &bytes)
-        .ok()
-        .map(|decoded| decoded.text)
+    let decoded = Decoded::detect(path, &bytes).ok()?;
+    Some(decoded.text)
 }

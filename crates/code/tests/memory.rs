@@ -211,9 +211,6 @@ fn crafted_profiles() -> Vec<(&'static str, Vec<u8>)> {
                 b"\"\",",
             ),
         ),
-        ("values of cProfile", repeated(b"{z\x01aN", b"NN")),
-        ("references of cProfile", repeated(b"{z\x01aN", b"\xceN")),
-        ("texts of cProfile", repeated(b"{", b"z\0N")),
         (
             "strings of pprof",
             repeated(b"\x0a\x04\x08\x01\x10\x02", b"\x32\0"),

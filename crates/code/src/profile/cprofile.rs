@@ -1,21 +1,37 @@
-//! What Python's cProfile and pstats write: statistics as `marshal` writes them, and the table that
-//! they print.
+//! The table that Python's cProfile and pstats print. What they save has the form of `marshal`,
+//! which belongs to one version of Python and is read by it alone; the error for it says how to
+//! print its table.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use super::damage::{Damage, check};
 use super::format::ProfileFormat;
-use super::marshal::{self, Value};
-use super::model::{Function, HotPath, MAX_HOTTEST, Measure, PerformanceAnalysis, sum, whole};
+use super::model::{Function, Measure, PerformanceAnalysis, sum, whole};
+use crate::error::CodeError;
 use crate::source::Stop;
 
 /// What begins the table.
 const HEADING: &str = "ncalls  tottime";
 const MEASURE: Measure<'_> = Measure("time", "nanoseconds");
 const NANOSECONDS: f64 = 1e9;
-/// After so many functions or rows, `stop` is asked.
+/// After so many rows, `stop` is asked.
 const ROWS_BETWEEN_STOPS: usize = 4_096;
+
+/// Begins of saved statistics: a table of `marshal`, which may be one that is referred to.
+const SAVED: [u8; 2] = [b'{', b'{' | 0x80];
+/// What is said of saved statistics.
+const ONLY_SAVED: &str = "it is saved for Python alone; print its table and give that: \
+    `python3 -c 'import pstats; pstats.Stats(\"FILE\").print_stats()' > profile.txt`";
+
+/// Reports whether binary data begins as saved statistics do.
+pub(super) fn is_saved(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|begin| SAVED.contains(begin))
+}
+
+/// Returns the error for saved statistics, which says how to print their table.
+pub(super) fn saved() -> CodeError {
+    Damage::At(ONLY_SAVED.to_owned()).in_format(ProfileFormat::Cprofile)
+}
 
 /// Reports whether a text holds the table.
 pub(super) fn has_table(text: &str) -> bool {
@@ -87,71 +103,6 @@ fn seconds(word: &str) -> Option<u64> {
         .map(|seconds: f64| whole(seconds * NANOSECONDS))
 }
 
-/// Reads statistics: a table from each function to its calls without and with recursion, its own
-/// and its whole time, and its callers.
-pub(super) fn statistics(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
-    let value = marshal::read(bytes, stop)?;
-    let Value::Table(entries) = &value else {
-        return Err(Damage::At("it holds no table of functions".to_owned()));
-    };
-    let (mut functions, mut edges) = (Vec::new(), Vec::new());
-    for (number, (key, entry)) in entries.iter().enumerate() {
-        if number.is_multiple_of(ROWS_BETWEEN_STOPS) {
-            check(stop)?;
-        }
-        let strange = || Damage::At(format!("entry {} is not as cProfile writes it", number + 1));
-        let Value::Tuple(entry) = entry else {
-            return Err(strange());
-        };
-        let [_, calls, own, total, callers] = &entry[..] else {
-            return Err(strange());
-        };
-        let name = label(key).ok_or_else(strange)?;
-        let (own, total) = (
-            time(own).ok_or_else(strange)?,
-            time(total).ok_or_else(strange)?,
-        );
-        let calls = if let Value::Int(calls) = calls {
-            u64::try_from(*calls).ok()
-        } else {
-            None
-        };
-        functions.push(Function {
-            name: Cow::Owned(name),
-            own,
-            total,
-            calls,
-        });
-        let Value::Table(callers) = callers else {
-            return Err(strange());
-        };
-        for (caller, figures) in callers.iter() {
-            // The module `profile` counts the calls of a caller only.
-            if let Value::Tuple(figures) = figures
-                && let [_, _, own, _] = &figures[..]
-            {
-                edges.push((time(own).ok_or_else(strange)?, caller, key));
-            }
-        }
-    }
-    let total = whole_of(&functions)?;
-    let mut analysis =
-        PerformanceAnalysis::of_functions(ProfileFormat::Cprofile, MEASURE, &functions, total);
-    edges.retain(|(own, ..)| *own > 0);
-    edges.sort_by_key(|(own, ..)| Reverse(*own));
-    for (own, caller, key) in edges.into_iter().take(MAX_HOTTEST) {
-        let strange = || Damage::At("a caller is no function of cProfile".to_owned());
-        let frames = [
-            label(caller).ok_or_else(strange)?,
-            label(key).ok_or_else(strange)?,
-        ];
-        analysis
-            .paths
-            .push(HotPath::new(frames.iter().map(String::as_str), own, total));
-    }
-    Ok(analysis)
-}
-
 /// Returns what shares relate to: the sum of the functions' own times, or a longer total of one of
 /// them, since cProfile measures the two apart.
 fn whole_of(functions: &[Function<'_>]) -> Result<u64, Damage> {
@@ -161,29 +112,4 @@ fn whole_of(functions: &[Function<'_>]) -> Result<u64, Damage> {
         .max()
         .unwrap_or_default();
     Ok(sum(functions.iter().map(|function| function.own))?.max(longest))
-}
-
-fn time(value: &Value) -> Option<u64> {
-    match value {
-        Value::Float(seconds) => Some(whole(seconds * NANOSECONDS)),
-        Value::Int(seconds) => Some(whole(*seconds as f64 * NANOSECONDS)),
-        _ => None,
-    }
-}
-
-/// Returns the name of a function, worded as pstats does.
-fn label(key: &Value) -> Option<String> {
-    let Value::Tuple(parts) = key else {
-        return None;
-    };
-    let [Value::Text(file), Value::Int(line), Value::Text(name)] = &parts[..] else {
-        return None;
-    };
-    if &**file != "~" {
-        return Some(format!("{file}:{line}({name})"));
-    }
-    let built_in = name
-        .strip_prefix('<')
-        .and_then(|name| name.strip_suffix('>'));
-    Some(built_in.map_or_else(|| name.to_string(), |name| format!("{{{name}}}")))
 }

@@ -12,7 +12,7 @@ pub enum ProfileFormat {
     PerfScript,
     /// A profile in the format of pprof, compressed or not.
     Pprof,
-    /// What cProfile writes, or the table that it prints.
+    /// The table that cProfile prints.
     Cprofile,
     /// Estimates or samples of criterion, or the messages of cargo-criterion.
     Criterion,

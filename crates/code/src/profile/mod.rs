@@ -7,7 +7,6 @@ mod benchmarks;
 mod cprofile;
 mod damage;
 mod format;
-mod marshal;
 mod model;
 mod pprof;
 mod protobuf;

@@ -109,14 +109,12 @@ fn is_strange(byte: &u8) -> bool {
 }
 
 fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
-    match bytes.first() {
-        // A table as `marshal` writes it, which may be one that is referred to.
-        Some(b'{' | 0xfb) => cprofile::statistics(bytes, stop)
-            .map_err(|damage| damage.in_format(ProfileFormat::Cprofile)),
-        _ if pprof::is_begin(bytes) => {
-            pprof::read(bytes, stop).map_err(|damage| damage.in_format(ProfileFormat::Pprof))
-        }
-        _ => Err(CodeError::UnknownProfile),
+    if cprofile::is_saved(bytes) {
+        Err(cprofile::saved())
+    } else if pprof::is_begin(bytes) {
+        pprof::read(bytes, stop).map_err(|damage| damage.in_format(ProfileFormat::Pprof))
+    } else {
+        Err(CodeError::UnknownProfile)
     }
 }
 

@@ -523,7 +523,12 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
     let large = format!("a;b {}\na;c 1\n", u64::MAX);
     let seventy = vec![b'a'; 70 << 20];
     let bomb = zipped(&seventy);
-    let table: [(&[u8], &str, &str); 13] = [
+    let long = [
+        b"\x0a\x02\x08\x01\x32\x00\x12\x83\x80\x40".as_slice(),
+        &vec![0; (1 << 20) + 3],
+    ]
+    .concat();
+    let table: [(&[u8], &str, &str); 15] = [
         (
             b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage-garbage",
             "pprof",
@@ -539,7 +544,7 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
         (
             b"\x0a\x04\x08\x01",
             "pprof",
-            "byte 2: field 1 states 4 bytes, but 2 are left",
+            "byte 0: field 1 states 4 bytes, but 2 are left",
         ),
         (
             b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00",
@@ -549,13 +554,19 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
         (
             b"\x0a\x02\x08\x01\x80",
             "pprof",
-            "byte 5: it ends within a number",
+            "byte 4: failed to decode Protobuf message: invalid varint",
         ),
         (
             b"\x0a\x02\x08\x01\x0b\x00",
             "pprof",
             "byte 4: a field of the type 3",
         ),
+        (
+            b"\x0a\x02\x08\x80",
+            "pprof",
+            "failed to decode Protobuf message: ValueType.kind: invalid varint",
+        ),
+        (&long, "pprof", "a record has more than 1 MB"),
         (b"\x0a\x02\x08\x01", "pprof", "it has no table of strings"),
         (
             large.as_bytes(),

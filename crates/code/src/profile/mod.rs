@@ -9,7 +9,6 @@ mod damage;
 mod format;
 mod model;
 mod pprof;
-mod protobuf;
 mod read;
 mod stacks;
 mod text;

@@ -37,8 +37,8 @@ pub enum CodeError {
     Stopped,
     /// A profile is in no format that is known.
     #[error(
-        "no profile that is known: folded stacks, perf script, pprof, cProfile (its table), JSON of criterion, the \
-         page or the messages of cargo's timings"
+        "no profile that is known: folded stacks, perf script, pprof, cProfile (its table), JSON of \
+         criterion"
     )]
     UnknownProfile,
     /// A profile is larger than so many megabytes.

@@ -198,20 +198,6 @@ fn crafted_profiles() -> Vec<(&'static str, Vec<u8>)> {
             repeated(b"{\"sampling_mode\":1,\"iters\":[0", b",0"),
         ),
         (
-            "units of cargo",
-            repeated(
-                b"const UNIT_DATA = [",
-                b"{\"i\":1,\"name\":\"\",\"duration\":1},",
-            ),
-        ),
-        (
-            "kinds of targets",
-            repeated(
-                b"{\"reason\":\"timing-info\",\"target\":{\"name\":\"\",\"kind\":[",
-                b"\"\",",
-            ),
-        ),
-        (
             "strings of pprof",
             repeated(b"\x0a\x04\x08\x01\x10\x02", b"\x32\0"),
         ),

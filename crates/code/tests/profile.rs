@@ -21,16 +21,10 @@ const PERF: &str = "# captured on: a day\n   our program  4242/4243 [001]  5678.
 const PERF_OF_LEAVES: &str = "     program  4242  5678.901234:     3 cycles:u:      55d0a1 work+0x1f (/usr/bin/program)\n     \
     program  4242  5678.901235:     9 instructions:u:      55d0a1 work+0x1f (/usr/bin/program)\n     \
     program  4242  5678.901236:     1 cycles:u:      7f0011 [unknown] (/usr/lib/libc.so.6)\nwhat is this\n";
-/// Written by Go 1.19, Python 3.11 and cargo 1.95.
+/// Written by Go 1.19 and Python 3.11.
 const PPROF: &[u8] = include_bytes!("samples/cpu.pb.gz");
 const STATISTICS: &[u8] = include_bytes!("samples/python.prof");
 const TABLE: &str = include_str!("samples/python.txt");
-const PAGE: &str = include_str!("samples/cargo-timing.html");
-const MESSAGES: &str = "{\"reason\":\"compiler-artifact\",\"package_id\":\"x\"}\n\
-    {\"reason\":\"timing-info\",\"package_id\":\"path+file:///src/app#0.1.0\",\"target\":{\"kind\":[\"bin\"],\
-    \"name\":\"app\"},\"mode\":\"build\",\"duration\":0.75,\"rmeta_time\":null}\n\
-    {\"reason\":\"timing-info\",\"package_id\":\"registry+https://x#serde@1.0.2\",\"target\":{\"kind\":[\"lib\"],\
-    \"name\":\"serde\"},\"mode\":\"build\",\"duration\":2.25,\"rmeta_time\":1.0}\n";
 const CRITERION: &str = "{\"reason\":\"benchmark-complete\",\"id\":\"parse/small\",\"typical\":{\"estimate\":250.5,\
     \"unit\":\"ns\"}}\n{\"reason\":\"group-complete\",\"group_name\":\"parse\"}\n\
     {\"reason\":\"benchmark-complete\",\"id\":\"parse/large\",\"typical\":{\"estimate\":749.5,\"unit\":\"ns\"}}\n";
@@ -196,7 +190,6 @@ fn profiles_that_begin_with_the_type_of_their_period_are_read() {
 #[test]
 fn each_format_of_tables_is_known_and_read() {
     const ITERATION: &str = "time of one iteration in picoseconds";
-    const BUILDING: &str = "time of building in nanoseconds";
     check(&[
         (
             CRITERION.as_bytes(),
@@ -221,26 +214,6 @@ fn each_format_of_tables_is_known_and_read() {
             ITERATION,
             10_000,
             &[("benchmark", 10_000, 10_000)],
-        ),
-        (
-            PAGE.as_bytes(),
-            ProfileFormat::CargoTimings,
-            BUILDING,
-            300_000_000,
-            &[
-                ("app 0.1.0 app \"bin\"", 200_000_000, 200_000_000),
-                ("lower 0.2.0", 100_000_000, 100_000_000),
-            ],
-        ),
-        (
-            MESSAGES.as_bytes(),
-            ProfileFormat::CargoTimings,
-            BUILDING,
-            3_000_000_000,
-            &[
-                ("serde 1.0.2", 2_250_000_000, 2_250_000_000),
-                ("app 0.1.0 app (bin)", 750_000_000, 750_000_000),
-            ],
         ),
     ]);
 }
@@ -343,15 +316,6 @@ fn paths_are_ordered_by_their_shares() {
     let analysis = read(b"main 200\nwork 5\n");
     let shares: Vec<u64> = analysis.functions.iter().map(|one| one.own_share).collect();
     assert_eq!(shares, [9_756, 244]);
-    // A build is as long as its critical path.
-    let analysis = read(PAGE.as_bytes());
-    assert_eq!(
-        analysis.paths[0].frames,
-        ["lower 0.2.0", "app 0.1.0 app \"bin\""]
-    );
-    assert_eq!(analysis.paths[0].value, 300_000_000);
-    let cycle = PAGE.replace("\"unblocked_units\": []", "\"unblocked_units\": [1]");
-    assert_eq!(read(cycle.as_bytes()).paths[0].frames.len(), 2);
 }
 
 #[test]
@@ -528,7 +492,7 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
         &vec![0; (1 << 20) + 3],
     ]
     .concat();
-    let table: [(&[u8], &str, &str); 15] = [
+    let table: [(&[u8], &str, &str); 14] = [
         (
             b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage-garbage",
             "pprof",
@@ -579,11 +543,6 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
             "line 1: the count 18446744073709551616 is larger than",
         ),
         (
-            b"const UNIT_DATA = [\n{\"i\": 0, \"name\": \"a\"",
-            "cargo timings",
-            "line 2: the units: EOF while parsing",
-        ),
-        (
             &CRITERION.as_bytes()[..150],
             "criterion",
             "EOF while parsing",
@@ -614,13 +573,11 @@ fn every_damage_of_a_profile_is_survived() {
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(PPROF), &mut content).unwrap();
         content
     };
-    let samples: [&[u8]; 10] = [
+    let samples: [&[u8]; 8] = [
         PPROF,
         &plain,
         STATISTICS,
         TABLE.as_bytes(),
-        PAGE.as_bytes(),
-        MESSAGES.as_bytes(),
         CRITERION.as_bytes(),
         FOLDED.as_bytes(),
         PERF.as_bytes(),
@@ -674,7 +631,6 @@ fn a_million_stacks_are_added_up_and_can_be_stopped() {
         text.as_bytes(),
         PPROF,
         TABLE.as_bytes(),
-        PAGE.as_bytes(),
         CRITERION.as_bytes(),
         PERF.as_bytes(),
     ] {

@@ -16,8 +16,6 @@ pub enum ProfileFormat {
     Cprofile,
     /// Estimates or samples of criterion, or the messages of cargo-criterion.
     Criterion,
-    /// The page that `cargo build --timings` writes, or its messages.
-    CargoTimings,
 }
 
 impl ProfileFormat {
@@ -29,7 +27,6 @@ impl ProfileFormat {
             ProfileFormat::Pprof => "pprof",
             ProfileFormat::Cprofile => "cProfile",
             ProfileFormat::Criterion => "criterion",
-            ProfileFormat::CargoTimings => "cargo timings",
         }
     }
 }

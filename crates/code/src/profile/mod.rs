@@ -12,7 +12,6 @@ mod pprof;
 mod read;
 mod stacks;
 mod text;
-mod timings;
 
 pub use format::ProfileFormat;
 pub use model::{HotFunction, HotPath, LeftOut, PerformanceAnalysis};

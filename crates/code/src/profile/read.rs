@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::damage::{Damage, check};
 use super::format::ProfileFormat;
 use super::model::PerformanceAnalysis;
-use super::{benchmarks, cprofile, pprof, text, timings};
+use super::{benchmarks, cprofile, pprof, text};
 use crate::error::CodeError;
 use crate::source::Stop;
 
@@ -120,14 +120,10 @@ fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeEr
 
 fn of_text(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
     let is_json = text.trim_start().starts_with(['{', '[']);
-    if (is_json || timings::is_page(text)) && text.len() > MAX_JSON_BYTES {
+    if is_json && text.len() > MAX_JSON_BYTES {
         return Err(CodeError::LargeProfile(MAX_JSON_BYTES >> 20));
     }
-    let (format, found) = if timings::is_page(text) {
-        (ProfileFormat::CargoTimings, timings::page(text, stop))
-    } else if is_json && timings::has_messages(text) {
-        (ProfileFormat::CargoTimings, timings::messages(text, stop))
-    } else if is_json && benchmarks::is_criterion(text) {
+    let (format, found) = if is_json && benchmarks::is_criterion(text) {
         (ProfileFormat::Criterion, benchmarks::read(text, stop))
     } else if cprofile::has_table(text) {
         (ProfileFormat::Cprofile, cprofile::table(text, stop))

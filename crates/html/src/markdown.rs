@@ -73,10 +73,25 @@ struct Open {
     id: NodeId,
     /// The node after it.
     end: NodeId,
+    tag: Tag,
     /// Where its text begins, once it has any.
     start: Option<usize>,
-    /// Whether it becomes a link when it ends.
-    is_link: bool,
+    /// What begins a list's item, or each line of a quote or a definition.
+    mark: Option<String>,
+    /// Whether its text stands in one line so far, in which brackets of the page would be taken for
+    /// those of a link: that of a heading, or of a link.
+    is_bracketed: bool,
+}
+
+/// A table of texts whose rows are written.
+struct Table {
+    columns: usize,
+    /// Whether its first row is written.
+    is_begun: bool,
+    /// The cells of the row that have ended.
+    cells: Vec<String>,
+    /// Where the text of the open cell begins.
+    cell: Option<usize>,
 }
 
 struct Writer<'p> {
@@ -85,33 +100,18 @@ struct Writer<'p> {
     base: &'p WebUrl,
     style: Style,
     out: String,
-    /// What each line begins with, by the lists and quotes around it.
-    indents: Vec<String>,
-    /// The mark of a list's item that stands on the next line, with the depth at which it does.
-    mark: Option<(usize, String)>,
-    /// How many of the lists and quotes around the last line are still open.
-    shared: usize,
-    /// Whether a paragraph directly within an item has ended, and nothing stands after it.
-    after_paragraph: bool,
-    /// Whether this is a table's cell, which has no line ends.
-    is_in_cell: bool,
-    /// Whether the next text in a cell is a further item of a list.
-    is_next_item: bool,
-    /// Whether the next item is the first one of its list.
-    is_first_item: bool,
+    /// The elements that are open.
+    open: Vec<Open>,
     /// The open lists, each with the number of the next item if it has numbers.
     lists: Vec<Option<i32>>,
+    table: Option<Table>,
     /// The line ends that come before the next text.
     line_ends: usize,
     has_space: bool,
-    /// The mark of a heading whose text comes next.
-    heading: Option<String>,
-    /// Whether the line is a heading.
-    is_heading: bool,
-    /// How many of the open elements become links.
-    links: usize,
-    /// The elements that are open.
-    open: Vec<Open>,
+    /// Whether the next text in a cell is that of a list's item.
+    is_next_item: bool,
+    /// The size of the marks that will begin the lines of the open elements.
+    indents: usize,
     /// How many bytes of addresses in full may still be written.
     addresses_left: usize,
 }
@@ -124,20 +124,13 @@ impl<'p> Writer<'p> {
             base,
             style,
             out: String::new(),
-            indents: Vec::new(),
-            mark: None,
-            shared: 0,
-            after_paragraph: false,
-            is_in_cell: false,
-            is_next_item: false,
-            is_first_item: false,
+            open: Vec::new(),
             lists: Vec::new(),
+            table: None,
             line_ends: 0,
             has_space: false,
-            heading: None,
-            is_heading: false,
-            links: 0,
-            open: Vec::new(),
+            is_next_item: false,
+            indents: 0,
             addresses_left: MAX_ADDRESSES,
         }
     }
@@ -149,44 +142,37 @@ impl<'p> Writer<'p> {
             let Some(node) = self.page.node(id) else {
                 break;
             };
-            let end = node.end;
-            match node.kind {
-                Kind::Text(start, to) => self.text(self.page.text(start, to)),
-                Kind::Element(_) if self.part.leaves_out(self.page, id) => {
-                    id = end;
-                    continue;
+            id = match node.kind {
+                Kind::Text(start, to) => {
+                    self.text(self.page.text(start, to));
+                    id + 1
+                }
+                Kind::Element(tag) if self.part.leaves_out(self.page, id) || self.leaf(id, tag) => {
+                    node.end
                 }
                 Kind::Element(tag) => {
-                    if self.leaf(id, tag) {
-                        id = end;
-                        continue;
-                    }
                     self.enter(id, tag);
-                    let is_link = self.style == Style::Markdown && self.leads_away(id);
-                    self.links += usize::from(is_link);
-                    self.open.push(Open {
-                        id,
-                        end,
-                        start: None,
-                        is_link,
-                    });
+                    id + 1
                 }
-            }
-            id += 1;
+            };
         }
         self.leave_until(self.part.end);
     }
 
     fn is_full(&self) -> bool {
-        self.out.len() >= MAX_TEXT
+        self.out.len() + self.indents >= MAX_TEXT
     }
 
-    /// Leaves the elements that end before a node.
-    fn leave_until(&mut self, id: NodeId) {
-        while let Some(open) = self.open.pop_if(|open| open.end <= id) {
-            self.leave(open.id, open.start);
-            self.links -= usize::from(open.is_link);
-        }
+    /// Reports whether this is within a table, and in none of its cells: what is there is no text.
+    fn is_between_cells(&self) -> bool {
+        self.table
+            .as_ref()
+            .is_some_and(|table| table.cell.is_none())
+    }
+
+    /// Returns where the text of the open cell begins.
+    fn cell(&self) -> Option<usize> {
+        self.table.as_ref()?.cell
     }
 
     /// Writes an element as a whole, if it is one that is; returns whether it was.
@@ -202,100 +188,126 @@ impl<'p> Writer<'p> {
             }
             Tag::Image => self.image(id),
             Tag::Formula => self.text(&formula(self.page, id, self.part.end)),
-            Tag::Table => return self.table(id),
             _ => return false,
         }
         true
     }
 
     fn enter(&mut self, id: NodeId, tag: Tag) {
-        if tag.is_block() {
-            self.after_paragraph = false;
-        }
+        self.separate_around(tag);
+        let depth = self.open.iter().filter(|open| open.mark.is_some()).count();
+        let mut mark = None;
         match tag {
-            Tag::Heading(level) => {
-                self.separate(2);
-                if self.style == Style::Markdown {
-                    self.heading = Some(format!("{} ", "#".repeat(usize::from(level))));
-                }
-            }
             Tag::List | Tag::NumberedList => {
-                self.separate(if self.lists.is_empty() { 2 } else { 1 });
                 let first = self.number(id).unwrap_or(1);
                 self.lists.push((tag == Tag::NumberedList).then_some(first));
-                self.is_first_item = true;
             }
-            Tag::Item => self.item(id),
-            Tag::Quote => {
-                self.separate(2);
-                self.indent("> ");
+            Tag::Item => {
+                self.is_next_item = true;
+                mark = Some(self.mark_of_item(id));
             }
-            Tag::Definition => {
-                self.separate(1);
-                self.indent("  ");
-            }
-            Tag::Term | Tag::Row => self.separate(1),
-            // A paragraph that has none before it stands directly behind the mark.
-            Tag::Paragraph if self.mark.is_none() => self.separate(2),
-            tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
+            Tag::Quote => mark = Some("> ".to_owned()),
+            Tag::Definition => mark = Some("  ".to_owned()),
+            Tag::Table => self.begin_table(id),
+            Tag::Row => self.end_row(),
+            Tag::Cell => self.begin_cell(),
             _ => {}
         }
+        if self.cell().is_some() || depth >= MAX_INDENTS {
+            mark = None;
+        }
+        self.open.push(Open {
+            id,
+            end: self.page.end(id),
+            tag,
+            start: None,
+            mark,
+            is_bracketed: self.is_heading(tag) || self.is_link(id),
+        });
     }
 
-    fn item(&mut self, id: NodeId) {
-        self.separate(1);
+    /// Has an element stand on lines of its own, as far as it does.
+    fn separate_around(&mut self, tag: Tag) {
+        let line_ends = match tag {
+            Tag::Item | Tag::Term | Tag::Definition | Tag::Row => 1,
+            Tag::List | Tag::NumberedList if self.lists.is_empty() => 2,
+            Tag::List | Tag::NumberedList => 1,
+            Tag::Heading(_) | Tag::Quote | Tag::Paragraph | Tag::Table => 2,
+            tag if !tag.is_block() => return,
+            _ if self.open.last().is_some_and(|open| open.tag == Tag::Item) => 1,
+            _ => 2,
+        };
+        self.separate(line_ends);
+    }
+
+    /// Returns the mark of a list's item.
+    fn mark_of_item(&mut self, id: NodeId) -> String {
         let stated = self.number(id);
-        let mark = match self.lists.last_mut() {
+        match self.lists.last_mut() {
             Some(Some(next)) => {
                 let number = stated.unwrap_or(*next);
                 *next = number.saturating_add(1);
                 format!("{number}. ")
             }
             _ => "- ".to_owned(),
-        };
-        self.indent(&" ".repeat(mark.len()));
-        self.mark = Some((self.indents.len().saturating_sub(1), mark));
-        self.is_next_item = !self.is_first_item || self.lists.len() > 1;
-        self.is_first_item = false;
+        }
     }
 
-    fn leave(&mut self, id: NodeId, start: Option<usize>) {
-        let Some(tag) = self.page.tag(id) else { return };
-        match tag {
-            Tag::Heading(_) => {
-                self.heading = None;
-                self.separate(2);
+    /// Leaves the elements that end before a node.
+    fn leave_until(&mut self, id: NodeId) {
+        while let Some(open) = self.open.pop_if(|open| open.end <= id) {
+            self.leave(open);
+        }
+    }
+
+    fn leave(&mut self, open: Open) {
+        match open.tag {
+            Tag::Heading(level) if self.style == Style::Markdown => {
+                if let Some(start) = open.start {
+                    let mark = format!("{} ", "#".repeat(usize::from(level)));
+                    self.out.insert_str(start, &mark);
+                }
             }
-            Tag::List | Tag::NumberedList => {
-                self.lists.pop();
-                self.separate(if self.lists.is_empty() { 2 } else { 1 });
+            Tag::List | Tag::NumberedList => drop(self.lists.pop()),
+            Tag::Table => {
+                self.end_row();
+                self.table = None;
             }
-            Tag::Item => {
-                self.outdent();
-                self.mark = None;
-                self.after_paragraph = false;
-                self.separate(1);
-            }
-            Tag::Quote => {
-                self.outdent();
-                self.separate(2);
-            }
-            Tag::Definition => {
-                self.outdent();
-                self.separate(1);
-            }
-            Tag::Paragraph if self.is_in_item(id) => {
-                self.after_paragraph = true;
-                self.separate(1);
-            }
-            Tag::Strong => self.wrap(start, "**", "**"),
-            Tag::Emphasis => self.wrap(start, "*", "*"),
-            Tag::Anchor => self.link(id, start),
-            Tag::Struck | Tag::Superscript | Tag::Subscript => self.mark(id, start),
-            Tag::Cell => self.has_space = true,
-            Tag::Term | Tag::Row => self.separate(1),
-            tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
+            Tag::Cell => self.end_cell(),
+            Tag::Strong => self.wrap(open.start, "**", "**"),
+            Tag::Emphasis => self.wrap(open.start, "*", "*"),
+            Tag::Anchor if open.is_bracketed => self.link(open.id, open.start),
+            Tag::Struck | Tag::Superscript | Tag::Subscript => self.mark(open.id, open.start),
             _ => {}
+        }
+        if let (Some(mark), Some(start)) = (open.mark, open.start) {
+            self.indent(start, &mark);
+            self.line_ends = 0;
+        }
+        self.separate_around(open.tag);
+    }
+
+    /// Puts a mark before the text since a place, and sets its other lines in. That of a quote
+    /// begins each of them.
+    fn indent(&mut self, start: usize, mark: &str) {
+        let text = self.out.split_off(start);
+        let spaces = " ".repeat(mark.len());
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                self.out.push('\n');
+            }
+            let begin = if number == 0 || mark == "> " {
+                mark
+            } else {
+                &spaces
+            };
+            if line.is_empty() {
+                self.out.push_str(begin.trim_end());
+            } else {
+                self.out.push_str(begin);
+                self.indents = self.indents.saturating_sub(begin.len());
+            }
+            self.out.push_str(line);
         }
     }
 
@@ -304,35 +316,13 @@ impl<'p> Writer<'p> {
         self.page.attributes(id)?.number
     }
 
-    /// Reports whether a block that is no paragraph stands directly in an item, which then has it
-    /// on the next line.
-    fn is_in_item(&self, id: NodeId) -> bool {
-        let around = self
-            .open
-            .iter()
-            .rev()
-            .map(|open| open.id)
-            .find(|open| *open != id);
-        around.and_then(|around| self.page.tag(around)) == Some(Tag::Item)
-    }
-
-    fn indent(&mut self, indent: &str) {
-        // Every element that pushes pops again, so what is too deep is set in by nothing.
-        let indent = if self.indents.len() < MAX_INDENTS {
-            indent
-        } else {
-            ""
-        };
-        self.indents.push(indent.to_owned());
-    }
-
-    fn outdent(&mut self) {
-        self.indents.pop();
-        self.shared = self.shared.min(self.indents.len());
-    }
-
+    /// Has the next text stand after so many line ends. Those before the first text of an element
+    /// come before its mark.
     fn separate(&mut self, line_ends: usize) {
-        self.line_ends = self.line_ends.max(line_ends);
+        let around = self.open.iter().rfind(|open| open.mark.is_some());
+        if around.is_none_or(|around| around.start.is_some()) {
+            self.line_ends = self.line_ends.max(line_ends);
+        }
         self.has_space = false;
     }
 
@@ -340,6 +330,9 @@ impl<'p> Writer<'p> {
         let mut words = text.split_whitespace();
         self.has_space |= text.starts_with(char::is_whitespace);
         let Some(first) = words.next() else { return };
+        if self.is_between_cells() {
+            return;
+        }
         self.begin();
         self.push_text(first);
         for word in words {
@@ -359,84 +352,61 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Reports whether brackets of the page would be taken for those of a link: in a heading, and
-    /// in another link.
     fn is_in_brackets(&self) -> bool {
-        self.is_heading || self.links > 0
+        self.open.iter().any(|open| open.is_bracketed)
     }
 
     /// Writes a text without line ends.
     fn inline(&mut self, text: &str) {
-        self.begin();
-        self.out.push_str(text);
+        if !self.is_between_cells() {
+            self.begin();
+            self.out.push_str(text);
+        }
     }
 
     /// Writes what has to stand before the next text.
     fn begin(&mut self) {
-        let is_on_line = !self.out.is_empty() && self.line_ends == 0;
-        if self.is_in_cell && !is_on_line {
-            let gap = if self.is_next_item { "; " } else { " " };
-            self.out
-                .push_str(if self.out.is_empty() { "" } else { gap });
-            self.is_next_item = false;
-        } else if !is_on_line {
-            if !self.out.is_empty() {
-                self.out.push('\n');
-                if self.line_ends > 1 || self.after_paragraph {
-                    // What begins or ends here is not around the empty line.
-                    let around: String = self
-                        .indents
-                        .iter()
-                        .take(self.shared)
-                        .map(String::as_str)
-                        .collect();
-                    self.out.push_str(around.trim_end());
-                    self.out.push('\n');
-                }
+        let start = self.cell().unwrap_or_default();
+        let is_first = self.out.len() == start;
+        if self.cell().is_some() && self.line_ends > 0 {
+            if !is_first {
+                self.out
+                    .push_str(if self.is_next_item { "; " } else { " " });
             }
+            self.is_next_item = false;
+        } else if self.line_ends > 0 && !is_first {
+            self.out.push_str(&"\n".repeat(self.line_ends));
             self.begin_line();
-            self.end_links();
-        } else if self.has_space && !self.out.ends_with(char::is_whitespace) {
+            // Neither a heading nor a link goes on in another line.
+            for open in &mut self.open {
+                open.is_bracketed &= open.start.is_none();
+            }
+        } else if self.has_space && !is_first && !self.out.ends_with(char::is_whitespace) {
             self.out.push(' ');
         }
         self.line_ends = 0;
         self.has_space = false;
-        self.after_paragraph = false;
-        if let Some(heading) = self.heading.take() {
-            self.out.push_str(&heading);
-            self.is_heading = true;
-        }
         let at = self.out.len();
-        for open in self
-            .open
-            .iter_mut()
-            .rev()
-            .take_while(|open| open.start.is_none())
-        {
+        for open in self.open.iter_mut().rev() {
+            if open.start.is_some() {
+                break;
+            }
             open.start = Some(at);
         }
     }
 
-    /// Notes that a line has ended, over which neither a heading nor a link goes on.
-    fn end_links(&mut self) {
-        self.is_heading = false;
-        for open in self
-            .open
-            .iter_mut()
-            .filter(|open| open.is_link && open.start.is_some())
-        {
-            open.is_link = false;
-            self.links -= 1;
-        }
+    /// Counts what a line will begin with, by the elements that are open.
+    fn begin_line(&mut self) {
+        let marks = self.open.iter().filter_map(|open| open.mark.as_ref());
+        self.indents += marks.map(String::len).sum::<usize>();
     }
 
-    fn begin_line(&mut self) {
-        let mark = self.mark.take();
-        for (depth, indent) in self.indents.iter().enumerate() {
-            let marked = mark.as_ref().filter(|(at, _)| *at == depth);
-            self.out.push_str(marked.map_or(indent, |(_, mark)| mark));
+    fn next_line(&mut self, line: &str) {
+        self.out.push('\n');
+        if !line.is_empty() {
+            self.begin_line();
         }
-        self.shared = self.indents.len();
+        self.out.push_str(line);
     }
 
     fn code_block(&mut self, id: NodeId) {
@@ -445,22 +415,19 @@ impl<'p> Writer<'p> {
         if code.is_empty() {
             return;
         }
-        if self.is_in_cell {
+        if self.cell().is_some() {
             return self.code_in_cell(code);
         }
         let fence = fence(code, 3);
         self.separate(2);
-        self.inline(&format!(
-            "{fence}{}",
-            language(self.page, id).unwrap_or_default()
-        ));
+        self.inline(&fence);
+        self.out
+            .push_str(&language(self.page, id).unwrap_or_default());
         for line in code.lines().chain([fence.as_str()]) {
             if self.is_full() {
                 break;
             }
-            self.out.push('\n');
-            self.begin_line();
-            self.out.push_str(line);
+            self.next_line(line);
         }
         self.separate(2);
     }
@@ -523,97 +490,88 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Writes a table of texts; returns false for one that arranges other blocks.
-    fn table(&mut self, id: NodeId) -> bool {
-        if self.style == Style::Text || self.arranges(id) {
-            return false;
+    /// Begins a table of texts, unless it arranges other blocks.
+    fn begin_table(&mut self, id: NodeId) {
+        if self.table.is_some() || self.style == Style::Text {
+            return;
         }
-        let rows = self.rows(id);
-        let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-        if !(2..=MAX_COLUMNS).contains(&columns) {
-            return false;
+        if let Some(columns) = self.columns(id) {
+            self.begin();
+            self.table = Some(Table {
+                columns,
+                is_begun: false,
+                cells: Vec::new(),
+                cell: None,
+            });
         }
-        self.separate(2);
-        for (at, row) in rows.iter().enumerate() {
-            if self.is_full() {
-                break;
-            }
-            let mut line = "|".to_owned();
-            for cell in row {
-                line.push_str(&format!(" {} |", self.cell(*cell)));
-            }
-            line.push_str(&"  |".repeat(columns - row.len()));
-            if at > 0 {
-                self.separate(1);
-            }
-            self.inline(&line);
-            if at == 0 {
-                self.separate(1);
-                self.inline(&format!("|{}", "---|".repeat(columns)));
-            }
-        }
-        self.separate(2);
-        true
     }
 
-    /// Returns what a table's cell holds in one line.
-    fn cell(&mut self, id: NodeId) -> String {
-        let mut part = self.part;
-        (part.start, part.end) = (id + 1, self.page.end(id));
-        let mut cell = Writer::new(self.page, part, self.base, self.style);
-        cell.is_in_cell = true;
-        cell.addresses_left = self.addresses_left;
-        cell.walk();
-        self.addresses_left = cell.addresses_left;
-        cell.out.trim().replace('|', "\\|")
+    fn begin_cell(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.cell = Some(self.out.len());
+            self.line_ends = 0;
+            self.has_space = false;
+            self.is_next_item = false;
+        }
     }
 
-    /// Returns the cells of a table's rows. Those within another cell are part of that one.
-    fn rows(&self, id: NodeId) -> Vec<Vec<NodeId>> {
-        let end = self.page.end(id);
-        let mut rows: Vec<Vec<NodeId>> = Vec::new();
-        let mut at = id;
-        while at < end {
+    fn end_cell(&mut self) {
+        match &mut self.table {
+            Some(table) => {
+                let start = table.cell.take().unwrap_or(self.out.len());
+                let text = self.out.split_off(start);
+                table.cells.push(text.trim().replace('|', "\\|"));
+            }
+            None => self.has_space = true,
+        }
+    }
+
+    /// Writes the cells of a row, and behind the first one the line that makes it a table.
+    fn end_row(&mut self) {
+        let Some(table) = self.table.as_mut().filter(|table| !table.cells.is_empty()) else {
+            return;
+        };
+        let mut cells = std::mem::take(&mut table.cells);
+        let columns = table.columns;
+        cells.resize(columns, String::new());
+        let row = format!("| {} |", cells.join(" | "));
+        if std::mem::replace(&mut table.is_begun, true) {
+            self.next_line(&row);
+        } else {
+            self.out.push_str(&row);
+            self.next_line(&format!("|{}", "---|".repeat(columns)));
+        }
+    }
+
+    /// Returns the number of columns of a table; `None` for one that holds blocks that do not fit
+    /// into a line, that puts a few blocks side by side, or that has one column or very many.
+    fn columns(&self, id: NodeId) -> Option<usize> {
+        let (mut rows, mut row, mut columns, mut has_blocks) = (0, 0, 0, false);
+        let mut at = id + 1;
+        while at < self.page.end(id) {
+            let mut next = at + 1;
             match self.page.tag(at) {
-                Some(Tag::Row) => rows.push(Vec::new()),
+                Some(Tag::Row) => {
+                    rows += 1;
+                    row = 0;
+                }
                 Some(Tag::Cell) => {
-                    if let Some(row) = rows.last_mut() {
-                        row.push(at);
-                    }
-                    at = self.page.end(at);
-                    continue;
+                    row += 1;
+                    columns = columns.max(row);
                 }
-                _ => {}
-            }
-            at += 1;
-        }
-        rows.retain(|row| !row.is_empty());
-        rows
-    }
-
-    /// Reports whether a table holds blocks that do not fit into a line, or puts a few of them side
-    /// by side.
-    fn arranges(&self, id: NodeId) -> bool {
-        let end = self.page.end(id);
-        let (mut at, mut rows, mut has_blocks) = (id + 1, 0, false);
-        while at < end {
-            match self.page.tag(at) {
-                Some(Tag::Row) => rows += 1,
                 Some(Tag::List | Tag::NumberedList) => has_blocks = true,
-                Some(Tag::Preformatted) if self.page.code(at).len() > MAX_CODE_IN_CELL => {
-                    return true;
-                }
-                Some(Tag::Preformatted) => {
+                Some(Tag::Preformatted) if self.page.code(at).len() <= MAX_CODE_IN_CELL => {
                     has_blocks = true;
-                    at = self.page.end(at);
-                    continue;
+                    next = self.page.end(at);
                 }
-                Some(tag) if tag.is_boundary() || matches!(tag, Tag::Heading(_)) => return true,
+                Some(Tag::Preformatted | Tag::Heading(_)) => return None,
+                Some(tag) if tag.is_boundary() => return None,
                 _ => {}
             }
-            at += 1;
+            at = next;
         }
-        has_blocks && rows < 2
+        let is_table = (2..=MAX_COLUMNS).contains(&columns) && !(has_blocks && rows < 2);
+        is_table.then_some(columns)
     }
 
     /// Puts the marks of a raised, lowered or struck text around the text since a place.
@@ -648,17 +606,24 @@ impl<'p> Writer<'p> {
         self.out.push_str(after);
     }
 
-    /// Reports whether an element is a link to another page.
-    fn leads_away(&self, id: NodeId) -> bool {
+    fn is_heading(&self, tag: Tag) -> bool {
+        self.style == Style::Markdown && matches!(tag, Tag::Heading(_))
+    }
+
+    /// Reports whether an element becomes a link: it leads to another page.
+    fn is_link(&self, id: NodeId) -> bool {
         let address = self
             .page
             .attributes(id)
             .map_or("", |attributes| attributes.address.as_str());
-        self.page.tag(id) == Some(Tag::Anchor) && !address.is_empty() && !address.starts_with('#')
+        self.style == Style::Markdown
+            && self.page.tag(id) == Some(Tag::Anchor)
+            && !address.is_empty()
+            && !address.starts_with('#')
     }
 
     fn link(&mut self, id: NodeId, start: Option<usize>) {
-        let Some(attributes) = self.page.attributes(id).filter(|_| self.leads_away(id)) else {
+        let Some(attributes) = self.page.attributes(id) else {
             return;
         };
         if let Some(address) = self.address(&attributes.address) {

@@ -46,7 +46,7 @@ fn elements_have_their_marks() {
         ),
         (
             "<ul><li><p>a</p><p>b</p><ul><li>c</ul>d</li><li><p>e</p>f</ul>",
-            "- a\n\n  b\n  - c\n  d\n- e\n\n  f\n",
+            "- a\n\n  b\n\n  - c\n  d\n- e\n\n  f\n",
         ),
         ("<ul><li><p>a</p></li><li><p>b</p></li></ul>", "- a\n- b\n"),
         (
@@ -110,11 +110,20 @@ fn elements_have_their_marks() {
         ),
         (
             "<table><tr><th>a<th>b<tr><td><p>3</p><p>at most 5</p></td><td><pre>c\n  d</pre><ul><li>e<li>f</ul></table>",
-            "| a | b |\n|---|---|\n| 3 at most 5 | `c`<br>`  d` e; f |\n",
+            "| a | b |\n|---|---|\n| 3 at most 5 | `c`<br>`  d`; e; f |\n",
         ),
         (
             "<table><tr><td>a<br>b<td><code>c|d</code> <a href=e>f</a><tr><td>g</table>",
             "| a b | `c\\|d` [f](https://page.example/a/e) |\n|---|---|\n| g |  |\n",
+        ),
+        // A row may begin without its tag.
+        (
+            "<table><td>a<td>b<tr><td>c<td>d</table>",
+            "| a | b |\n|---|---|\n| c | d |\n",
+        ),
+        (
+            "<ul><li>x<table><tr><td>a<br>b<td>c<tr><td>d<td>e</table></ul>",
+            "- x\n\n  | a b | c |\n  |---|---|\n  | d | e |\n",
         ),
         // Code beside the numbers of its lines.
         (

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use orchestrate_core::text::message_template::MessageTemplate;
-use orchestrate_settings::{Kind, named};
+use orchestrate_settings::{Key, Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::message::MessageArgs;
@@ -695,13 +695,11 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
 fn with_defaults(command: clap::Command) -> clap::Command {
     command.mut_subcommand("run", |run| {
         run.mut_args(|option| {
-            let key = named(option.get_id().as_str());
-            let key = key.filter(|key| {
-                !key.default.is_empty() && !matches!(key.kind, Kind::Rules | Kind::Switch)
-            });
-            match (key, option.get_help()) {
-                (Some(key), Some(help)) => {
-                    let help = format!("{help} [default: {}]", key.default.trim_matches('"'));
+            let key = named(option.get_id().as_str()).filter(|key| key.kind != Kind::Switch);
+            let default = key.and_then(Key::written_default);
+            match (default, option.get_help()) {
+                (Some(default), Some(help)) => {
+                    let help = format!("{help} [default: {}]", default.trim_matches('"'));
                     option.help(help)
                 }
                 _ => option,

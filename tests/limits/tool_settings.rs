@@ -452,7 +452,7 @@ fn what_is_wrong_is_named_with_the_nearest_key() -> Outcome {
         (
             "RALPH_RESOURCE_LIMITS",
             "{\"max_agents\": 4, \"max_agents\": 9}",
-            "`max_agents` is set twice",
+            "duplicate key: `max_agents`",
         ),
     ];
     for (variable, value, expected) in table {

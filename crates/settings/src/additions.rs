@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::environment::{Directories, SECRETS};
-use crate::layers::{Location, Problem, ProblemCode, Source};
+use crate::environment::{Directories, path_of};
+use crate::layers::{Problem, checked};
 use crate::resolve::Resolved;
+use crate::secrets::SECRETS;
 
 /// Variables that the sandbox sets: commands would not find their programs or their home.
 const OF_SANDBOX: [&str; 6] = [
@@ -39,42 +40,27 @@ impl Additions {
         variables: &BTreeMap<String, String>,
         directories: &Directories,
     ) -> Result<Additions, Vec<Problem>> {
-        let place = |key: &str| {
-            let place = resolved
-                .chosen
-                .get(key)
-                .and_then(|chosen| chosen.place.clone());
-            place.unwrap_or_else(|| Location::new(Source::Default, key))
-        };
-        let problem =
-            |key: &str, message| Problem::new(place(key), ProblemCode::InvalidValue, message);
         let mut problems = Vec::new();
         let mut additions = Additions::default();
         let home = variables.get("HOME").map(PathBuf::from);
         for text in resolved.list("sandbox.read") {
             match readable(&text, home.as_deref(), directories) {
                 Ok(path) => additions.read.push(path),
-                Err(reason) => problems.push(problem(
-                    "sandbox.read",
-                    format!("`{text}` cannot be shown: {reason}"),
-                )),
+                Err(reason) => {
+                    let message = format!("`{text}` cannot be shown: {reason}");
+                    problems.push(resolved.problem("sandbox.read", message));
+                }
             }
         }
         for name in resolved.list("sandbox.env") {
             if let Some(reason) = refusal(&name) {
-                problems.push(problem(
-                    "sandbox.env",
-                    format!("`{name}` cannot be passed: {reason}"),
-                ));
+                let message = format!("`{name}` cannot be passed: {reason}");
+                problems.push(resolved.problem("sandbox.env", message));
             } else if let Some(value) = variables.get(&name) {
                 additions.variables.insert(name, value.clone());
             }
         }
-        if problems.is_empty() {
-            Ok(additions)
-        } else {
-            Err(problems)
-        }
+        checked(additions, problems)
     }
 
     /// Lists them for the user, without the values of variables.
@@ -99,11 +85,7 @@ fn readable(
     home: Option<&Path>,
     directories: &Directories,
 ) -> Result<PathBuf, &'static str> {
-    let path = match (text.strip_prefix("~/"), home) {
-        (Some(below), Some(home)) => home.join(below),
-        (Some(_), None) => return Err("no home directory is set"),
-        (None, _) => PathBuf::from(text),
-    };
+    let path = path_of(text, home).ok_or("no home directory is set")?;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let shown = real(&path);
     let own = [&directories.config, &directories.state];
@@ -133,7 +115,7 @@ fn refusal(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::keys::named;
-    use crate::layers::Layer;
+    use crate::layers::{Layer, Location, Source};
 
     /// Returns the additions of a user's configuration, or the problems with it.
     fn found(read: &str, env: &str) -> Result<Additions, Vec<String>> {

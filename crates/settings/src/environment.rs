@@ -4,52 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::policy::CacheMode;
+use orchestrate_core::text::similar::nearest;
 
-use crate::json;
+use crate::files::parse_limits;
 use crate::keys::{Class, KEYS, Key, named};
-use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
+use crate::layers::{Layer, Location, Problem, ProblemCode, Source, checked};
+use crate::secrets::set;
 
 /// The name of our folder in each of the user's base directories.
 const FOLDER: &str = "orchestrate";
-
-/// Keys and endpoints of model servers, as the providers' own programs name them.
-pub(crate) const SECRETS: &[&str] = &[
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_GEMINI_BASE_URL",
-    "OPENROUTER_API_KEY",
-    "OLLAMA_HOST",
-    // Those of the services that the tools for the web ask.
-    "BRAVE_API_KEY",
-    "TAVILY_API_KEY",
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-];
-
-/// Proxy settings, as other programs read them.
-const PROXIES: &[&str] = &[
-    "https_proxy",
-    "HTTPS_PROXY",
-    "http_proxy",
-    "all_proxy",
-    "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
-];
-
-/// The author and the committer, as git itself reads them; they override git's configuration.
-const IDENTITIES: &[&str] = &[
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "EMAIL",
-];
 
 /// Variables of agent loops written for other programs, each with the key that it sets.
 const ALIASES: &[(&str, &str)] = &[
@@ -60,8 +23,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("ORCHESTRATE_AUDIT_LOG_PATH", "audit_log"),
 ];
 
-/// Variables that [`switches`] reads although they are named like a key: `ORCHESTRATE_ASK` sets
-/// whether an `ask` parks; it is not an `ask` rule.
+/// Variables that [`Switches::parse`] reads although they are named like a key: `ORCHESTRATE_ASK`
+/// sets whether an `ask` parks; it is not an `ask` rule.
 const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 
 /// Names a file with the settings of tools.
@@ -107,25 +70,26 @@ pub struct SandboxDemand {
 impl SandboxDemand {
     /// Finds it among variables; `None` if they say nothing about the sandbox.
     pub fn find(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
-        let given = both(SANDBOX_MODE).into_iter().filter_map(|variable| {
-            let text = set(variables, &variable)?;
-            Some(SandboxDemand {
-                by: format!("{variable}={text}"),
-                is_strict: strictness(text)?,
-            })
-        });
-        given.reduce(|one, other| {
-            if other.is_strict && !one.is_strict {
-                other
-            } else {
-                one
+        let mut found: Option<SandboxDemand> = None;
+        for (variable, text) in both_set(variables, SANDBOX_MODE) {
+            let Some(is_strict) = meaning(text, STRICT) else {
+                continue;
+            };
+            if found
+                .as_ref()
+                .is_none_or(|found| is_strict && !found.is_strict)
+            {
+                let by = format!("{variable}={text}");
+                found = Some(SandboxDemand { by, is_strict });
             }
-        })
+        }
+        found
     }
 }
 
-fn strictness(text: &str) -> Option<bool> {
-    STRICT
+/// Returns what a word stands for, if it is one of these.
+fn meaning(text: &str, words: &[(&str, bool)]) -> Option<bool> {
+    words
         .iter()
         .find(|(word, _)| word.eq_ignore_ascii_case(text))
         .map(|(_, on)| *on)
@@ -145,12 +109,24 @@ const STRICT: &[(&str, bool)] = &[
 ];
 
 impl Switches {
-    /// Parses the switches.
+    /// Parses the variables that belong to no key.
     ///
     /// # Errors
     /// Returns every problem with them.
     pub fn parse(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
-        switches(variables)
+        const BOOLEAN: &[(&str, bool)] =
+            &[("1", true), ("true", true), ("0", false), ("false", false)];
+        const ASK: &[(&str, bool)] = &[("park", false), ("deny", true)];
+        let mut problems = Vec::new();
+        let strict = stricter(variables, SANDBOX_MODE, STRICT, &mut problems);
+        let no_spawning = stricter(variables, "DISABLE_SPAWNING", BOOLEAN, &mut problems);
+        let ask_denies = stricter(variables, "ASK", ASK, &mut problems);
+        let switches = Switches {
+            strict_sandbox: strict.unwrap_or(false),
+            no_spawning: no_spawning.unwrap_or(false),
+            ask_parks: ask_denies.map(|denies| !denies),
+        };
+        checked(switches, problems)
     }
 }
 
@@ -212,21 +188,14 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         }
         problems.extend(layer.take_text(key, text, place).err());
     }
-    for variable in both(RESOURCE_LIMITS) {
-        let Some(text) = set(variables, &variable) else {
-            continue;
-        };
-        match json::resource_limits(text, &Location::new(Source::Overrides, variable)) {
+    for (variable, text) in both_set(variables, RESOURCE_LIMITS) {
+        match parse_limits(text, &variable) {
             Ok(limits) => layer.given.extend(limits.given),
             Err(found) => problems.extend(found),
         }
     }
     problems.extend(take_cache(variables, &mut layer).err());
-    if problems.is_empty() {
-        Ok(layer)
-    } else {
-        Err(problems)
-    }
+    checked(layer, problems)
 }
 
 /// Takes the mode that other programs' variables set, unless our own variable does.
@@ -244,36 +213,36 @@ fn take_cache(variables: &BTreeMap<String, String>, layer: &mut Layer) -> Result
 
 /// Returns the files of tool settings that the environment names, without repetition.
 pub(crate) fn tool_files(variables: &BTreeMap<String, String>) -> Vec<&str> {
-    let [one, other] = both(TOOLS_CONFIG).map(|variable| set(variables, &variable));
-    one.into_iter()
-        .chain(other.filter(|other| one != Some(*other)))
-        .collect()
+    let mut files: Vec<&str> = Vec::new();
+    for (_, file) in both_set(variables, TOOLS_CONFIG) {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// Returns the names of the variables that belong to no key, of which neither form is among the
 /// given ones.
 pub fn switches_not_given(given: &BTreeMap<String, String>) -> Vec<String> {
-    let is_given = |name: &&str| {
-        both(name)
-            .iter()
-            .any(|variable| given.contains_key(variable))
-    };
     OWN_VARIABLES
         .into_iter()
-        .filter(|name| !is_given(name))
+        .filter(|name| {
+            !both(name)
+                .iter()
+                .any(|variable| given.contains_key(variable))
+        })
         .map(|name| format!("ORCHESTRATE_{name}"))
         .collect()
 }
 
 /// Returns the variables that belong to no key, with their values.
 pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let given = OWN_VARIABLES.into_iter().flat_map(both);
+    let given = OWN_VARIABLES
+        .into_iter()
+        .flat_map(|name| both_set(variables, name));
     given
-        .filter_map(|variable| {
-            set(variables, &variable)
-                .map(str::to_owned)
-                .map(|text| (variable, text))
-        })
+        .map(|(variable, text)| (variable, text.to_owned()))
         .collect()
 }
 
@@ -288,27 +257,22 @@ pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
         .flat_map(both);
     let known: BTreeSet<String> = keys.chain(aliases).chain(others).collect();
     // Loops of other programs have variables such as `RALPH_TASK`.
-    let meant = || {
-        known
-            .iter()
-            .map(String::as_str)
-            .filter(|name| *name != "RALPH_ASK")
-    };
-    let is_like_ours = |name: &&String| {
-        ["ORCHESTRATE_", "RALPH_"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-    };
-    let strange = variables
-        .keys()
-        .filter(is_like_ours)
-        .filter(|name| !known.contains(*name));
-    let warning = |name: &String| {
-        set(variables, name)?;
-        let nearest = orchestrate_core::text::similar::nearest(name, meant())?;
-        Some(format!("{name} has no effect: did you mean `{nearest}`?"))
-    };
-    strange.filter_map(warning).collect()
+    let meant: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "RALPH_ASK")
+        .collect();
+    let mut warnings = Vec::new();
+    for name in variables.keys() {
+        let is_like_ours = name.starts_with("ORCHESTRATE_") || name.starts_with("RALPH_");
+        if !is_like_ours || known.contains(name) || set(variables, name).is_none() {
+            continue;
+        }
+        if let Some(nearest) = nearest(name, meant.iter().copied()) {
+            warnings.push(format!("{name} has no effect: did you mean `{nearest}`?"));
+        }
+    }
+    warnings
 }
 
 /// Reads the word of two variables, and reports whether it is the stricter one; `None` if neither
@@ -320,16 +284,10 @@ fn stricter(
     problems: &mut Vec<Problem>,
 ) -> Option<bool> {
     let mut said = None;
-    for variable in both(name) {
-        let Some(text) = set(variables, &variable) else {
-            continue;
-        };
-        match words
-            .iter()
-            .find(|(word, _)| word.eq_ignore_ascii_case(text))
-        {
+    for (variable, text) in both_set(variables, name) {
+        match meaning(text, words) {
             // If the two variables differ, the stricter value wins.
-            Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
+            Some(on) => said = Some(said.unwrap_or(false) || on),
             None => {
                 let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
                 let message = format!("`{text}` is not one of {}", known.join(", "));
@@ -341,53 +299,6 @@ fn stricter(
     said
 }
 
-/// Parses the variables that belong to no key.
-///
-/// # Errors
-/// Returns every problem with them.
-pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut read =
-        |name: &str, words: &[(&str, bool)]| stricter(variables, name, words, &mut problems);
-    const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
-    const ASK: &[(&str, bool)] = &[("park", false), ("deny", true)];
-    let switches = Switches {
-        strict_sandbox: read(SANDBOX_MODE, STRICT).unwrap_or(false),
-        no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
-        ask_parks: read("ASK", ASK).map(|denies| !denies),
-    };
-    if problems.is_empty() {
-        Ok(switches)
-    } else {
-        Err(problems)
-    }
-}
-
-/// Collects keys, endpoints, proxies and the committing identity from the environment. Keys and
-/// endpoints that no variable sets are taken from the user's file.
-pub(crate) fn secrets(
-    variables: &BTreeMap<String, String>,
-    of_file: &BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for name in SECRETS {
-        let file_variant = format!("{name}_FILE");
-        if let Some(value) = set(variables, name) {
-            found.insert((*name).to_owned(), value.to_owned());
-        } else if let Some(path) = set(variables, &file_variant) {
-            found.insert(file_variant, path.to_owned());
-        } else if let Some(value) = of_file.get(*name) {
-            found.insert((*name).to_owned(), value.clone());
-        }
-    }
-    for name in PROXIES.iter().chain(IDENTITIES) {
-        if let Some(value) = set(variables, name) {
-            found.insert((*name).to_owned(), value.to_owned());
-        }
-    }
-    found
-}
-
 /// Returns the root of the project that a directory is in: the nearest directory with a `.git`,
 /// from this one up.
 pub fn project_root(start: &Path) -> Option<PathBuf> {
@@ -397,24 +308,35 @@ pub fn project_root(start: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
+/// Returns the path that a text of the configuration means, which may begin with `~/`; `None` if
+/// there is no home directory.
+pub(crate) fn path_of(text: &str, home: Option<&Path>) -> Option<PathBuf> {
+    match text.strip_prefix("~/") {
+        Some(below) => Some(home?.join(below)),
+        None => Some(PathBuf::from(text)),
+    }
+}
+
 fn both(name: &str) -> [String; 2] {
     [format!("ORCHESTRATE_{name}"), format!("RALPH_{name}")]
 }
 
-/// Returns a variable's trimmed value; an empty one counts as not set.
-fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
-    variables
-        .get(name)
-        .map(|value| value.trim())
-        .filter(|value| !value.is_empty())
+/// Returns those of the two variables that are set, with their texts.
+fn both_set<'v>(variables: &'v BTreeMap<String, String>, name: &str) -> Vec<(String, &'v str)> {
+    let mut given = Vec::new();
+    for variable in both(name) {
+        if let Some(text) = set(variables, &variable) {
+            given.push((variable, text));
+        }
+    }
+    given
 }
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::policy::web::WebServiceName;
-
     use super::*;
     use crate::resolve::Resolved;
+    use crate::secrets::{SECRETS, secrets};
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs
@@ -500,7 +422,7 @@ mod tests {
             let [ours, other] = ["ORCHESTRATE", "RALPH"].map(|prefix| format!("{prefix}_{name}"));
             for values in [[lax, strict], [strict, lax]] {
                 let given = variables(&[(&ours, values[0]), (&other, values[1])]);
-                assert_eq!(switches(&given).as_ref(), Ok(&expected), "{given:?}");
+                assert_eq!(Switches::parse(&given).as_ref(), Ok(&expected), "{given:?}");
             }
         }
     }
@@ -576,7 +498,7 @@ mod tests {
             let files = format!("{:?}", tool_files(given));
             let said = [
                 format!("{:?}", layer(given)),
-                format!("{:?}", switches(given)),
+                format!("{:?}", Switches::parse(given)),
                 files,
             ];
             (said, secrets(given, &BTreeMap::new()))
@@ -602,19 +524,6 @@ mod tests {
                 "{name}={value} asks for nothing"
             );
         }
-    }
-
-    #[test]
-    fn the_keys_of_all_web_services_are_passed_on() {
-        let keys = WebServiceName::ALL
-            .iter()
-            .filter_map(|service| service.credential());
-        let missing: Vec<&str> = keys
-            .flat_map(|key| key.variables)
-            .copied()
-            .filter(|variable| !SECRETS.contains(variable))
-            .collect();
-        assert_eq!(missing, [""; 0]);
     }
 
     /// The promised settings of tools.
@@ -720,7 +629,8 @@ mod tests {
             "allowed_providers",
         ];
         let nothing = Resolved::merge(&[]);
-        let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
+        let frozen =
+            |resolved: &Resolved| resolved.run_settings(&Switches::default(), true).unwrap();
         for (name, value) in promised {
             let key = named(name).unwrap_or_else(|| panic!("`{name}` is no key"));
             let mut layer = Layer::default();
@@ -750,15 +660,15 @@ mod tests {
             ("false", false),
         ];
         for (text, expected) in table {
-            let found = switches(&variables(&[("RALPH_SANDBOX_MODE", text)])).unwrap();
+            let found = Switches::parse(&variables(&[("RALPH_SANDBOX_MODE", text)])).unwrap();
             assert_eq!(found.strict_sandbox, expected, "{text}");
         }
-        assert!(switches(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
+        assert!(Switches::parse(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
         let both = variables(&[
             ("RALPH_SANDBOX_MODE", "strict"),
             ("ORCHESTRATE_SANDBOX_MODE", "0"),
         ]);
-        assert!(switches(&both).unwrap().strict_sandbox);
+        assert!(Switches::parse(&both).unwrap().strict_sandbox);
         let demand = |given: &[(&str, &str)]| {
             SandboxDemand::find(&variables(given))
                 .map(|SandboxDemand { by, is_strict }| (by, is_strict))
@@ -778,21 +688,5 @@ mod tests {
             Some(("ORCHESTRATE_SANDBOX_MODE=0".to_owned(), false))
         );
         assert_eq!(demand(&[("PATH", "/bin")]), None);
-    }
-
-    #[test]
-    fn a_key_of_the_environment_beats_the_file() {
-        let given = variables(&[
-            ("OPENAI_API_KEY", "of-environment"),
-            ("GEMINI_API_KEY_FILE", "/k"),
-            ("PATH", "/bin"),
-        ]);
-        let file = variables(&[("OPENAI_API_KEY", "of-file"), ("OLLAMA_HOST", "h")]);
-        let expected = variables(&[
-            ("GEMINI_API_KEY_FILE", "/k"),
-            ("OLLAMA_HOST", "h"),
-            ("OPENAI_API_KEY", "of-environment"),
-        ]);
-        assert_eq!(secrets(&given, &file), expected);
     }
 }

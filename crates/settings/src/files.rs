@@ -1,4 +1,5 @@
-//! Parses a configuration file into a [`Layer`], and reports each problem with its line and column.
+//! Parses a configuration file, TOML or JSON, into a [`Layer`], and reports each problem with its
+//! line and column.
 //!
 //! Nothing in a file is ignored: an unknown key is an error that names the nearest known one.
 
@@ -8,22 +9,26 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::policy::RuleExample;
+use orchestrate_core::policy::{RuleExample, RuleExamples};
 use orchestrate_core::text::parts::Parts;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_files::{Links, read_plain};
-use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use serde::Deserialize;
+use toml::de::{DeArray, DeString, DeTable, DeValue, ValueDeserializer};
+use toml::{Spanned, Table, Value as Written};
 
-use crate::environment::SECRETS;
-use crate::json::{self, TOOLS};
-use crate::keys::{Class, Expected, GivenRule, Kind, Value, named};
-use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
+use crate::keys::{Class, KEYS, Key, named};
+use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, checked};
+use crate::secrets::SECRETS;
+use crate::values::{Expected, GivenRule, Kind, Value};
 
 /// The maximum size of a configuration file: people write a few kilobytes, so a larger one is the
 /// wrong file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The name of the table with keys and endpoints in the user's own file.
 const ENVIRONMENT_TABLE: &str = "environment";
+/// The name of the table with the settings of tools.
+const TOOLS: &str = "tools";
 
 /// The content of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,8 +49,11 @@ pub(crate) fn load_file(
     source: Source,
     shown: &str,
 ) -> Result<Option<ConfigFile>, Vec<Problem>> {
-    let text = text_of(path, links, &source, shown)?;
-    text.map(|text| parse(&text, source, shown)).transpose()
+    match text_of(path, links) {
+        Ok(text) => parse(&text, source, shown).map(Some),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(unreadable(&error, source, shown)),
+    }
 }
 
 /// Reads a file of tool settings that the environment names.
@@ -54,45 +62,33 @@ pub(crate) fn load_file(
 /// As [`load_file`]; also if it does not exist.
 pub(crate) fn load_tool_settings(path: &Path, shown: &str) -> Result<Layer, Vec<Problem>> {
     let source = Source::Environment;
-    let Some(text) = text_of(path, Links::Anywhere, &source, shown)? else {
-        let place = Location::new(source, shown);
-        return Err(vec![Problem::new(
-            place,
-            ProblemCode::Unreadable,
-            "there is no such file",
-        )]);
-    };
-    parse_tool_settings(&text, source, shown).map(|file| file.layer)
+    match text_of(path, Links::Anywhere) {
+        Ok(text) => parse_tool_settings(&text, source, shown).map(|file| file.layer),
+        Err(error) => Err(unreadable(&error, source, shown)),
+    }
 }
 
-fn text_of(
-    path: &Path,
-    links: Links<'_>,
-    source: &Source,
-    shown: &str,
-) -> Result<Option<String>, Vec<Problem>> {
-    let unreadable = |message: String| {
-        vec![Problem::new(
-            Location::new(source.clone(), shown),
-            ProblemCode::Unreadable,
-            message,
-        )]
-    };
-    let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(unreadable(format!("the file cannot be read: {error}"))),
-    };
+fn text_of(path: &Path, links: Links<'_>) -> std::io::Result<String> {
+    let bytes = read_plain(path, links, MAX_FILE_BYTES)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(unreadable(format!(
-            "the file is larger than {MAX_FILE_BYTES} bytes"
-        )));
+        let message = format!("it is larger than {MAX_FILE_BYTES} bytes");
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, message));
     }
-    let text = String::from_utf8(bytes);
-    text.map(Some)
-        .map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))
+    String::from_utf8(bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn unreadable(error: &std::io::Error, source: Source, shown: &str) -> Vec<Problem> {
+    let message = if is_missing(error) {
+        "there is no such file".to_owned()
+    } else {
+        format!("the file cannot be read: {error}")
+    };
+    let place = Location::new(source, shown);
+    vec![Problem::new(place, ProblemCode::Unreadable, message)]
 }
 
 /// Parses the text of a configuration file; `shown` names the file in messages.
@@ -100,7 +96,7 @@ fn text_of(
 /// # Errors
 /// Returns every problem with the text.
 pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
-    parse_with(text, source, shown, |reader, table| reader.table(table))
+    Reader::new(Content::Settings, source, shown).toml(text)
 }
 
 /// Parses the text of a file of tool settings, as TOML, or as JSON if it begins like that.
@@ -112,56 +108,26 @@ pub(crate) fn parse_tool_settings(
     source: Source,
     shown: &str,
 ) -> Result<ConfigFile, Vec<Problem>> {
+    let reader = Reader::new(Content::Tools, source, shown);
     if text.trim_start().starts_with('{') {
-        let layer = json::tool_settings(text, &Location::new(source, shown))?;
-        return Ok(ConfigFile {
-            layer,
-            ..ConfigFile::default()
-        });
+        reader.json(text)
+    } else {
+        reader.toml(text)
     }
-    parse_with(text, source, shown, |reader, table| {
-        reader.table_of_tools(table)
-    })
 }
 
-fn parse_with(
-    text: &str,
-    source: Source,
-    shown: &str,
-    read: impl FnOnce(&mut Reader<'_>, &DeTable<'_>),
-) -> Result<ConfigFile, Vec<Problem>> {
-    let mut reader = Reader {
-        text: text.into(),
-        source,
-        shown,
-        file: ConfigFile::default(),
-        problems: Vec::new(),
-    };
-    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let skipped = text.len() - body.len();
-    match DeTable::parse(body) {
-        Ok(table) if skipped == 0 => read(&mut reader, table.get_ref()),
-        Ok(_) => {
-            let message = "the file begins with a byte order mark: save it as UTF-8 without one";
-            reader.problem(0..skipped, ProblemCode::Syntax, message.to_owned());
-        }
-        Err(error) => {
-            let message = error.message().replace('\n', ", ");
-            let span = error.span().unwrap_or(0..0);
-            let mut problem = Problem::new(reader.place(span.start), ProblemCode::Syntax, message);
-            problem.suggestion = says_land_twice(body).then(|| {
-                "`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table"
-                    .to_owned()
-            });
-            reader.push(problem, span);
-        }
-    }
-    if reader.problems.is_empty() {
-        Ok(reader.file)
-    } else {
-        Err(reader.problems)
-    }
+/// Parses the JSON text of a variable with limits of resources.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_limits(text: &str, shown: &str) -> Result<Layer, Vec<Problem>> {
+    let reader = Reader::new(Content::Limits, Source::Overrides, shown);
+    reader.json(text).map(|file| file.layer)
 }
+
+/// What to write instead of the key `land` and keys of the table of that name.
+const LAND_TWICE: &str = "`land = true` and the table `[land]` cannot stand in one file: \
+                          write `auto = true` in the table";
 
 /// Reports whether a file sets the key `land` as well as keys of the table of that name.
 fn says_land_twice(text: &str) -> bool {
@@ -178,84 +144,251 @@ fn is_table(line: &str) -> bool {
     line.starts_with("[land]") || line.starts_with("land.")
 }
 
+/// What a text has settings of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Everything.
+    Settings,
+    /// Tools, whose table it may leave out.
+    Tools,
+    /// Limits of resources that are numbers; it may leave out the table of tools.
+    Limits,
+}
+
+impl Content {
+    /// Returns the name of a key or of a table from the name that it has inside another one.
+    fn full_name(self, outer: &str, name: &str) -> String {
+        let of_tool = format!("{TOOLS}.{name}");
+        if !outer.is_empty() {
+            format!("{outer}.{name}")
+        } else if self != Content::Settings && (named(&of_tool).is_some() || has_keys(&of_tool)) {
+            of_tool
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Returns the key of this name, if the text may have it.
+    fn key(self, name: &str) -> Option<&'static Key> {
+        // TOML has no room for `land = true` beside the table `[land]`.
+        let name = if name == "land.auto" { "land" } else { name };
+        named(name).filter(|key| self.has(key))
+    }
+
+    fn has(self, key: &Key) -> bool {
+        let is_amount = matches!(
+            key.kind,
+            Kind::Number { .. } | Kind::Duration | Kind::Dollars
+        );
+        match self {
+            Content::Settings => true,
+            Content::Tools => is_inside(key.name, TOOLS),
+            Content::Limits => key.class == Class::Limit && is_amount,
+        }
+    }
+
+    /// Reports whether a table has keys of its own, instead of being the value of one. A table that
+    /// is unknown has unknown keys, unless it is empty.
+    fn is_group(self, name: &str, is_empty: bool) -> bool {
+        has_keys(name) || !is_empty && self.key(name).is_none()
+    }
+
+    /// Returns the known name that is nearest to an unknown one.
+    fn nearest(self, name: &str) -> Option<&'static str> {
+        let known: Vec<&str> = KEYS
+            .iter()
+            .filter(|key| self.has(key))
+            .map(|key| key.name)
+            .collect();
+        nearest(name, known.iter().copied()).or_else(|| nearest(&format!("{TOOLS}.{name}"), known))
+    }
+}
+
+fn has_keys(table: &str) -> bool {
+    KEYS.iter().any(|key| is_inside(key.name, table))
+}
+
+fn is_inside(name: &str, table: &str) -> bool {
+    name.strip_prefix(table)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A rule with its examples.
+#[derive(Deserialize)]
+#[serde(expecting = "a text, or a table with the key `rule`")]
+struct WrittenRule {
+    rule: String,
+    #[serde(default, rename = "match")]
+    matches: Vec<RuleExample>,
+    #[serde(default, rename = "not_match")]
+    not_matches: Vec<RuleExample>,
+}
+
+/// The keys of the table of a rule.
+const OF_RULE: [&str; 3] = ["rule", "match", "not_match"];
+
 struct Reader<'a> {
-    text: Arc<str>,
+    content: Content,
     source: Source,
     shown: &'a str,
+    /// The text if its lines are shown, as those of TOML are.
+    text: Option<Arc<str>>,
     file: ConfigFile,
     problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, table: &DeTable<'_>) {
-        for (name, value) in in_order(table) {
-            let text: &str = name.get_ref();
-            match (text, value.get_ref()) {
-                (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
-                (
-                    "clean" | "commit" | "land" | "sandbox" | "taint" | TOOLS | "worktree",
-                    DeValue::Table(table),
-                ) => self.subtable(text, table),
-                _ => self.entry(text, name.span(), value),
-            }
+    fn new(content: Content, source: Source, shown: &str) -> Reader<'_> {
+        Reader {
+            content,
+            source,
+            shown,
+            text: None,
+            file: ConfigFile::default(),
+            problems: Vec::new(),
         }
     }
 
-    /// Reads a file that is about tools only, and may leave out the name of their table.
-    fn table_of_tools(&mut self, table: &DeTable<'_>) {
-        for (name, value) in in_order(table) {
-            match (name.get_ref().as_ref(), value.get_ref()) {
-                (TOOLS, DeValue::Table(tools)) => self.subtable(TOOLS, tools),
-                (name_of_group, DeValue::Table(group)) => {
-                    self.subtable(&format!("{TOOLS}.{name_of_group}"), group)
-                }
-                (other, _) => self.entry(&format!("{TOOLS}.{other}"), name.span(), value),
+    fn toml(mut self, text: &str) -> Result<ConfigFile, Vec<Problem>> {
+        self.text = Some(text.into());
+        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let skipped = text.len() - body.len();
+        match DeTable::parse(body) {
+            Ok(table) if skipped == 0 => self.table("", table.get_ref()),
+            Ok(_) => {
+                let message =
+                    "the file begins with a byte order mark: save it as UTF-8 without one";
+                self.problem(0..skipped, ProblemCode::Syntax, message);
             }
-        }
-    }
-
-    fn subtable(&mut self, outer: &str, table: &DeTable<'_>) {
-        for (name, value) in in_order(table) {
-            let inner = name.get_ref().as_ref();
-            match (outer, inner, value.get_ref()) {
-                // TOML has no room for `land = true` beside the table `[land]`.
-                ("land", "auto", _) => self.entry("land", name.span(), value),
-                (TOOLS, _, DeValue::Table(group)) => {
-                    self.subtable(&format!("{TOOLS}.{inner}"), group)
-                }
-                ("worktree", "warm_limit", DeValue::Table(limits)) => {
-                    self.subtable("worktree.warm_limit", limits)
-                }
-                _ => self.entry(&format!("{outer}.{inner}"), name.span(), value),
-            }
-        }
-    }
-
-    fn entry(&mut self, name: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) {
-        let Some(key) = named(name) else {
-            return self.unknown(name, span, &mut names());
-        };
-        let given = match (key.class, value.get_ref()) {
-            (Class::Rules, DeValue::Array(items)) => match self.rules(items) {
-                Some(rules) => Ok(Value::Rules(rules)),
-                None => return,
-            },
-            (_, value) => read_value(key.kind, value),
-        };
-        match given {
-            Ok(given) => {
-                let place = self.place(span.start);
-                if let Err(problem) = self.file.layer.take(key, given, place) {
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                let message = error.message().replace('\n', ", ");
+                let problem = Problem::new(self.place(span.start), ProblemCode::Syntax, message);
+                if says_land_twice(body) {
+                    self.push(problem.suggest(LAND_TWICE), span);
+                } else {
                     self.push(problem, span);
                 }
             }
-            Err(expected) => {
-                let written = self.text.part(value.span()).trim().to_owned();
-                let message =
-                    format!("invalid value `{written}` for `{name}`: expected {expected}");
-                self.problem(value.span(), ProblemCode::InvalidValue, message);
+        }
+        checked(self.file, self.problems)
+    }
+
+    fn json(mut self, text: &str) -> Result<ConfigFile, Vec<Problem>> {
+        match serde_json::from_str(text) {
+            Ok(Written::Table(table)) => self.object("", &table),
+            Ok(_) => {
+                let message = "expected a JSON object such as \
+                               {\"code_execution\": {\"timeout_seconds\": 30}}";
+                self.problem(0..0, ProblemCode::InvalidValue, message);
+            }
+            Err(error) => {
+                let place = Location {
+                    line: error.line(),
+                    column: error.column().max(1),
+                    ..self.place(0)
+                };
+                let message = if error.is_data() {
+                    error.to_string()
+                } else {
+                    format!("this is not JSON: {error}")
+                };
+                let problem = Problem::new(place, ProblemCode::Syntax, message);
+                self.problems.push(problem);
             }
         }
+        checked(self.file, self.problems)
+    }
+
+    /// Reads a table of TOML.
+    fn table(&mut self, outer: &str, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            let path = self.content.full_name(outer, name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(secrets)
+                    if path == ENVIRONMENT_TABLE && self.content == Content::Settings =>
+                {
+                    self.environment(name.span(), secrets);
+                }
+                DeValue::Table(inner) if self.content.is_group(&path, inner.is_empty()) => {
+                    self.table(&path, inner);
+                }
+                _ => {
+                    if let Some(key) = self.key(&path, name.span()) {
+                        self.entry(key, name.span(), value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads an object of JSON.
+    fn object(&mut self, outer: &str, object: &Table) {
+        // An object keeps the order of its text only if another crate asks for that.
+        let sorted: BTreeMap<&String, &Written> = object.iter().collect();
+        for (name, value) in sorted {
+            let path = self.content.full_name(outer, name);
+            match value {
+                Written::Table(inner) if self.content.is_group(&path, inner.is_empty()) => {
+                    self.object(&path, inner);
+                }
+                _ => {
+                    let Some(key) = self.key(&path, 0..0) else {
+                        continue;
+                    };
+                    match key.kind.read(value) {
+                        Ok(value) => self.take(key, 0..0, value),
+                        Err(_) => self.refuse(key, 0..0, &value.to_string()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, key: &'static Key, span: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if let (Kind::Rules, DeValue::Array(items)) = (key.kind, value.get_ref()) {
+            if let Some(rules) = self.rules(items) {
+                self.take(key, span, Value::Rules(rules));
+            }
+            return;
+        }
+        let written = Written::deserialize(ValueDeserializer::from(value.clone())).ok();
+        match written.and_then(|written| key.kind.read(&written).ok()) {
+            Some(read) => self.take(key, span, read),
+            None => {
+                let written = self.part(value.span());
+                self.refuse(key, value.span(), &written);
+            }
+        }
+    }
+
+    /// Returns the key of a name; `None`, with a problem, if there is none.
+    fn key(&mut self, name: &str, span: Range<usize>) -> Option<&'static Key> {
+        let found = self.content.key(name);
+        if found.is_none() {
+            self.unknown(name, span, self.content.nearest(name));
+        }
+        found
+    }
+
+    fn take(&mut self, key: &'static Key, span: Range<usize>, value: Value) {
+        let place = self.place(span.start);
+        let given = &self.file.layer.given;
+        let problem = if given.iter().any(|given| given.key == key) {
+            let message = format!("`{}` is set twice", key.name);
+            Some(Problem::new(place, ProblemCode::Ambiguous, message))
+        } else {
+            self.file.layer.take(key, value, place).err()
+        };
+        if let Some(problem) = problem {
+            self.push(problem, span);
+        }
+    }
+
+    fn refuse(&mut self, key: &Key, span: Range<usize>, written: &str) {
+        let (name, expected) = (key.name, Expected(key.kind));
+        let message = format!("invalid value `{written}` for `{name}`: expected {expected}");
+        self.problem(span, ProblemCode::InvalidValue, message);
     }
 
     /// Reads a list of rules, each a text or a table with examples; `None` if there is a problem
@@ -267,140 +400,116 @@ impl Reader<'_> {
 
     fn rule(&mut self, item: &Spanned<DeValue<'_>>) -> Option<GivenRule> {
         let Location { line, column, .. } = self.place(item.span().start);
-        let position = Some((line, column));
-        let mut given = match item.get_ref() {
-            DeValue::String(rule) => {
-                return Some(GivenRule {
-                    position,
-                    ..GivenRule::new(rule.trim())
-                });
-            }
-            DeValue::Table(table) => {
-                let mut given = GivenRule {
-                    position,
-                    ..GivenRule::new("")
-                };
-                for (name, value) in in_order(table) {
-                    self.part_of_rule(&mut given, name, value)?;
+        let written = match item.get_ref() {
+            DeValue::String(rule) => WrittenRule {
+                rule: rule.to_string(),
+                matches: Vec::new(),
+                not_matches: Vec::new(),
+            },
+            value => {
+                if let DeValue::Table(table) = value {
+                    self.require_known_parts(table)?;
                 }
-                given
+                match WrittenRule::deserialize(ValueDeserializer::from(item.clone())) {
+                    Ok(written) => written,
+                    Err(error) => {
+                        let message = format!("in a rule: {}", error.message());
+                        let span = error.span().unwrap_or(item.span());
+                        self.problem(span, ProblemCode::InvalidValue, message);
+                        return None;
+                    }
+                }
             }
-            _ => GivenRule::new(""),
         };
-        if given.rule.is_empty() {
-            let written = self.text.part(item.span()).trim().to_owned();
-            let message =
-                format!("`{written}` is no rule: expected a text, or a table with the key `rule`");
-            self.problem(item.span(), ProblemCode::InvalidValue, message);
-            return None;
-        }
-        given.rule = given.rule.trim().to_owned();
-        Some(given)
+        Some(GivenRule {
+            rule: written.rule.trim().to_owned(),
+            examples: RuleExamples {
+                matches: written.matches,
+                not_matches: written.not_matches,
+            },
+            position: Some((line, column)),
+        })
     }
 
-    /// Reads one key of the table of a rule; `None` if there is a problem with it.
-    fn part_of_rule(
-        &mut self,
-        given: &mut GivenRule,
-        name: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Option<()> {
-        let name_of: &str = name.get_ref();
-        let is_read = match (name_of, value.get_ref()) {
-            ("rule", DeValue::String(rule)) => {
-                given.rule = rule.to_string();
-                true
-            }
-            ("match", DeValue::Array(items)) => examples(items)
-                .map(|read| given.examples.matches = read)
-                .is_some(),
-            ("not_match", DeValue::Array(items)) => examples(items)
-                .map(|read| given.examples.not_matches = read)
-                .is_some(),
-            ("rule" | "match" | "not_match", _) => false,
-            _ => {
-                self.unknown(
-                    name_of,
-                    name.span(),
-                    &mut ["rule", "match", "not_match"].into_iter(),
-                );
-                return None;
-            }
-        };
-        if !is_read {
-            let expected = if name_of == "rule" {
-                "a text"
-            } else {
-                "a list of texts, or of lists of words"
-            };
-            let message = format!("`{name_of}` of a rule must be {expected}");
-            self.problem(value.span(), ProblemCode::InvalidValue, message);
-        }
-        is_read.then_some(())
+    /// Returns `None`, with a problem, if the table of a rule has an unknown key.
+    fn require_known_parts(&mut self, table: &DeTable<'_>) -> Option<()> {
+        let name = table
+            .keys()
+            .find(|name| !OF_RULE.contains(&name.get_ref().as_ref()));
+        let Some(name) = name else { return Some(()) };
+        self.unknown(
+            name.get_ref(),
+            name.span(),
+            nearest(name.get_ref(), OF_RULE),
+        );
+        None
     }
 
     fn environment(&mut self, span: Range<usize>, table: &DeTable<'_>) {
         if self.source != Source::User {
-            let message = "keys and endpoints are never taken from a repository".to_owned();
+            let message = "keys and endpoints are never taken from a repository";
             return self.problem(span, ProblemCode::NotAllowedHere, message);
         }
         for (name, value) in in_order(table) {
             let text: &str = name.get_ref();
             match value.get_ref() {
                 _ if !SECRETS.contains(&text) => {
-                    self.unknown(text, name.span(), &mut SECRETS.iter().copied())
+                    self.unknown(text, name.span(), nearest(text, SECRETS.iter().copied()));
                 }
                 DeValue::String(given) => {
-                    self.file
-                        .environment
-                        .insert(text.to_owned(), given.to_string());
+                    let environment = &mut self.file.environment;
+                    environment.insert(text.to_owned(), given.to_string());
                 }
-                _ => self.problem(
-                    value.span(),
-                    ProblemCode::InvalidValue,
-                    format!("`{text}` must be a string in quotes"),
-                ),
+                _ => {
+                    let message = format!("`{text}` must be a string in quotes");
+                    self.problem(value.span(), ProblemCode::InvalidValue, message);
+                }
             }
         }
     }
 
-    fn unknown(
-        &mut self,
-        name: &str,
-        span: Range<usize>,
-        known: &mut dyn Iterator<Item = &'static str>,
-    ) {
-        let nearest = orchestrate_core::text::similar::nearest(name, known);
-        let mut problem = Problem::new(
-            self.place(span.start),
-            ProblemCode::UnknownKey,
-            format!("there is no key `{name}`"),
-        );
+    fn unknown(&mut self, name: &str, span: Range<usize>, nearest: Option<&str>) {
+        let here = match self.content {
+            Content::Settings => "",
+            Content::Tools | Content::Limits => " here",
+        };
+        let message = format!("there is no key `{name}`{here}");
+        let place = self.place(span.start);
+        let mut problem = Problem::new(place, ProblemCode::UnknownKey, message);
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         self.push(problem, span);
     }
 
-    fn problem(&mut self, span: Range<usize>, code: ProblemCode, message: String) {
+    fn problem(&mut self, span: Range<usize>, code: ProblemCode, message: impl Into<String>) {
         let problem = Problem::new(self.place(span.start), code, message);
         self.push(problem, span);
     }
 
     fn push(&mut self, mut problem: Problem, span: Range<usize>) {
-        problem.excerpt = Some(Box::new(Excerpt {
-            text: Arc::clone(&self.text),
-            span,
-        }));
+        if let Some(text) = &self.text {
+            let text = Arc::clone(text);
+            problem.excerpt = Some(Box::new(Excerpt { text, span }));
+        }
         self.problems.push(problem);
     }
 
+    /// Returns a part of the text.
+    fn part(&self, span: Range<usize>) -> String {
+        let text = self.text.as_deref().unwrap_or("");
+        text.part(span).trim().to_owned()
+    }
+
     fn place(&self, offset: usize) -> Location {
-        let before = self.text.head(offset);
+        let place = Location::new(self.source.clone(), self.shown);
+        let Some(text) = &self.text else {
+            return place;
+        };
+        let before = text.head(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Location {
-            source: self.source.clone(),
-            name: self.shown.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before.tail(line_start).chars().count() + 1,
+            ..place
         }
     }
 }
@@ -409,101 +518,10 @@ impl Reader<'_> {
 /// bottom.
 fn in_order<'t, 'i>(
     table: &'t DeTable<'i>,
-) -> Vec<(
-    &'t Spanned<std::borrow::Cow<'i, str>>,
-    &'t Spanned<DeValue<'i>>,
-)> {
+) -> Vec<(&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     entries
-}
-
-/// Reads the examples of a rule, each a text or a list of words.
-fn examples(items: &DeArray<'_>) -> Option<Vec<RuleExample>> {
-    let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
-    let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-        DeValue::Array(words) => words
-            .iter()
-            .map(text)
-            .collect::<Option<_>>()
-            .map(RuleExample::Words),
-        _ => text(item).map(RuleExample::Text),
-    };
-    items.iter().map(read).collect()
-}
-
-/// Returns a decimal number as it is written.
-fn number_of(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
-        DeValue::Float(number) => Some(number.as_str().replace('_', "")),
-        DeValue::String(text) => Some(text.trim().to_owned()),
-        _ => None,
-    }
-}
-
-/// Reads a table of models, each with the table of its rates.
-fn prices(kind: Kind, table: &DeTable<'_>) -> Result<Value, Expected> {
-    let mut prices = BTreeMap::new();
-    for (model, rates) in table {
-        let DeValue::Table(rates) = rates.get_ref() else {
-            return Err(Expected(kind));
-        };
-        if !rates.iter().all(|(name, _)| is_known(name.get_ref())) {
-            return Err(Expected(kind));
-        }
-        let rate = |wanted: &str| {
-            let found = rates.iter().find(|(name, _)| name.get_ref() == wanted);
-            found
-                .map(|(_, value)| number_of(value.get_ref()).ok_or(Expected(kind)))
-                .transpose()
-        };
-        let [input, cached, output] = [rate("input")?, rate("cached")?, rate("output")?];
-        let price = kind.price(input.as_deref(), cached.as_deref(), output.as_deref())?;
-        prices.insert(model.get_ref().to_string(), price);
-    }
-    Ok(Value::Prices(prices))
-}
-
-fn is_known(name: &str) -> bool {
-    matches!(name, "input" | "cached" | "output")
-}
-
-fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected> {
-    match (kind, value) {
-        (Kind::Number { .. } | Kind::Duration, DeValue::Integer(number)) => {
-            let parsed = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
-            kind.number(parsed.map_err(|_| Expected(kind))?)
-        }
-        (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-        (Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_), DeValue::Array(items)) => {
-            let text =
-                |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
-            kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
-        }
-        (Kind::Dollars, number) => kind.dollars(&number_of(number).ok_or(Expected(kind))?),
-        (Kind::Prices, DeValue::Table(table)) => prices(kind, table),
-        (Kind::Limits, DeValue::Table(table)) => {
-            let read =
-                |(model, tokens): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
-                    let DeValue::Integer(number) = tokens.get_ref() else {
-                        return Err(Expected(kind));
-                    };
-                    let tokens =
-                        u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
-                    Ok((
-                        model.get_ref().to_string(),
-                        tokens.map_err(|_| Expected(kind))?,
-                    ))
-                };
-            kind.limits(table.iter().map(read).collect::<Result<_, _>>()?)
-        }
-        (
-            Kind::Text | Kind::Message | Kind::Duration | Kind::Merge | Kind::OneOf(_),
-            DeValue::String(text),
-        ) => kind.parse(text),
-        _ => Err(Expected(kind)),
-    }
 }
 
 #[cfg(test)]
@@ -592,11 +610,11 @@ mod tests {
         let table = [
             (
                 "7",
-                "config.toml:2:1: `7` is no rule: expected a text, or a table with the key `rule`",
+                "config.toml:2:1: in a rule: invalid type: integer `7`, expected a text, or a table with the key `rule`",
             ),
             (
                 "{ match = ['a'] }",
-                "config.toml:2:1: `{ match = ['a'] }` is no rule: expected a text, or a table with the key `rule`",
+                "config.toml:2:1: in a rule: missing field `rule`",
             ),
             (
                 "{ rule = 'a', matchs = [] }",
@@ -604,15 +622,15 @@ mod tests {
             ),
             (
                 "{ rule = 1 }",
-                "config.toml:2:10: `rule` of a rule must be a text",
+                "config.toml:2:10: in a rule: invalid type: integer `1`, expected a string",
             ),
             (
                 "{ rule = 'a', match = 'a' }",
-                "config.toml:2:23: `match` of a rule must be a list of texts, or of lists of words",
+                "config.toml:2:23: in a rule: invalid type: string \"a\", expected a sequence",
             ),
             (
                 "{ rule = 'a', not_match = [[1]] }",
-                "config.toml:2:27: `not_match` of a rule must be a list of texts, or of lists of words",
+                "config.toml:2:27: in a rule: expected a text, or a list of words",
             ),
         ];
         for (rule, expected) in table {
@@ -652,7 +670,7 @@ mod tests {
             lines(parse(text, Source::Project, "o.toml")),
             [
                 "o.toml:1:1: there is no key `max_agent` (did you mean `max_agents`?)",
-                "o.toml:2:9: invalid value `'maybe'` for `merge`: expected auto, review or none",
+                "o.toml:2:9: invalid value `'maybe'` for `merge`: expected one of auto, review, none",
                 "o.toml:3:15: invalid value `-1` for `max_depth`: expected a whole number from 0 to 100",
                 "o.toml:4:1: `no_sandbox` can only be set on the command line",
                 "o.toml:5:1: `base_url` is never read from a repository (set it in your own configuration file, or use the option)",
@@ -727,8 +745,8 @@ mod tests {
         assert_eq!(
             lines(parse_tool_settings(wrong, Source::Environment, "t.toml")),
             [
-                "t.toml:1:1: there is no key `tools.max_agents`",
-                "t.toml:3:1: there is no key `tools.file_operation.max_file_size_mb` (did you mean \
+                "t.toml:1:1: there is no key `max_agents` here",
+                "t.toml:3:1: there is no key `file_operation.max_file_size_mb` here (did you mean \
                  `tools.file_operations.max_file_size_mb`?)",
                 "t.toml:5:20: invalid value `['a b']` for `tools.code_execution.allowed_commands`: expected a list of \
                  programs such as [\"python\", \"pytest\"]",
@@ -752,6 +770,107 @@ mod tests {
         assert_eq!(
             lines(parse(text, Source::User, "config.toml")),
             ["config.toml:3:1: there is no key `OPENAI_BASE_UR` (did you mean `OPENAI_BASE_URL`?)"]
+        );
+    }
+
+    fn tool_settings(text: &str) -> Vec<String> {
+        lines(parse_tool_settings(text, Source::Environment, "tools.json"))
+    }
+
+    fn resource_limits(text: &str) -> Vec<String> {
+        let layer = parse_limits(text, "RALPH_RESOURCE_LIMITS");
+        lines(layer.map(|layer| ConfigFile {
+            layer,
+            ..ConfigFile::default()
+        }))
+    }
+
+    #[test]
+    fn settings_of_tools_may_leave_out_their_table() {
+        let expected = [
+            "tools.json tools.code_execution.timeout_seconds = 30",
+            "tools.json tools.file_operations.forbidden_paths = /etc, a/b",
+        ];
+        let inner = r#"{"code_execution": {"timeout_seconds": 30}, "file_operations": {"forbidden_paths": ["/etc/", "a//b"]}}"#;
+        assert_eq!(tool_settings(inner), expected);
+        assert_eq!(tool_settings(&format!(r#"{{"tools": {inner}}}"#)), expected);
+    }
+
+    #[test]
+    fn every_problem_of_json_is_found() {
+        let wrong = r#"{"code_execution": {"timeout_second": 30, "memory_limit_mb": "much"}, "max_agents": 3}"#;
+        assert_eq!(
+            tool_settings(wrong),
+            [
+                "tools.json: invalid value `\"much\"` for `tools.code_execution.memory_limit_mb`: expected a whole number \
+                 from 16 to 4294967295",
+                "tools.json: there is no key `tools.code_execution.timeout_second` here (did you mean \
+                 `tools.code_execution.timeout_seconds`?)",
+                "tools.json: there is no key `max_agents` here",
+            ]
+        );
+        assert_eq!(
+            tool_settings("{"),
+            ["tools.json:1:1: this is not JSON: EOF while parsing an object at line 1 column 1"]
+        );
+        let unknown = r#"{"code_execution": {}, "code_executio": {}}"#;
+        assert_eq!(
+            tool_settings(unknown),
+            ["tools.json: there is no key `code_executio` here"]
+        );
+        let expected = "RALPH_RESOURCE_LIMITS: expected a JSON object such as \
+                        {\"code_execution\": {\"timeout_seconds\": 30}}";
+        assert_eq!(resource_limits("[]"), [expected]);
+    }
+
+    #[test]
+    fn a_key_is_set_once() {
+        let table = [
+            (
+                r#"{"max_agents": 4, "max_agents": 400}"#,
+                "RALPH_RESOURCE_LIMITS:1:30: duplicate key: `max_agents` at line 1 column 30",
+            ),
+            (
+                r#"{"code_execution": {"memory_limit_mb": 64}, "code_execution": {}}"#,
+                "RALPH_RESOURCE_LIMITS:1:60: duplicate key: `code_execution` at line 1 column 60",
+            ),
+            (
+                r#"{"code_execution": {"memory_limit_mb": 64}, "tools": {"code_execution": {"memory_limit_mb": 65}}}"#,
+                "RALPH_RESOURCE_LIMITS: `tools.code_execution.memory_limit_mb` is set twice",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(resource_limits(text), [expected]);
+        }
+        let twice = "[code_execution]\ncpu_seconds = 5\n[tools.code_execution]\ncpu_seconds = 50\n";
+        assert_eq!(
+            tool_settings(twice),
+            ["tools.json:4:1: `tools.code_execution.cpu_seconds` is set twice"]
+        );
+    }
+
+    #[test]
+    fn limits_of_resources_are_numbers() {
+        let text = r#"{"max_agents": 4, "timeout": "5m", "code_execution": {"memory_limit_mb": 512}, "budget_usd": 2.5}"#;
+        let given = |line: &str| format!("RALPH_RESOURCE_LIMITS {line}");
+        assert_eq!(
+            resource_limits(text),
+            [
+                given("budget_usd = $2.50"),
+                given("tools.code_execution.memory_limit_mb = 512"),
+                given("max_agents = 4"),
+                given("timeout = 300000"),
+            ]
+        );
+        let wrong =
+            r#"{"model": "a/b", "max_agent": 4, "code_execution": {"allowed_commands": ["x"]}}"#;
+        assert_eq!(
+            resource_limits(wrong),
+            [
+                "RALPH_RESOURCE_LIMITS: there is no key `tools.code_execution.allowed_commands` here",
+                "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here (did you mean `max_agents`?)",
+                "RALPH_RESOURCE_LIMITS: there is no key `model` here",
+            ]
         );
     }
 }

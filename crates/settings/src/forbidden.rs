@@ -1,7 +1,9 @@
 //! Finds the real paths of what tools never touch, so that no other name of the same file is left
 //! open.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::environment::path_of;
 
 /// Returns each path as it is written and, if it exists, as it really is; paths inside the project
 /// are relative to its root, since agents work in copies of it.
@@ -16,11 +18,7 @@ pub(crate) fn real_paths(
     let root = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
     let mut found = Vec::new();
     for text in texts {
-        let written = match (text.strip_prefix("~/"), home) {
-            (Some(below), Some(home)) => home.join(below),
-            (Some(_), None) => return Err(text.clone()),
-            (None, _) => PathBuf::from(text),
-        };
+        let written = path_of(text, home).ok_or_else(|| text.clone())?;
         let absolute = root
             .as_ref()
             .map(|root| root.join(&written))

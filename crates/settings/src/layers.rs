@@ -5,9 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use orchestrate_core::agent::price::micro_usd;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_plan::FrontMatter;
+use serde_json::json;
 
-use crate::keys::{Class, KEYS, Key, Value, named};
+use crate::keys::{Class, Key, named, of_settings};
+use crate::values::Value;
 
 /// Where settings come from, the most specific source first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +30,13 @@ pub enum Source {
     User,
     /// No source: the built-in default.
     Default,
+}
+
+impl Source {
+    /// Reports whether it may have been written by others than the user.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Source::Plan | Source::Project)
+    }
 }
 
 /// The place of a value or of a problem.
@@ -153,6 +163,18 @@ impl Problem {
         }
     }
 
+    /// Adds the known name that is nearest to an unknown one, if any is near.
+    pub(crate) fn suggest_nearest<'n>(
+        self,
+        name: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Problem {
+        match nearest(name, known) {
+            Some(nearest) => self.suggest(format!("did you mean `{nearest}`?")),
+            None => self,
+        }
+    }
+
     /// Adds what to write or do instead.
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Problem {
         self.suggestion = Some(suggestion.into());
@@ -171,29 +193,22 @@ impl Layer {
         value: Value,
         place: Location,
     ) -> Result<(), Problem> {
-        let refuse = |code, message: String| Err(Problem::new(place.clone(), code, message));
-        let shared = matches!(place.source, Source::Plan | Source::Project);
-        match key.class {
-            Class::TypedOnly if place.source != Source::Flags => refuse(
-                ProblemCode::NotAllowedHere,
-                format!("`{}` can only be set on the command line", key.name),
-            ),
-            Class::Personal if shared => refuse(
-                ProblemCode::NotAllowedHere,
-                format!("`{}` is never read from a repository", key.name),
-            )
-            .map_err(|problem| problem.suggest(elsewhere(key))),
-            _ => match not_built(key, &value) {
-                Some(what) => refuse(
-                    ProblemCode::NotAvailable,
-                    format!("{what} is not available yet"),
-                ),
-                None => {
-                    self.given.push(Given { key, value, place });
-                    Ok(())
-                }
-            },
+        let name = key.name;
+        if key.class == Class::TypedOnly && place.source != Source::Flags {
+            let message = format!("`{name}` can only be set on the command line");
+            return Err(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
+        if key.class == Class::Personal && place.source.is_shared() {
+            let message = format!("`{name}` is never read from a repository");
+            let problem = Problem::new(place, ProblemCode::NotAllowedHere, message);
+            return Err(problem.suggest(elsewhere(key)));
+        }
+        if is_replay(key, &value) {
+            let message = "`model` as `replay:RUN` is not available yet";
+            return Err(Problem::new(place, ProblemCode::NotAvailable, message));
+        }
+        self.given.push(Given { key, value, place });
+        Ok(())
     }
 
     /// Parses the command-line options; `values` are the names of keys with their texts. Skips
@@ -211,11 +226,7 @@ impl Layer {
             let place = Location::new(Source::Flags, key.option());
             problems.extend(layer.take_text(key, &text, place).err());
         }
-        if problems.is_empty() {
-            Ok(layer)
-        } else {
-            Err(problems)
-        }
+        checked(layer, problems)
     }
 
     /// Parses a value and adds it.
@@ -237,47 +248,31 @@ impl Layer {
         })?;
         self.take(key, value, place)
     }
-}
 
-impl Layer {
     /// Converts a plan's front matter into a layer, and also returns the problems with values that
     /// a plan cannot set. `shown` is the plan's path as typed.
     pub fn of_plan(front: &FrontMatter, shown: &str) -> (Layer, Vec<Problem>) {
-        let text = |value: &Option<String>| value.clone().map(Value::Text);
+        let dollars = front.budget_usd.and_then(|usd| micro_usd(&usd.to_string()));
         let given = [
-            ("base", text(&front.base)),
-            ("verify", text(&front.verify)),
-            ("verify_retries", front.verify_retries.map(Value::Number)),
-            ("agent", text(&front.agent)),
-            ("model", text(&front.model)),
-            (
-                "max_agents",
-                front.max_agents.map(|number| Value::Number(number as u64)),
-            ),
-            ("budget_tokens", front.budget_tokens.map(Value::Number)),
-            (
-                "budget_usd",
-                front
-                    .budget_usd
-                    .and_then(|usd| micro_usd(&usd.to_string()))
-                    .map(Value::Dollars),
-            ),
-            ("merge", front.merge.map(Value::Merge)),
-            (
-                "review",
-                front.review.map(|mode| Value::Text(mode.word().to_owned())),
-            ),
+            ("base", of_settings(&json!(front.base))),
+            ("verify", of_settings(&json!(front.verify))),
+            ("verify_retries", of_settings(&json!(front.verify_retries))),
+            ("agent", of_settings(&json!(front.agent))),
+            ("model", of_settings(&json!(front.model))),
+            ("max_agents", of_settings(&json!(front.max_agents))),
+            ("budget_tokens", of_settings(&json!(front.budget_tokens))),
+            ("budget_usd", dollars.map(Value::Dollars)),
+            ("merge", of_settings(&json!(front.merge))),
+            ("review", of_settings(&json!(front.review))),
         ];
         let mut layer = Layer::default();
         let mut problems = Vec::new();
         for (name, value) in given {
             if let (Some(key), Some(value)) = (named(name), value) {
-                let line = front.lines.get(name).copied().unwrap_or_default();
-                let place = Location {
-                    line,
-                    column: usize::from(line > 0),
-                    ..Location::new(Source::Plan, shown)
-                };
+                let mut place = Location::new(Source::Plan, shown);
+                if let Some(line) = front.lines.get(name) {
+                    (place.line, place.column) = (*line, 1);
+                }
                 problems.extend(layer.take(key, value, place).err());
             }
         }
@@ -296,17 +291,19 @@ fn elsewhere(key: &Key) -> String {
     format!("set it in your own configuration file{option}")
 }
 
-/// Describes a value that is recognised but not implemented yet; returns `None` for all others.
-fn not_built(key: &Key, value: &Value) -> Option<String> {
-    match (key.name, value) {
-        ("model", Value::Text(model)) if model.starts_with("replay:") => {
-            Some("`model` as `replay:RUN`".to_owned())
-        }
-        _ => None,
-    }
+/// Reports whether a value is a model that is recognised but not implemented yet.
+fn is_replay(key: &Key, value: &Value) -> bool {
+    key.name == "model" && matches!(value, Value::Text(model) if model.starts_with("replay:"))
 }
 
-/// Returns the names of all keys, for suggestions.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|key| key.name)
+/// Returns a value if there are no problems.
+///
+/// # Errors
+/// Returns the problems otherwise.
+pub(crate) fn checked<T>(value: T, problems: Vec<Problem>) -> Result<T, Vec<Problem>> {
+    if problems.is_empty() {
+        Ok(value)
+    } else {
+        Err(problems)
+    }
 }

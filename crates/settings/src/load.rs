@@ -1,16 +1,13 @@
 //! Loads the settings from every source, and merges them into one frozen value.
 //!
-//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`])
-//! defines all settings, their types and who may set them; [`Resolved`] decides which of several
-//! values applies. Nothing here prompts the user: commands that need consent are returned to the
-//! caller.
+//! Nothing here prompts the user: commands that need consent are returned to the caller.
 
 use crate::additions::Additions;
 use crate::environment::{Directories, SandboxDemand, Switches, project_root};
 use crate::files::{ConfigFile, load_file, load_tool_settings};
 use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
-use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
+use crate::layers::{Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::resolve::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
 use crate::worktree_folder::worktree_folder;
 use std::collections::BTreeMap;
@@ -23,6 +20,7 @@ use orchestrate_files::Links;
 
 use crate::consent::{NetworkUse, ProjectCommand};
 use crate::environment;
+use crate::secrets::secrets;
 
 /// The names of a project's configuration file, relative to its root; only one of the two may
 /// exist.
@@ -102,7 +100,7 @@ impl Inputs {
         mut problems: Vec<Problem>,
     ) -> Result<Loaded, Vec<Problem>> {
         let environment = keep(&mut problems, environment::layer(&self.variables));
-        let switches = keep(&mut problems, environment::switches(&self.variables));
+        let switches = keep(&mut problems, Switches::parse(&self.variables));
         let tools = keep(&mut problems, self.tool_files());
         let layers = [
             self.flags.clone(),
@@ -141,7 +139,10 @@ impl Inputs {
             Additions::resolve(&resolved, &self.variables, &self.directories),
         );
         let worktree_folder = keep(&mut problems, worktree_folder(&resolved, &self.variables));
-        let mut run = resolved.run_settings(&switches, self.headless);
+        let mut run = keep(
+            &mut problems,
+            resolved.run_settings(&switches, self.headless),
+        );
         let forbidden = &mut run.tool_settings.file_operations.forbidden_paths;
         *forbidden = keep(&mut problems, self.forbidden_paths(&resolved));
         if !problems.is_empty() {
@@ -150,7 +151,7 @@ impl Inputs {
         Ok(Loaded {
             run,
             switches_given: environment::switches_given(&self.variables),
-            environment: environment::secrets(&self.variables, &user.environment),
+            environment: secrets(&self.variables, &user.environment),
             commands: self.commands(&resolved, &additions),
             additions,
             worktree_folder,
@@ -161,23 +162,15 @@ impl Inputs {
 
     /// Returns the problems with alternatives of tools that do not exist, which would never answer.
     fn alternative_problems(&self, resolved: &Resolved) -> Vec<Problem> {
-        let place = resolved
-            .chosen
-            .get(ALTERNATIVES)
-            .and_then(|chosen| chosen.place.clone());
-        let place = place.unwrap_or_else(|| Location::new(Source::Default, ALTERNATIVES));
-        let named = resolved.list(ALTERNATIVES);
-        let tools = named.iter().flat_map(|pair| pair.split('='));
-        let unknown = tools.filter(|tool| !self.tools.knows(tool));
-        let problem = |tool: &str| {
-            let message = format!("`{ALTERNATIVES}` names `{tool}`, but there is no such tool");
-            let problem = Problem::new(place.clone(), ProblemCode::InvalidValue, message);
-            match orchestrate_core::text::similar::nearest(tool, self.tools.names()) {
-                Some(nearest) => problem.suggest(format!("did you mean `{nearest}`?")),
-                None => problem,
+        let mut problems = Vec::new();
+        for pair in resolved.list(ALTERNATIVES) {
+            for tool in pair.split('=').filter(|tool| !self.tools.knows(tool)) {
+                let message = format!("`{ALTERNATIVES}` names `{tool}`, but there is no such tool");
+                let problem = resolved.problem(ALTERNATIVES, message);
+                problems.push(problem.suggest_nearest(tool, self.tools.names()));
             }
-        };
-        unknown.map(problem).collect()
+        }
+        problems
     }
 
     /// Reads the files of tool settings that the environment names.
@@ -189,11 +182,7 @@ impl Inputs {
                 Err(found) => problems.extend(found),
             }
         }
-        if problems.is_empty() {
-            Ok(layer)
-        } else {
-            Err(problems)
-        }
+        checked(layer, problems)
     }
 
     /// Returns the paths that tools never touch, by all their names.
@@ -205,13 +194,8 @@ impl Inputs {
             .filter(|home| home.is_absolute());
         let project = project_root(&self.directory);
         real_paths(&resolved.list(FORBIDDEN_PATHS), home, project.as_deref()).map_err(|path| {
-            let place = resolved
-                .chosen
-                .get(FORBIDDEN_PATHS)
-                .and_then(|chosen| chosen.place.clone());
-            let place = place.unwrap_or_else(|| Location::new(Source::Default, FORBIDDEN_PATHS));
             let message = format!("`{path}` cannot be found: no home directory is set");
-            vec![Problem::new(place, ProblemCode::InvalidValue, message)]
+            vec![resolved.problem(FORBIDDEN_PATHS, message)]
         })
     }
 
@@ -266,29 +250,35 @@ impl Inputs {
     fn commands(&self, resolved: &Resolved, additions: &Additions) -> Vec<ProjectCommand> {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         let project = root.canonicalize().unwrap_or(root);
-        let of_project = |key: &str| {
-            let place = resolved.chosen.get(key)?.place.as_ref()?;
-            (place.source == Source::Project).then(|| place.to_string())
-        };
-        let of_key = |(key, network): (&str, Option<&str>)| {
-            let network = network.filter(|switch| resolved.is_on(switch));
+        let mut commands = Vec::new();
+        for (key, switch) in COMMANDS {
+            let Some(command) = resolved.text(key) else {
+                continue;
+            };
+            let network = switch.filter(|switch| resolved.is_on(switch));
+            let of_key = resolved.place_given(key);
+            let of_network = network.and_then(|switch| resolved.place_given(switch));
+            let of_project = [of_key, of_network]
+                .into_iter()
+                .flatten()
+                .find(|place| place.source == Source::Project);
             // The user's own command needs consent too if it has the network: it runs the project's
             // files.
-            let with_network = || Some(resolved.chosen.get(network?)?.place.as_ref()?.to_string());
-            Some(ProjectCommand {
+            let Some(place) = of_project.or(of_network) else {
+                continue;
+            };
+            commands.push(ProjectCommand {
                 project: project.clone(),
                 key: key.to_owned(),
-                command: resolved.text(key)?,
+                command,
                 network: network.map(|_| NetworkUse {
                     sees: additions.in_words(),
                     hosts: Vec::new(),
                 }),
-                place: of_project(key)
-                    .or_else(|| of_project(network?))
-                    .or_else(with_network)?,
-            })
-        };
-        COMMANDS.into_iter().filter_map(of_key).collect()
+                place: place.to_string(),
+            });
+        }
+        commands
     }
 }
 
@@ -304,13 +294,10 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
 /// Returns the problems with rules: those that cannot be parsed, and those that name an unknown
 /// tool, which would be accepted and never match.
 pub fn rule_problems(rules: &[RuleText], names: &ToolNames) -> Vec<Problem> {
-    let unread = Policy::new(rules, names)
-        .err()
-        .into_iter()
-        .flatten()
-        .map(|error| of_rule(&error));
-    let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, names));
-    unread.chain(unknown).collect()
+    let unread = Policy::new(rules, names).err().into_iter().flatten();
+    let mut problems: Vec<Problem> = unread.map(|error| of_rule(&error)).collect();
+    problems.extend(rules.iter().filter_map(|rule| unknown_tool(rule, names)));
+    problems
 }
 
 fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
@@ -319,25 +306,15 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
         .tools()
         .iter()
         .find(|tool| !is_about_some_tool(tool, names))?;
+    let place = Location::new(Source::Default, &rule.source);
     let message = format!(
         "the rule `{}` names `{tool}`, but there is no such tool",
         rule.rule
     );
-    let mut problem = Problem::new(
-        Location::new(Source::Default, &rule.source),
-        ProblemCode::InvalidValue,
-        message,
-    );
-    problem.suggestion = Some(
-        match orchestrate_core::text::similar::nearest(tool, names.names()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!(
-                "known tools: {}",
-                names.names().collect::<Vec<_>>().join(", ")
-            ),
-        },
-    );
-    Some(problem)
+    let known: Vec<&str> = names.names().collect();
+    let problem = Problem::new(place, ProblemCode::InvalidValue, message)
+        .suggest(format!("known tools: {}", known.join(", ")));
+    Some(problem.suggest_nearest(tool, known))
 }
 
 /// Reports whether a name can mean a tool: one that exists or that other products have, one of an

@@ -3,7 +3,6 @@
 
 use orchestrate_core::policy::host::{HostPattern, WebUrl, covers_host};
 use orchestrate_core::policy::setup_hosts::SetupHosts;
-use orchestrate_core::policy::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS};
 use orchestrate_core::policy::web::WebServiceName;
 
 /// What a list of names is about.
@@ -27,29 +26,27 @@ pub enum Names {
     Services,
     /// Globs over paths of the project.
     Globs,
+    /// Absolute paths, or paths below `~/`.
+    Readable,
+    /// Names of environment variables.
+    Variables,
+    /// Models, in order.
+    Models,
 }
 
 impl Names {
-    /// Returns the list that applies if no source sets one; `None` allows everything.
-    pub(crate) fn default_list(self) -> Option<Vec<String>> {
-        let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
-        match self {
-            Names::Extensions
-            | Names::Programs
-            | Names::Servers
-            | Names::Alternatives
-            | Names::Services
-            | Names::Providers
-            | Names::Globs => None,
-            Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
-            Names::Domains => list(ALLOWED_DOMAINS),
-        }
+    /// Returns what separates the names in one text.
+    pub(crate) fn separator(self) -> char {
+        if self == Names::Readable { ':' } else { ',' }
     }
 
     /// Returns a name as it is kept, or `None` if it cannot be in the list.
     pub(crate) fn read(self, text: &str) -> Option<String> {
-        let has_paths = matches!(self, Names::ForbiddenPaths | Names::Globs);
-        if text.is_empty() || !text.chars().all(is_plain) && !has_paths {
+        let may_have_blanks = matches!(
+            self,
+            Names::ForbiddenPaths | Names::Globs | Names::Readable | Names::Models
+        );
+        if text.is_empty() || !text.chars().all(is_plain) && !may_have_blanks {
             return None;
         }
         match self {
@@ -72,6 +69,12 @@ impl Names {
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
             Names::Servers => SetupHosts::is_host(text).then(|| text.to_owned()),
             Names::Services => service(text),
+            Names::Readable => {
+                let is_read = text.starts_with('/') || text.starts_with("~/");
+                is_read.then(|| text.to_owned())
+            }
+            Names::Variables => is_variable(text).then(|| text.to_owned()),
+            Names::Models => Some(text.to_owned()),
             // Everything is no part of the project.
             Names::Globs => {
                 (!text.trim_matches(['/', '*', '.']).is_empty()).then(|| text.to_owned())
@@ -83,9 +86,6 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths | Names::Globs => one.iter().chain(other).cloned().collect(),
-            Names::Servers | Names::Alternatives | Names::Services | Names::Providers => {
-                one.to_vec()
-            }
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| {
                     list.iter().any(|allowed| self.covers(allowed, name))
@@ -96,6 +96,7 @@ impl Names {
                     .cloned()
                     .collect()
             }
+            _ => one.to_vec(),
         };
         let mut seen = std::collections::BTreeSet::new();
         met.retain(|name| seen.insert(name.clone()));
@@ -108,33 +109,25 @@ impl Names {
             || match self {
                 Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
                 Names::Domains => covers_host(allowed, name),
-                Names::Programs
-                | Names::ForbiddenPaths
-                | Names::Servers
-                | Names::Alternatives
-                | Names::Services
-                | Names::Providers
-                | Names::Globs => false,
+                _ => false,
             }
     }
 
-    /// Returns the values as messages describe them.
+    /// Returns what the names are, for messages.
     pub(crate) fn described(self) -> &'static str {
         match self {
-            Names::Extensions => "a list of endings such as [\".py\", \".md\"]",
-            Names::ForbiddenPaths => "a list of paths such as [\"/etc\", \"~/.ssh\", \"secrets\"]",
-            Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
-            Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
-            Names::Servers => "a list of hosts such as [\"npm.example\", \"10.0.0.7:8702\"]",
-            Names::Globs => "a list of paths such as [\"build/\", \"*.tmp\"]",
-            Names::Alternatives => {
-                "a list of tools with the one that answers instead, such as [\"rg=grep\"]"
-            }
-            Names::Providers => "a list of providers such as [\"anthropic\", \"openrouter\"]",
+            Names::Extensions => "endings",
+            Names::ForbiddenPaths | Names::Globs | Names::Readable => "paths",
+            Names::Programs => "programs",
+            Names::Domains | Names::Servers => "hosts",
+            Names::Alternatives => "tools with the one that answers instead,",
+            Names::Providers => "providers",
             Names::Services => {
-                "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
-                 brave, tavily, stackexchange, github, docs.rs, pypi, npm and pkg.go.dev"
+                "services with their addresses (searxng, brave, tavily, stackexchange, github, \
+                 docs.rs, pypi, npm or pkg.go.dev)"
             }
+            Names::Variables => "names of variables",
+            Names::Models => "models",
         }
     }
 
@@ -142,16 +135,28 @@ impl Names {
     pub(crate) fn example(self) -> &'static str {
         match self {
             Names::Extensions => "[\".py\", \".md\"]",
-            Names::ForbiddenPaths => "[\"/etc\", \"secrets\"]",
+            Names::ForbiddenPaths => "[\"/etc\", \"~/.ssh\", \"secrets\"]",
             Names::Programs => "[\"python\", \"pytest\"]",
-            Names::Domains => "[\"*.github.com\"]",
-            Names::Servers => "[\"npm.example\"]",
-            Names::Globs => "[\"generated/\"]",
+            Names::Domains => "[\"docs.python.org\", \"*.github.com\"]",
+            Names::Servers => "[\"npm.example\", \"10.0.0.7:8702\"]",
+            Names::Globs => "[\"build/\", \"*.tmp\"]",
             Names::Alternatives => "[\"rg=grep\"]",
-            Names::Providers => "[\"anthropic\"]",
+            Names::Providers => "[\"anthropic\", \"openrouter\"]",
             Names::Services => "[\"searxng=http://localhost:8888/\"]",
+            Names::Readable => "[\"~/tools\", \"/srv/data\"]",
+            Names::Variables => "[\"CI\"]",
+            Names::Models => "[\"anthropic/claude-sonnet-5\"]",
         }
     }
+}
+
+/// Reports whether a text can be the name of an environment variable (POSIX).
+fn is_variable(text: &str) -> bool {
+    text.chars().all(is_letter) && text.starts_with(|first: char| !first.is_ascii_digit())
+}
+
+fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 fn is_plain(c: char) -> bool {

@@ -10,19 +10,16 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::agent::price::Price;
-use orchestrate_core::event::settings::{MergeMode, RunSettings, WarmLimit};
-use orchestrate_core::policy::tool_names::ToolNames;
-use orchestrate_core::policy::tool_settings::{
-    CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests,
-};
-use orchestrate_core::policy::web::WebServiceName;
+use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::{CommitSettings, ReviewMode};
+use serde_json::{Value as Json, json};
 
 use crate::environment::Switches;
-use crate::keys::{Class, KEYS, Key, Value};
-use crate::layers::{Given, Layer, Location, Source};
+use crate::keys::{Class, KEYS, Key, STANDARD, Target};
+use crate::layers::{Given, Layer, Location, Problem, ProblemCode, Source};
+use crate::names::Names;
+use crate::values::{Kind, Value};
 
 /// The key of the paths that tools never touch.
 pub(crate) const FORBIDDEN_PATHS: &str = "tools.file_operations.forbidden_paths";
@@ -102,7 +99,7 @@ impl Resolved {
         for given in given
             .iter()
             .filter(names_models)
-            .filter(|given| !is_shared(&given.place.source))
+            .filter(|given| !given.place.source.is_shared())
         {
             match &given.value {
                 Value::Text(model) => self.own_models.push(model.clone()),
@@ -114,11 +111,20 @@ impl Resolved {
 
     /// Reports whether the value that applies for a key is written in the plan or in the project.
     pub fn is_of_repository(&self, key: &str) -> bool {
-        let place = self
-            .chosen
-            .get(key)
-            .and_then(|chosen| chosen.place.as_ref());
-        place.is_some_and(|place| is_shared(&place.source))
+        self.place_given(key)
+            .is_some_and(|place| place.source.is_shared())
+    }
+
+    /// Returns where the value that applies for a key is written, or `None` if it is a default.
+    pub(crate) fn place_given(&self, key: &str) -> Option<&Location> {
+        self.chosen.get(key)?.place.as_ref()
+    }
+
+    /// Returns a problem with the value that applies for a key.
+    pub(crate) fn problem(&self, key: &str, message: String) -> Problem {
+        let place = self.place_given(key).cloned();
+        let place = place.unwrap_or_else(|| Location::new(Source::Default, key));
+        Problem::new(place, ProblemCode::InvalidValue, message)
     }
 
     fn take_rules(&mut self, given: &[&Given]) {
@@ -131,28 +137,22 @@ impl Resolved {
                 "ask" => RuleDecision::Ask,
                 _ => RuleDecision::Deny,
             };
-            if decision == RuleDecision::Allow && is_shared(&given.place.source) {
+            if decision == RuleDecision::Allow && given.place.source.is_shared() {
                 self.warnings.push(format!(
                     "{}: `allow` has no effect here, because a repository cannot widen what you allow",
                     given.place
                 ));
                 continue;
             }
-            self.rules.extend(rules.iter().map(|rule| {
-                let (line, column) = rule
-                    .position
-                    .unwrap_or((given.place.line, given.place.column));
-                let place = Location {
-                    line,
-                    column,
-                    ..given.place.clone()
-                };
-                let text = RuleText::new(decision, rule.rule.clone(), place.to_string());
-                RuleText {
-                    examples: rule.examples.clone(),
-                    ..text
+            for rule in rules {
+                let mut place = given.place.clone();
+                if let Some(position) = rule.position {
+                    (place.line, place.column) = position;
                 }
-            }));
+                let mut text = RuleText::new(decision, rule.rule.clone(), place.to_string());
+                text.examples = rule.examples.clone();
+                self.rules.push(text);
+            }
         }
     }
 
@@ -162,7 +162,7 @@ impl Resolved {
             let Value::List(globs) = &given.value else {
                 continue;
             };
-            let list = match (key.name, is_shared(&given.place.source)) {
+            let list = match (key.name, given.place.source.is_shared()) {
                 ("commit.leave_out", _) => &mut self.commit.leave_out,
                 ("commit.allow", false) => &mut self.commit.allow,
                 _ => &mut self.commit.allow_scratch,
@@ -214,9 +214,13 @@ impl Resolved {
         }
     }
 
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.chosen.get(key).map(|chosen| &chosen.value)
+    }
+
     /// Returns the text that applies for a key, or `None` if it has none.
     pub fn text(&self, key: &str) -> Option<String> {
-        match &self.chosen.get(key)?.value {
+        match self.value(key)? {
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }
@@ -224,7 +228,7 @@ impl Resolved {
 
     /// Returns the list that applies for a key, or an empty one.
     pub fn list(&self, key: &str) -> Vec<String> {
-        match self.chosen.get(key).map(|chosen| &chosen.value) {
+        match self.value(key) {
             Some(Value::List(items)) => items.clone(),
             _ => Vec::new(),
         }
@@ -232,235 +236,94 @@ impl Resolved {
 
     /// Reports whether a switch is on.
     pub fn is_on(&self, key: &str) -> bool {
-        matches!(
-            self.chosen.get(key).map(|chosen| &chosen.value),
-            Some(Value::Switch(true))
-        )
-    }
-
-    fn number(&self, key: &str) -> Option<u64> {
-        match self.chosen.get(key)?.value {
-            Value::Number(number) => Some(number),
-            _ => None,
-        }
+        self.value(key) == Some(&Value::Switch(true))
     }
 
     /// Returns how many of the newest runs keep everything when landed runs are cleaned.
     pub fn keep_runs(&self) -> usize {
-        self.size("clean.keep_runs", 0)
+        match self.value("clean.keep_runs") {
+            Some(Value::Number(number)) => usize::try_from(*number).unwrap_or(usize::MAX),
+            _ => 0,
+        }
     }
 
     /// Returns the settings that the run freezes.
     ///
     /// `headless` means that no user can be asked for approval.
-    pub fn run_settings(&self, switches: &Switches, headless: bool) -> RunSettings {
-        let standard = RunSettings::default();
-        let merge = match self.chosen.get("merge").map(|chosen| &chosen.value) {
-            Some(Value::Merge(mode)) => *mode,
-            _ => MergeMode::default(),
-        };
-        let (depth, children) = if switches.no_spawning {
-            (0, 0)
-        } else {
-            (
-                self.count("max_depth", standard.max_depth),
-                self.size("max_children_per_agent", standard.max_children_per_agent),
-            )
-        };
-        RunSettings {
-            model: self.model_of(&[Source::Flags, Source::Environment]),
+    ///
+    /// # Errors
+    /// Fails if a value does not fit its field, which would be a mistake in the table of keys.
+    pub fn run_settings(
+        &self,
+        switches: &Switches,
+        headless: bool,
+    ) -> Result<RunSettings, Vec<Problem>> {
+        let mut frozen = STANDARD.clone();
+        for key in KEYS {
+            if let (Target::Run(path), Some(value)) = (key.target, self.value(key.name)) {
+                let field = path
+                    .split('.')
+                    .fold(&mut frozen, |outer, name| &mut outer[name]);
+                *field = field_value(key.kind, value);
+            }
+        }
+        let mut run: RunSettings = serde_json::from_value(frozen).map_err(|error| {
+            let place = Location::new(Source::Default, "the settings of the run");
+            let message = error.to_string();
+            vec![Problem::new(place, ProblemCode::InvalidValue, message)]
+        })?;
+        if switches.no_spawning {
+            (run.max_depth, run.max_children_per_agent) = (0, 0);
+        }
+        const OWN: [Source; 2] = [Source::Flags, Source::Environment];
+        const FILES: [Source; 2] = [Source::Project, Source::User];
+        Ok(RunSettings {
+            model: self.model_of(&OWN),
             plan_model: self.model_of(&[Source::Plan]),
-            fallback_models: self.list_of("fallback_models", &[Source::Flags, Source::Environment]),
-            default_fallback_models: self
-                .list_of("fallback_models", &[Source::Project, Source::User]),
-            context_limits: self.limits("context_limits"),
-            base_url: self.text("base_url"),
-            default_model: self.model_of(&[Source::Project, Source::User]),
-            agent: self.text("agent").unwrap_or(standard.agent),
-            max_agents: self.size("max_agents", standard.max_agents),
-            max_depth: depth,
-            max_children_per_agent: children,
-            context_tokens: self
-                .number("context_tokens")
-                .unwrap_or(standard.context_tokens),
-            root_context_tokens: self
-                .number("root_context_tokens")
-                .unwrap_or(standard.root_context_tokens),
-            map_tokens: self.number("map_tokens").unwrap_or(standard.map_tokens),
-            map_wait_ms: self.number("map_wait_ms").unwrap_or(standard.map_wait_ms),
-            budget_tokens: self.number("budget_tokens"),
-            budget_micro_usd: self.dollars("budget_usd"),
-            prices: self.prices(),
-            skip_optional: self.is_on("skip_optional"),
-            verify: self.text("verify"),
-            verify_base: self.is_on("verify_base"),
-            verify_retries: self.count("verify_retries", standard.verify_retries),
-            merge,
-            review: self
-                .text(REVIEW)
-                .and_then(|word| ReviewMode::named(&word))
-                .unwrap_or(standard.review),
+            default_model: self.model_of(&FILES),
+            fallback_models: self.list_of("fallback_models", &OWN),
+            default_fallback_models: self.list_of("fallback_models", &FILES),
             least_review: self.least_review,
             commit: self.commit.clone(),
-            merge_rounds: self.count("merge_rounds", standard.merge_rounds),
-            land: self.is_on("land"),
             write_back: !self.is_on("no_write_back"),
-            timeout_ms: self.number("timeout"),
-            outage_patience_ms: self
-                .number("outage_patience")
-                .unwrap_or(standard.outage_patience_ms),
-            command_timeout_ms: self
-                .number("command_timeout")
-                .unwrap_or(standard.command_timeout_ms),
-            command_memory_mib: self.number("command_memory_mib"),
-            worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
-            worktree_files: self
-                .number("worktree_files")
-                .unwrap_or(standard.worktree_files),
-            warm_limit: WarmLimit {
-                mib: self
-                    .number("worktree.warm_limit.mib")
-                    .unwrap_or(standard.warm_limit.mib),
-                files: self
-                    .number("worktree.warm_limit.files")
-                    .unwrap_or(standard.warm_limit.files),
-            },
-            worktree_setup: self.text("worktree.setup"),
-            setup_network: self.is_on("worktree.setup_network"),
-            setup_hosts: self.list("worktree.setup_hosts"),
-            sandbox_read: self.list("sandbox.read"),
-            sandbox_env: self.list("sandbox.env"),
-            tools: ToolNames::default(),
-            tool_files: Vec::new(),
-            tool_settings: self.tool_settings(),
-            cache: self
-                .text("cache")
-                .and_then(|mode| mode.parse().ok())
-                .unwrap_or_default(),
             rules: self.rules.clone(),
-            no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),
-            ..RunSettings::default()
-        }
-    }
-
-    /// Returns an amount in micro-dollars.
-    fn dollars(&self, key: &str) -> Option<u64> {
-        match self.chosen.get(key)?.value {
-            Value::Dollars(amount) => Some(amount),
-            _ => None,
-        }
-    }
-
-    /// Returns the user's own prices.
-    fn prices(&self) -> BTreeMap<String, Price> {
-        match self.chosen.get("prices").map(|chosen| &chosen.value) {
-            Some(Value::Prices(prices)) => prices.clone(),
-            _ => BTreeMap::new(),
-        }
-    }
-
-    /// Returns what tools may do, with paths as they are written.
-    fn tool_settings(&self) -> ToolSettings {
-        let standard = ToolSettings::default();
-        let list = |key: &str| self.chosen.contains_key(key).then(|| self.list(key));
-        ToolSettings {
-            file_operations: FileOperations {
-                max_file_size_mb: self
-                    .number("tools.file_operations.max_file_size_mb")
-                    .unwrap_or(standard.file_operations.max_file_size_mb),
-                allowed_extensions: list("tools.file_operations.allowed_extensions"),
-                forbidden_paths: self.list(FORBIDDEN_PATHS),
-            },
-            code_execution: CodeExecution {
-                timeout_seconds: self.number("tools.code_execution.timeout_seconds"),
-                cpu_seconds: self.number("tools.code_execution.cpu_seconds"),
-                agent_cpu_seconds: self.number("tools.code_execution.agent_cpu_seconds"),
-                memory_limit_mb: self.number("tools.code_execution.memory_limit_mb"),
-                allowed_commands: list("tools.code_execution.allowed_commands"),
-            },
-            web_requests: WebRequests {
-                timeout_seconds: self.number("tools.web_requests.timeout_seconds"),
-                max_response_size_mb: self
-                    .number("tools.web_requests.max_response_size_mb")
-                    .unwrap_or(standard.web_requests.max_response_size_mb),
-                allowed_domains: self.list("tools.web_requests.allowed_domains"),
-                search_service: self
-                    .text("tools.web_requests.search_service")
-                    .and_then(|name| WebServiceName::named(&name)),
-                services: self.services(),
-            },
-            alternatives: self.alternatives(),
-            taint: TaintSettings {
-                policy: self
-                    .text("taint.policy")
-                    .and_then(|word| TaintPolicy::named(&word))
-                    .unwrap_or_default(),
-                public_repository: self.is_on("taint.public_repository"),
-            },
-        }
-    }
-
-    /// Returns the addresses of services.
-    fn services(&self) -> BTreeMap<WebServiceName, String> {
-        let given = self.list("tools.web_requests.services");
-        let service = |text: &String| {
-            let (name, url) = text.split_once('=')?;
-            Some((WebServiceName::named(name)?, url.to_owned()))
-        };
-        given.iter().filter_map(service).collect()
-    }
-
-    /// Returns the tools that answer instead of others, by the names of these.
-    fn alternatives(&self) -> BTreeMap<String, String> {
-        let pairs = self.list(ALTERNATIVES);
-        let pair = |text: &String| {
-            text.split_once('=')
-                .map(|(tool, other)| (tool.to_owned(), other.to_owned()))
-        };
-        pairs.iter().filter_map(pair).collect()
+            ..run
+        })
     }
 
     /// Returns the model if it comes from one of these sources. The run has to know which, because
     /// a role's own model ranks between the plan's and the project's.
     fn model_of(&self, sources: &[Source]) -> Option<String> {
-        let place = self.chosen.get("model")?.place.as_ref()?;
-        sources
-            .contains(&place.source)
-            .then(|| self.text("model"))
-            .flatten()
+        self.text("model")
+            .filter(|_| self.is_from("model", sources))
     }
 
     /// Returns the list if it comes from one of these sources.
     fn list_of(&self, key: &str, sources: &[Source]) -> Vec<String> {
-        let place = self
-            .chosen
-            .get(key)
-            .and_then(|chosen| chosen.place.as_ref());
-        if place.is_some_and(|place| sources.contains(&place.source)) {
+        if self.is_from(key, sources) {
             self.list(key)
         } else {
             Vec::new()
         }
     }
 
-    fn limits(&self, key: &str) -> BTreeMap<String, u64> {
-        match self.chosen.get(key).map(|chosen| &chosen.value) {
-            Some(Value::Limits(limits)) => limits.clone(),
-            _ => BTreeMap::new(),
+    fn is_from(&self, key: &str, sources: &[Source]) -> bool {
+        self.place_given(key)
+            .is_some_and(|place| sources.contains(&place.source))
+    }
+}
+
+/// Returns a value as a field of a run's settings has it; pairs become a map.
+fn field_value(kind: Kind, value: &Value) -> Json {
+    match (kind, value) {
+        (Kind::Names(Names::Services | Names::Alternatives), Value::List(pairs)) => {
+            let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+            pairs
+                .map(|(name, other)| (name.to_owned(), Json::from(other)))
+                .collect()
         }
-    }
-
-    fn count(&self, key: &str, standard: u32) -> u32 {
-        self.number(key)
-            .and_then(|number| u32::try_from(number).ok())
-            .unwrap_or(standard)
-    }
-
-    fn size(&self, key: &str, standard: usize) -> usize {
-        self.number(key)
-            .and_then(|number| usize::try_from(number).ok())
-            .unwrap_or(standard)
+        _ => json!(value),
     }
 }
 
@@ -494,7 +357,7 @@ fn limit(key: &Key, given: &[&Given]) -> Option<Chosen> {
             .map(|value| Chosen { value, place: None });
     }
     let may_replace_default = |source: &Source| {
-        !is_shared(source) || key.class == Class::PlanLimit && *source == Source::Plan
+        !source.is_shared() || key.class == Class::PlanLimit && *source == Source::Plan
     };
     let is_replaced = given
         .iter()
@@ -553,11 +416,6 @@ fn narrowed(key: &Key, narrowest: Option<Chosen>, given: &Given) -> Chosen {
         value: met,
         place: Some(place),
     }
-}
-
-/// Reports whether the source may have been written by others than the user.
-fn is_shared(source: &Source) -> bool {
-    matches!(source, Source::Plan | Source::Project)
 }
 
 #[cfg(test)]
@@ -867,6 +725,7 @@ mod tests {
                 ..Switches::default()
             };
             let run = Resolved::merge(&[]).run_settings(&switches, headless);
+            let run = run.unwrap();
             assert_eq!(run.ask_parks, expected, "{said:?} {headless}");
         }
     }

@@ -2,9 +2,10 @@
 //! never widen it.
 
 use crate::files::parse;
-use crate::keys::{Class, KEYS, Kind, named};
+use crate::keys::{Class, KEYS, named};
 use crate::layers::{Layer, Location, Source};
 use crate::resolve::Resolved;
+use crate::values::Kind;
 
 /// What a repository (its configuration, or a plan's front matter) can do to a key.
 enum Repository {
@@ -204,15 +205,10 @@ fn what_is_the_users_alone_is_an_error_in_a_repository() {
         .filter(|(_, repository)| matches!(repository, Nothing))
     {
         let key = named(name).unwrap();
-        let value = if key.default.is_empty() {
-            key.kind.example()
-        } else {
-            key.default
-        };
         let value = match key.kind {
             Kind::OneOf(words) => format!("\"{}\"", words[0]),
             Kind::Switch => "true".to_owned(),
-            _ => value.to_owned(),
+            kind => kind.example().to_owned(),
         };
         let text = match name.rsplit_once('.') {
             Some((table, last)) => format!("[{table}]\n{last} = {value}\n"),

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use crate::layers::{Location, Problem, ProblemCode, Source};
+use crate::environment::path_of;
+use crate::layers::Problem;
 use crate::resolve::Resolved;
 
 /// The key.
@@ -23,24 +24,13 @@ pub(crate) fn worktree_folder(
     let Some(text) = resolved.text(KEY) else {
         return Ok(None);
     };
-    let path = match (text.strip_prefix("~/"), variables.get("HOME")) {
-        (Some(below), Some(home)) => PathBuf::from(home).join(below),
-        _ => PathBuf::from(&text),
-    };
+    let home = variables.get("HOME").map(Path::new);
+    let path = path_of(&text, home).unwrap_or_else(|| PathBuf::from(&text));
     match refusal(&path) {
         None => Ok(Some(path)),
         Some(reason) => {
-            let place = resolved
-                .chosen
-                .get(KEY)
-                .and_then(|chosen| chosen.place.clone());
-            let place = place.unwrap_or_else(|| Location::new(Source::Default, KEY));
             let message = format!("`{text}` cannot hold worktrees: {reason}");
-            Err(vec![Problem::new(
-                place,
-                ProblemCode::InvalidValue,
-                message,
-            )])
+            Err(vec![resolved.problem(KEY, message)])
         }
     }
 }
@@ -66,7 +56,7 @@ fn is_hidden(part: Component<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::keys::named;
-    use crate::layers::Layer;
+    use crate::layers::{Layer, Location, Source};
 
     #[test]
     fn a_folder_is_absolute_and_visible() {

@@ -7,7 +7,7 @@ use orchestrate_coordinator::vendor_named;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{
-    KEYS, Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems,
+    KEYS, Key, Kind, Layer, Loaded, Names, Resolved, Source, named, parse, rule_problems,
     switches_not_given,
 };
 use serde_json::json;
@@ -174,9 +174,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
-        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_) => {
-            with_items(place, items(key.kind, given))?.into()
-        }
+        Kind::Rules | Kind::Names(_) => with_items(place, items(key.kind, given))?.into(),
         // Anything else becomes a string, for which the parser's error names the key.
         Kind::Number { .. }
         | Kind::Switch
@@ -184,7 +182,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
         | Kind::Limits
         | Kind::Dollars
         | Kind::Prices => given.trim().parse().unwrap_or_else(|_| given.into()),
-        Kind::Text | Kind::Message | Kind::Merge | Kind::OneOf(_) => given.into(),
+        Kind::Text | Kind::Message | Kind::OneOf(_) => given.into(),
     };
     let now = in_one_line(&value);
     match place {
@@ -253,8 +251,8 @@ fn items(kind: Kind, given: &str) -> Vec<Value> {
     }
     let parts: Vec<&str> = given.split(',').map(str::trim).collect();
     let is_list = match kind {
-        Kind::Paths => parts.iter().all(is_path),
-        Kind::Variables | Kind::Models | Kind::Names(_) => true,
+        Kind::Names(Names::Readable) => parts.iter().all(is_path),
+        Kind::Names(_) => true,
         _ => false,
     };
     if is_list {
@@ -515,8 +513,7 @@ mod tests {
 
     #[test]
     fn the_list_that_an_error_suggests_is_accepted() {
-        let kinds = [Kind::Rules, Kind::Paths, Kind::Variables, Kind::Models];
-        let is_list = |key: &&Key| kinds.contains(&key.kind) || matches!(key.kind, Kind::Names(_));
+        let is_list = |key: &&Key| matches!(key.kind, Kind::Rules | Kind::Names(_));
         for key in KEYS.iter().filter(is_list) {
             let suggested = Expected(key.kind).to_string();
             let list = suggested

@@ -321,13 +321,13 @@ fn text(set: &[(&str, Value)]) -> String {
 }
 
 fn entry(key: &Key, name: &str, value: Option<&Value>) -> String {
-    match value {
-        Some(value) => format!("\n# {}\n{name} = {value}\n", key.about),
-        None if key.default.is_empty() => {
-            format!("\n# {}\n# {name} = {}\n", key.about, key.kind.example())
-        }
-        None => format!("\n# {}\n# {name} = {}\n", key.about, key.default),
+    if let Some(value) = value {
+        return format!("\n# {}\n{name} = {value}\n", key.about);
     }
+    let shown = key
+        .written_default()
+        .unwrap_or_else(|| key.kind.example().to_owned());
+    format!("\n# {}\n# {name} = {shown}\n", key.about)
 }
 
 #[cfg(test)]

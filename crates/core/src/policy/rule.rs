@@ -57,7 +57,7 @@ impl RuleExamples {
 /// An example of what a call affects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, or a list of words")]
 pub enum RuleExample {
     /// A line for a shell, a path, a host or a name: what the rule's tools take.
     Text(String),

@@ -137,26 +137,10 @@ impl Directories {
     /// # Errors
     /// Fails if there is no home directory and not every variable is set.
     pub fn find(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
-        let absolute = |name: &str| {
-            let path = PathBuf::from(variables.get(name)?);
-            path.is_absolute().then_some(path)
-        };
-        let home = absolute("HOME");
-        let find = |name: &str, below_home: &str| {
-            absolute(name)
-                .or_else(|| home.as_ref().map(|home| home.join(below_home)))
-                .map(|base| base.join(FOLDER))
-                .ok_or_else(|| {
-                    let place = Location::new(Source::Environment, name);
-                    let message = "no home directory is set";
-                    Problem::new(place, ProblemCode::InvalidValue, message)
-                        .suggest("set HOME to an absolute path")
-                })
-        };
         Ok(Directories {
-            config: find("XDG_CONFIG_HOME", ".config")?,
-            state: find("XDG_STATE_HOME", ".local/state")?,
-            cache: find("XDG_CACHE_HOME", ".cache")?,
+            config: base_directory(variables, "XDG_CONFIG_HOME", ".config")?,
+            state: base_directory(variables, "XDG_STATE_HOME", ".local/state")?,
+            cache: base_directory(variables, "XDG_CACHE_HOME", ".cache")?,
         })
     }
 
@@ -164,6 +148,37 @@ impl Directories {
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
+}
+
+/// Returns our folder in one of the user's base directories.
+fn base_directory(
+    variables: &BTreeMap<String, String>,
+    name: &str,
+    below_home: &str,
+) -> Result<PathBuf, Problem> {
+    if let Some(base) = absolute(variables, name) {
+        return Ok(base.join(FOLDER));
+    }
+    match absolute(variables, "HOME") {
+        Some(home) => Ok(home.join(below_home).join(FOLDER)),
+        None => {
+            let place = Location::new(Source::Environment, name);
+            let problem =
+                Problem::new(place, ProblemCode::InvalidValue, "no home directory is set");
+            Err(problem.suggest("set HOME to an absolute path"))
+        }
+    }
+}
+
+/// Returns the path that a variable has, if it is absolute.
+pub(crate) fn absolute<'v>(
+    variables: &'v BTreeMap<String, String>,
+    name: &str,
+) -> Option<&'v Path> {
+    variables
+        .get(name)
+        .map(Path::new)
+        .filter(|path| path.is_absolute())
 }
 
 /// Parses the variables that set keys.

@@ -187,11 +187,7 @@ impl Inputs {
 
     /// Returns the paths that tools never touch, by all their names.
     fn forbidden_paths(&self, resolved: &Resolved) -> Result<Vec<String>, Vec<Problem>> {
-        let home = self
-            .variables
-            .get("HOME")
-            .map(Path::new)
-            .filter(|home| home.is_absolute());
+        let home = environment::absolute(&self.variables, "HOME");
         let project = project_root(&self.directory);
         real_paths(&resolved.list(FORBIDDEN_PATHS), home, project.as_deref()).map_err(|path| {
             let message = format!("`{path}` cannot be found: no home directory is set");

@@ -96,14 +96,15 @@ impl Resolved {
     }
 
     fn take_own_models(&mut self, given: &[&Given]) {
-        for given in given
-            .iter()
-            .filter(names_models)
-            .filter(|given| !given.place.source.is_shared())
-        {
-            match &given.value {
-                Value::Text(model) => self.own_models.push(model.clone()),
-                Value::List(models) => self.own_models.extend(models.iter().cloned()),
+        for given in given {
+            if given.place.source.is_shared() {
+                continue;
+            }
+            match (given.key.name, &given.value) {
+                ("model", Value::Text(model)) => self.own_models.push(model.clone()),
+                ("fallback_models", Value::List(models)) => {
+                    self.own_models.extend(models.iter().cloned());
+                }
                 _ => {}
             }
         }
@@ -139,7 +140,8 @@ impl Resolved {
             };
             if decision == RuleDecision::Allow && given.place.source.is_shared() {
                 self.warnings.push(format!(
-                    "{}: `allow` has no effect here, because a repository cannot widen what you allow",
+                    "{}: `allow` has no effect here, \
+                     because a repository cannot widen what you allow",
                     given.place
                 ));
                 continue;
@@ -181,7 +183,8 @@ impl Resolved {
             let key = given.key;
             let [wanted, applies] = [&given.value, &chosen.value].map(|value| key.show(value));
             self.warnings.push(format!(
-                "{}: `{}` stays at {applies}: a repository cannot widen it to {wanted}; your own configuration can",
+                "{}: `{}` stays at {applies}: a repository cannot widen it to {wanted}; \
+                 your own configuration can",
                 given.place, key.name
             ));
         }
@@ -325,10 +328,6 @@ fn field_value(kind: Kind, value: &Value) -> Json {
         }
         _ => json!(value),
     }
-}
-
-fn names_models(given: &&&Given) -> bool {
-    matches!(given.key.name, "model" | "fallback_models")
 }
 
 /// Returns the first value, or the default; in `given`, the most specific source comes first.

@@ -164,23 +164,23 @@ impl Schedule {
         graph.put_in_order()?;
         self.graph = Arc::new(graph);
         let graph = &self.graph;
-        let followers = graph
-            .node(&task.id)
-            .into_iter()
-            .flat_map(|node| node.followers.keys().copied());
-        // What a task reviews may follow from what others wait for.
-        let concerned: BTreeSet<usize> = if graph.has_review {
-            (0..graph.nodes.len()).collect()
-        } else {
-            followers
-                .chain(graph.index.get(&task.id).copied())
-                .collect()
-        };
-        Ok(concerned
-            .into_iter()
-            .filter_map(|at| self.id(at))
-            .cloned()
-            .collect())
+        let mut concerned: BTreeSet<usize> = BTreeSet::new();
+        if graph.has_review {
+            // What a task reviews may follow from what others wait for.
+            concerned.extend(0..graph.nodes.len());
+        } else if let Some(at) = graph.index.get(&task.id) {
+            concerned.insert(*at);
+            concerned.extend(graph.followers_of(*at));
+        }
+        Ok(self.ids(concerned))
+    }
+
+    fn ids(&self, places: impl IntoIterator<Item = usize>) -> Vec<TaskId> {
+        let mut ids = Vec::new();
+        for place in places {
+            ids.extend(self.id(place).cloned());
+        }
+        ids
     }
 
     /// Returns the place of a task in the order of the plan, then of addition.
@@ -213,51 +213,46 @@ impl Schedule {
 
     /// Returns all direct and indirect dependents of a task, in the order of the plan.
     pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
-        self.reached_from(of, |node, at| node.depends.contains_key(&at))
+        self.reached_from(of, Node::depends_on)
     }
 
     /// Returns the tasks that never start if this one fails, in the order of the plan: its
     /// dependents, those that test it, and theirs.
     pub fn lost_with(&self, task: &TaskId) -> Vec<TaskId> {
-        self.reached_from(task, |node, at| {
-            node.depends.contains_key(&at) || node.tested.contains_key(&at)
-        })
+        self.reached_from(task, Node::is_lost_with)
     }
 
-    fn reached_from(&self, of: &TaskId, needs: impl Fn(&Node, usize) -> bool) -> Vec<TaskId> {
+    fn reached_from(&self, of: &TaskId, needs: fn(&Node, usize) -> bool) -> Vec<TaskId> {
         let graph = &self.graph;
         let mut reached: BTreeSet<usize> = BTreeSet::new();
         let mut open: Vec<usize> = graph.index.get(of).copied().into_iter().collect();
         while let Some(at) = open.pop() {
             for follower in graph.followers_of(at) {
-                let depends = graph.at(follower).is_some_and(|node| needs(node, at));
-                if depends && reached.insert(follower) {
+                if let Some(node) = graph.at(follower)
+                    && needs(node, at)
+                    && reached.insert(follower)
+                {
                     open.push(follower);
                 }
             }
         }
-        reached
-            .into_iter()
-            .filter_map(|at| self.id(at))
-            .cloned()
-            .collect()
+        self.ids(reached)
     }
 
     /// Returns the tasks that are merged only after this one's approval.
     pub fn reviews(&self, reviewer: &TaskId) -> Vec<TaskId> {
-        let reviews = self
-            .graph
-            .node(reviewer)
-            .into_iter()
-            .flat_map(|node| node.reviews.keys());
-        reviews.filter_map(|at| self.id(*at)).cloned().collect()
+        match self.graph.node(reviewer) {
+            Some(node) => self.ids(node.reviews.keys().copied()),
+            None => Vec::new(),
+        }
     }
 
     /// Returns the tasks whose approval a task needs before it is merged.
     pub fn reviewers<'a>(&'a self, of: &TaskId) -> impl Iterator<Item = &'a TaskId> {
         let at = self.graph.index.get(of).copied();
-        let reviewers = at.into_iter().flat_map(|at| self.graph.reviewers_of(at));
-        reviewers.filter_map(|reviewer| self.id(reviewer))
+        at.into_iter()
+            .flat_map(|at| self.graph.reviewers_of(at))
+            .filter_map(|reviewer| self.id(reviewer))
     }
 
     /// Returns every task, in the order of the plan, then of addition.
@@ -286,26 +281,21 @@ impl Graph {
     /// Returns the tasks that review a task.
     fn reviewers_of(&self, at: usize) -> impl Iterator<Item = usize> {
         // Most runs have no reviews, and a task may have many followers.
-        let followers = self
-            .has_review
-            .then(|| self.followers_of(at))
-            .into_iter()
-            .flatten();
-        followers.filter(move |follower| {
-            self.at(*follower)
-                .is_some_and(|node| node.reviews.contains_key(&at))
-        })
+        let node = if self.has_review { self.at(at) } else { None };
+        let followers = node.into_iter().flat_map(|node| node.followers.keys());
+        followers
+            .copied()
+            .filter(move |follower| match self.at(*follower) {
+                Some(node) => node.reviews.contains_key(&at),
+                None => false,
+            })
     }
 
     /// Returns the tasks that name one that does not exist yet.
     fn namers<'a>(&'a self, id: &'a TaskId) -> impl Iterator<Item = (usize, Wait)> + 'a {
-        let named = self
-            .awaited
+        self.awaited
             .iter_from(&(id.clone(), 0, Wait::Depends))
-            .map(|(entry, ())| entry);
-        named
-            .take_while(move |(name, _, _)| name == id)
-            .map(|(_, namer, wait)| (*namer, *wait))
+            .map_while(move |((name, namer, wait), ())| (name == id).then_some((*namer, *wait)))
     }
 
     fn require_new(&self, id: &TaskId) -> Result<(), ScheduleError> {
@@ -318,16 +308,15 @@ impl Graph {
 
     fn require_complete(&self) -> Result<(), ScheduleError> {
         let namers = self.awaited.keys().map(|(name, namer, _)| (*namer, name));
-        match namers
-            .min()
-            .and_then(|(at, name)| Some((self.at(at)?, name)))
+        if let Some((namer, name)) = namers.min()
+            && let Some(node) = self.at(namer)
         {
-            None => Ok(()),
-            Some((node, name)) => Err(ScheduleError::Unknown {
+            return Err(ScheduleError::Unknown {
                 task: node.id.clone(),
                 dependency: name.clone(),
-            }),
+            });
         }
+        Ok(())
     }
 
     /// Appends a task, and resolves the references of those that named it before.
@@ -354,10 +343,10 @@ impl Graph {
         let namers: Vec<(usize, Wait)> = self.namers(&task.id).collect();
         for (namer, wait) in namers {
             self.awaited.remove(&(task.id.clone(), namer, wait));
-            self.change(namer, |node| {
+            if let Some(node) = self.node_mut(namer) {
                 node.join(at, wait);
                 node.missing -= 1;
-            });
+            }
             self.add_follower(at, namer);
         }
         for on in waits {
@@ -366,15 +355,13 @@ impl Graph {
     }
 
     fn add_follower(&mut self, of: usize, follower: usize) {
-        self.change(of, |node| {
+        if let Some(node) = self.node_mut(of) {
             node.followers.insert(follower, ());
-        });
+        }
     }
 
-    fn change(&mut self, at: usize, change: impl FnOnce(&mut Node)) {
-        if let Some(node) = self.nodes.get_mut(&at) {
-            change(Arc::make_mut(node));
-        }
+    fn node_mut(&mut self, at: usize) -> Option<&mut Node> {
+        self.nodes.get_mut(&at).map(Arc::make_mut)
     }
 
     fn put_in_order(&mut self) -> Result<(), ScheduleError> {
@@ -383,19 +370,22 @@ impl Graph {
             .values()
             .map(|node| node.waits().collect())
             .collect();
-        let ids = |cycle: Vec<usize>| {
-            cycle
-                .into_iter()
-                .filter_map(|at| Some(self.at(at)?.id.clone()))
-                .collect()
+        let order = match topological(&waits) {
+            Ok(order) => order,
+            Err(cycle) => {
+                let nodes = cycle.into_iter().filter_map(|at| self.at(at));
+                let ids = nodes.map(|node| node.id.clone()).collect();
+                return Err(ScheduleError::Cycle(ids));
+            }
         };
-        let order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
         for (position, at) in order.iter().enumerate() {
             self.order.insert(position, *at);
             self.positions.insert(*at, position);
         }
         if self.has_review {
-            order.iter().for_each(|at| self.settle_review(*at));
+            for at in order {
+                self.settle_review(at);
+            }
         }
         Ok(())
     }
@@ -412,24 +402,29 @@ impl Graph {
     /// that another task that it waits for needs in the result, and tasks that review themselves.
     /// Everything that it waits for must be decided already.
     fn settle_review(&mut self, at: usize) {
-        let Some(node) = self.at(at).filter(|node| node.is_review) else {
+        let Some(node) = self.at(at) else {
             return;
         };
+        if !node.is_review {
+            return;
+        }
         let mut reviews: BTreeSet<usize> = node.depends.keys().copied().collect();
         let mut seen: BTreeSet<usize> = node.waits().collect();
         let mut open: Vec<usize> = seen.iter().copied().collect();
         while let Some(before) = open.pop().and_then(|at| self.at(at)) {
-            let needed = before.depends.keys().copied();
-            let needed = needed
-                .flat_map(|at| self.reviews_of(at).chain([at]))
-                .filter(|at| !before.reviews.contains_key(at));
-            for at in needed {
-                reviews.remove(&at);
+            for dependency in before.depends.keys().copied() {
+                for at in self.reviews_of(dependency).chain([dependency]) {
+                    if !before.reviews.contains_key(&at) {
+                        reviews.remove(&at);
+                    }
+                }
             }
             open.extend(before.waits().filter(|at| seen.insert(*at)));
         }
         reviews.retain(|at| self.at(*at).is_some_and(|node| !node.is_review));
-        self.change(at, |node| node.reviews = reviews.into_iter().collect());
+        if let Some(node) = self.node_mut(at) {
+            node.reviews = reviews.into_iter().collect();
+        }
     }
 }
 
@@ -474,6 +469,15 @@ impl Node {
     fn waits(&self) -> impl Iterator<Item = usize> {
         self.depends.keys().chain(self.after.keys()).copied()
     }
+
+    fn depends_on(&self, at: usize) -> bool {
+        self.depends.contains_key(&at)
+    }
+
+    /// Reports whether it never starts if the task at a place fails.
+    fn is_lost_with(&self, at: usize) -> bool {
+        self.depends.contains_key(&at) || self.tested.contains_key(&at)
+    }
 }
 
 /// Sorts indices so that each comes after all that it waits for; the lowest index first where the
@@ -483,11 +487,8 @@ impl Node {
 /// Returns the indices of one cycle, with its first one repeated at the end.
 pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     // Mostly, everything waits for what precedes it.
-    if waits
-        .iter()
-        .enumerate()
-        .all(|(at, needs)| needs.iter().all(|need| *need < at))
-    {
+    let mut lists = waits.iter().enumerate();
+    if lists.all(|(at, needs)| needs.iter().all(|need| *need < at)) {
         return Ok((0..waits.len()).collect());
     }
     let mut missing: Vec<usize> = vec![0; waits.len()];
@@ -500,12 +501,12 @@ pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    let mut free: std::collections::BTreeSet<usize> = missing
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count == 0)
-        .map(|(at, _)| at)
-        .collect();
+    let mut free: BTreeSet<usize> = BTreeSet::new();
+    for (at, count) in missing.iter().enumerate() {
+        if *count == 0 {
+            free.insert(at);
+        }
+    }
     let mut order = Vec::with_capacity(waits.len());
     while let Some(at) = free.pop_first() {
         order.push(at);
@@ -547,10 +548,9 @@ pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
 
 /// Follows missing predecessors until an index repeats.
 fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
-    let stuck = |at: &usize| missing.get(*at).is_some_and(|count| *count > 0);
     let mut trail: Vec<usize> = Vec::new();
     let mut place: HashMap<usize, usize> = HashMap::new();
-    let mut at = (0..waits.len()).find(stuck);
+    let mut at = (0..waits.len()).find(|at| is_stuck(*at, missing));
     while let Some(current) = at {
         if let Some(start) = place.insert(current, trail.len()) {
             let mut found = trail.split_off(start);
@@ -558,11 +558,15 @@ fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
             return found;
         }
         trail.push(current);
-        at = waits
-            .get(current)
-            .and_then(|needs| needs.iter().copied().find(stuck));
+        let needs = waits.get(current).into_iter().flatten().copied();
+        at = needs.into_iter().find(|at| is_stuck(*at, missing));
     }
     trail
+}
+
+/// Reports whether an index waits for others, which are missing.
+fn is_stuck(at: usize, missing: &[usize]) -> bool {
+    missing.get(at).is_some_and(|count| *count > 0)
 }
 
 #[cfg(test)]

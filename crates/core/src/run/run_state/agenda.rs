@@ -55,7 +55,7 @@ impl RunState {
         };
         let ids: Vec<TaskId> = self.schedule.tasks().cloned().collect();
         for (place, id) in ids.into_iter().enumerate() {
-            if let Some(parent) = self.task(&id).and_then(|record| record.parent.as_ref()) {
+            if let Some(parent) = self.parent_of(&id) {
                 state.agenda.add_child(parent, place);
             }
             state.tasks.note_rewired(id);
@@ -67,52 +67,58 @@ impl RunState {
     /// Evaluates the lists again for all tasks that the current fact may concern.
     pub(super) fn update_agenda(&mut self) {
         let Changes { changed, rewired } = self.tasks.take_changes();
-        let rewired: BTreeSet<usize> = rewired
-            .iter()
-            .filter_map(|id| self.schedule.place(id))
-            .collect();
-        let changed = changed
-            .iter()
-            .filter_map(|id| self.schedule.place(id))
-            .chain(rewired.iter().copied());
-        let mut concerned = self.concerned(&changed.collect());
+        let rewired = self.places(&rewired);
+        let mut changed = self.places(&changed);
+        changed.extend(rewired.iter().copied());
+        let mut concerned = self.concerned(&changed);
         let mut progressed = Vec::new();
         for place in &concerned {
-            let Some(standing) = self.at(*place).map(|record| self.standing(record)) else {
+            let Some(record) = self.at(*place) else {
                 continue;
             };
+            let standing = self.standing(record);
             let before = self.agenda.standings.get(place);
-            if before != Some(&standing) {
-                if before.is_none_or(|before| before.progress != standing.progress) {
-                    progressed.push(*place);
-                }
-                self.agenda.standings.insert(*place, standing);
+            if before == Some(&standing) {
+                continue;
             }
+            if before.is_none_or(|before| before.progress != standing.progress) {
+                progressed.push(*place);
+            }
+            self.agenda.standings.insert(*place, standing);
         }
         let standings = &self.agenda.standings;
-        let progress = |place| {
-            standings
-                .get(&place)
-                .map_or(Progress::Waiting, |standing| standing.progress)
-        };
         concerned.extend(self.agenda.outlook.update(
             &self.schedule,
             &rewired,
             progressed,
-            progress,
+            |place| match standings.get(&place) {
+                Some(standing) => standing.progress,
+                None => Progress::Waiting,
+            },
         ));
         for place in concerned {
             let Some(record) = self.at(place) else {
                 continue;
             };
-            let is_listed = |list: &List| self.is_listed(*list, place, record);
-            let lists: Memberships = LISTS.into_iter().filter(is_listed).collect();
+            let lists: Memberships = LISTS
+                .into_iter()
+                .filter(|list| self.is_listed(*list, place, record))
+                .collect();
             let priority = record.task.priority;
             self.agenda.set(place, priority, lists);
         }
     }
 
-    fn at(&self, place: usize) -> Option<&TaskRecord> {
+    fn places<'a>(&self, ids: impl IntoIterator<Item = &'a TaskId>) -> BTreeSet<usize> {
+        let mut places = BTreeSet::new();
+        for id in ids {
+            places.extend(self.schedule.place(id));
+        }
+        places
+    }
+
+    /// Returns the record of the task at a place of the schedule.
+    pub(super) fn at(&self, place: usize) -> Option<&TaskRecord> {
         self.task(self.schedule.id(place)?)
     }
 
@@ -158,16 +164,15 @@ impl RunState {
                 continue;
             };
             if record.task.verdict {
-                let reviews = self.schedule.reviews(&record.task.id);
-                concerned.extend(reviews.iter().filter_map(|id| self.schedule.place(id)));
+                concerned.extend(self.places(&self.schedule.reviews(&record.task.id)));
             }
-            let before = self.agenda.standings.get(place);
-            let is_same = |before: &Standing| {
-                (before.state, before.takes_work) == (record.state(), record.takes_work())
-            };
-            if !before.is_some_and(is_same) {
-                self.add_below(record, &mut concerned);
+            if let Some(before) = self.agenda.standings.get(place)
+                && before.state == record.state()
+                && before.takes_work == record.takes_work()
+            {
+                continue;
             }
+            self.add_below(record, &mut concerned);
         }
         concerned
     }

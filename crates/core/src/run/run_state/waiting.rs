@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::event::{Event, MergeTarget, Wait, WaitRefused};
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
-use crate::messages::{Envelope, MAX_DEADLINE_SECONDS, Receiver};
+use crate::messages::{MAX_DEADLINE_SECONDS, Receiver};
 use crate::record::TaskRecord;
 use crate::run::agenda::List;
 use crate::run::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
@@ -151,30 +151,48 @@ impl RunState {
     ///
     /// Fails if there is none, with the names of those that there are.
     pub fn known_agent(&self, id: &AgentId) -> Result<&TaskRecord, WaitRefused> {
-        self.task(self.agent_named(id)).ok_or_else(|| {
-            let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
-            WaitRefused::Unknown {
-                agent: id.clone(),
-                known: known.join(", "),
-            }
+        if let Some(record) = self.task(self.agent_named(id)) {
+            return Ok(record);
+        }
+        let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
+        Err(WaitRefused::Unknown {
+            agent: id.clone(),
+            known: known.join(", "),
         })
+    }
+
+    /// Returns what an agent waits for.
+    pub(super) fn wait_of(&self, agent: &AgentId) -> Option<&Wait> {
+        self.task(agent)?.wait()
+    }
+
+    /// Returns the agent that has spawned another one.
+    pub(super) fn parent_of(&self, agent: &AgentId) -> Option<&AgentId> {
+        self.task(agent)?.parent.as_ref()
     }
 
     /// Reports whether one agent is the parent of the other, or an ancestor of its parent.
     pub fn is_ancestor(&self, ancestor: &AgentId, of: &AgentId) -> bool {
-        let parent_of =
-            |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
+        let mut agent = of;
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let mut parents =
-            std::iter::successors(parent_of(of), |parent| parent_of(parent)).take(self.tasks.len());
-        parents.any(|parent| parent == ancestor)
+        for _ in 0..self.tasks.len() {
+            let Some(parent) = self.parent_of(agent) else {
+                return false;
+            };
+            if parent == ancestor {
+                return true;
+            }
+            agent = parent;
+        }
+        false
     }
 
     /// Reports whether a task waits for something that has happened.
     pub fn is_woken(&self, task: &TaskId) -> bool {
-        self.task(task)
-            .and_then(TaskRecord::wait)
-            .is_some_and(|wait| self.is_over(task, wait))
+        match self.wait_of(task) {
+            Some(wait) => self.is_over(task, wait),
+            None => false,
+        }
     }
 
     fn is_over(&self, waiter: &TaskId, wait: &Wait) -> bool {
@@ -211,16 +229,18 @@ impl RunState {
     /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting
     /// one if its work is to be.
     pub fn is_done_for(&self, waiter: &TaskId, id: &TaskId) -> bool {
-        self.task(id).is_none_or(|record| {
-            let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
-            self.is_at_rest(record) && !(goes_to_waiter && self.approved_work(record).is_some())
-        })
+        let Some(record) = self.task(id) else {
+            return true;
+        };
+        let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
+        self.is_at_rest(record) && !(goes_to_waiter && self.approved_work(record).is_some())
     }
 
     fn is_answered(&self, call: &CallHash) -> bool {
-        self.approvals
-            .get(call)
-            .is_some_and(|approval| approval.decision.is_some())
+        match self.approvals.get(call) {
+            Some(approval) => approval.decision.is_some(),
+            None => false,
+        }
     }
 
     /// Reports whether an agent's work is over as far as it can be without a person's review: it
@@ -237,38 +257,45 @@ impl RunState {
         if self.stands_still() {
             return None;
         }
-        let waiting = self.listed(List::Waiting);
-        let waits =
-            waiting.filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
-        let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
-        let of_wait = waits.min().map(|(until_ms, task)| {
-            let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
-            Expiry {
-                of: Expiring::Wait {
-                    task: task.clone(),
-                    until_ms,
-                },
-                left,
+        match (self.next_message_expiry(), self.next_wait_expiry()) {
+            (Some(message), Some(wait)) if wait.left < message.left => Some(wait),
+            // If both pass at once, the message comes first: its sender, which waits, is then told
+            // that it is closed.
+            (Some(message), _) => Some(message),
+            (None, wait) => wait,
+        }
+    }
+
+    fn next_wait_expiry(&self) -> Option<Expiry> {
+        let mut waits: BTreeSet<(u64, &TaskId)> = BTreeSet::new();
+        for record in self.listed(List::Waiting) {
+            let task = &record.task.id;
+            if let Some(until_ms) = record.wait().and_then(Wait::until_ms)
+                && !self.is_merged_into(task)
+            {
+                waits.insert((until_ms, task));
             }
-        });
-        let of_message = self.next_deadline().map(|(deadline, message)| {
-            let (from, to) = (message.from.clone(), message.to.clone());
-            let left = Duration::from_millis(deadline.saturating_sub(self.updated_ms));
-            Expiry {
-                of: Expiring::Message {
-                    from,
-                    to,
-                    sequence: message.sequence,
-                },
-                left,
-            }
-        });
-        // If both pass at once, the message comes first: its sender, which waits, is then told that
-        // it is closed.
-        of_message
-            .into_iter()
-            .chain(of_wait)
-            .min_by_key(|expiry| expiry.left)
+        }
+        let (until_ms, task) = waits.pop_first()?;
+        Some(Expiry {
+            of: Expiring::Wait {
+                task: task.clone(),
+                until_ms,
+            },
+            left: Duration::from_millis(until_ms.saturating_sub(self.worked_ms())),
+        })
+    }
+
+    fn next_message_expiry(&self) -> Option<Expiry> {
+        let (deadline, message) = self.next_deadline()?;
+        Some(Expiry {
+            of: Expiring::Message {
+                from: message.from.clone(),
+                to: message.to.clone(),
+                sequence: message.sequence,
+            },
+            left: Duration::from_millis(deadline.saturating_sub(self.updated_ms)),
+        })
     }
 
     /// Returns the events of a deadline that has passed; none if the wait is over, or the message
@@ -276,39 +303,39 @@ impl RunState {
     pub fn decide_expiry(&self, expiry: &Expiry) -> Vec<Event> {
         match &expiry.of {
             Expiring::Wait { task, until_ms } => {
-                let wait = self.task(task).and_then(TaskRecord::wait);
-                let is_current = wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms))
-                    && !self.is_merged_into(task);
-                let woken = is_current.then(|| Event::AgentWoken {
+                let until = self.wait_of(task).and_then(Wait::until_ms);
+                if until != Some(*until_ms) || self.is_merged_into(task) {
+                    return Vec::new();
+                }
+                vec![Event::AgentWoken {
                     task: task.clone(),
                     timed_out: true,
-                });
-                woken.into_iter().collect()
+                }]
             }
             Expiring::Message { from, to, sequence } => {
-                let is_meant = |message: &&Envelope| {
-                    message.from == *from && message.to == *to && message.sequence == *sequence
-                };
-                self.outstanding()
-                    .find(is_meant)
-                    .map(|message| self.expired(message))
-                    .unwrap_or_default()
+                for message in self.outstanding() {
+                    if message.from == *from && message.to == *to && message.sequence == *sequence {
+                        return self.expired(message);
+                    }
+                }
+                Vec::new()
             }
         }
     }
 
     /// Returns the events that end the waits for what has happened.
-    pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
-        let ends =
-            |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
-        let woken = self
-            .listed(List::Waiting)
-            .filter(waits_for_others)
-            .filter(ends);
-        woken.map(|record| Event::AgentWoken {
-            task: record.task.id.clone(),
-            timed_out: false,
-        })
+    pub(super) fn wakes(&self) -> Vec<Event> {
+        let mut woken = Vec::new();
+        for record in self.listed(List::Waiting) {
+            let task = &record.task.id;
+            if waits_for_others(record) && (self.is_woken(task) || self.is_stranded(record)) {
+                woken.push(Event::AgentWoken {
+                    task: task.clone(),
+                    timed_out: false,
+                });
+            }
+        }
+        woken
     }
 
     /// Reports whether an agent waits for one that will never come to rest, though not because that
@@ -321,12 +348,12 @@ impl RunState {
         if self.can_any_go_on() {
             return false;
         }
-        let waits_itself =
-            |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
-        !self
-            .held_up_by(&record.task.id, ids)
-            .iter()
-            .all(waits_itself)
+        for id in self.held_up_by(&record.task.id, ids) {
+            if self.wait_of(&id).is_none() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns those of the agents that cannot come to rest while the waiter waits, even if
@@ -334,43 +361,44 @@ impl RunState {
     pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
         // Asked after every event while a question waits, of runs with thousands of tasks.
         let order = self.needed_for(ids);
-        let records = order
-            .iter()
-            .filter_map(|place| self.task(self.schedule.id(*place)?));
-        let mut supposed: BTreeMap<&TaskId, Progress> = records
-            .map(|record| (&record.task.id, self.progress(record)))
-            .collect();
-        while !ids.iter().all(|id| rests(&supposed, id)) {
+        let mut supposed = SupposedProgress::default();
+        for place in &order {
+            if let Some(record) = self.at(*place) {
+                supposed.0.insert(&record.task.id, self.progress(record));
+            }
+        }
+        let mut held_up = ids.to_vec();
+        loop {
+            held_up.retain(|id| !supposed.is_at_rest(id));
+            if held_up.is_empty() {
+                return held_up;
+            }
             let ended = self.would_end(waiter, &order, &supposed);
             if ended.is_empty() {
-                break;
+                return held_up;
             }
-            supposed.extend(ended);
+            supposed.0.extend(ended);
         }
-        ids.iter()
-            .filter(|id| !rests(&supposed, id))
-            .cloned()
-            .collect()
     }
 
     /// Returns the places of tasks, and of all that may have to end before they can come to rest,
     /// in the order of the schedule.
     fn needed_for(&self, ids: &[TaskId]) -> Vec<usize> {
         let mut needed = BTreeSet::new();
-        let mut open: Vec<usize> = ids
-            .iter()
-            .filter_map(|id| self.schedule.place(id))
-            .collect();
+        let mut open: Vec<usize> = Vec::new();
+        for id in ids {
+            open.extend(self.schedule.place(id));
+        }
         while let Some(place) = open.pop() {
             if !needed.insert(place) {
                 continue;
             }
             open.extend(self.schedule.waits_of(place));
-            let record = self.schedule.id(place).and_then(|id| self.task(id));
-            let awaited = record
-                .map(|record| self.awaited_by(record))
-                .unwrap_or_default();
-            open.extend(awaited.iter().filter_map(|id| self.schedule.place(id)));
+            if let Some(record) = self.at(place) {
+                for id in self.awaited_by(record) {
+                    open.extend(self.schedule.place(&id));
+                }
+            }
         }
         self.schedule.in_order(needed)
     }
@@ -382,10 +410,9 @@ impl RunState {
         match record.wait() {
             Some(Wait::Agents { ids, .. }) => awaited.extend(ids.iter().cloned()),
             Some(Wait::Children) => {
-                awaited.extend(
-                    self.open_children(&record.task.id)
-                        .map(|child| child.task.id.clone()),
-                );
+                for child in self.open_children(&record.task.id) {
+                    awaited.push(child.task.id.clone());
+                }
             }
             Some(Wait::Message {
                 to: Receiver::Agent(asked),
@@ -409,56 +436,64 @@ impl RunState {
         &self,
         waiter: &TaskId,
         order: &[usize],
-        supposed: &BTreeMap<&TaskId, Progress>,
+        supposed: &SupposedProgress<'_>,
     ) -> Vec<(&TaskId, Progress)> {
-        let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
-        let [ready, skipped] = self.schedule.prospects(order, of);
+        let prospects = self.schedule.prospects(order, |id| supposed.of_task(id));
         let mut ending = Vec::new();
-        let records = order
-            .iter()
-            .filter_map(|place| self.task(self.schedule.id(*place)?));
-        for record in records {
+        for place in order {
+            let Some(record) = self.at(*place) else {
+                continue;
+            };
             let id = &record.task.id;
-            let end = match of(id) {
-                _ if id == waiter => None,
-                Progress::Merged | Progress::Failed => None,
-                Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
-                Progress::Waiting => skipped.contains(id).then_some(Progress::Failed),
+            if id == waiter {
+                continue;
+            }
+            match supposed.of_task(id) {
+                Progress::Merged | Progress::Failed => {}
+                Progress::Waiting => {
+                    if prospects.ready.contains(id) {
+                        ending.push((id, Progress::Merged));
+                    } else if prospects.skipped.contains(id) {
+                        ending.push((id, Progress::Failed));
+                    }
+                }
                 Progress::Held => {
-                    let reviewers = self.waits_for_verdict_of(record);
-                    let is_merged = !self.stays_unmerged(record)
-                        && reviewers
-                            .iter()
-                            .all(|reviewer| of(reviewer) == Progress::Merged);
-                    is_merged.then_some(Progress::Merged)
+                    let mut reviewers = self.waits_for_verdict_of(record);
+                    reviewers.retain(|reviewer| supposed.of_task(reviewer) != Progress::Merged);
+                    if reviewers.is_empty() && !self.stays_unmerged(record) {
+                        ending.push((id, Progress::Merged));
+                    }
                 }
                 Progress::Active | Progress::Parked => {
-                    self.would_go_on(record, of).then_some(Progress::Merged)
+                    if self.would_go_on(record, supposed) {
+                        ending.push((id, Progress::Merged));
+                    }
                 }
-            };
-            ending.extend(end.map(|end| (id, end)));
+            }
         }
         ending
     }
 
     /// Reports whether the agent of a task would go on to its end if others had this progress.
-    fn would_go_on(&self, record: &TaskRecord, of: impl Fn(&TaskId) -> Progress) -> bool {
+    fn would_go_on(&self, record: &TaskRecord, supposed: &SupposedProgress<'_>) -> bool {
         let id = &record.task.id;
         match record.wait() {
             Some(Wait::Agents { ids, until_ms }) => {
-                until_ms.is_some() || self.will_wake(id) || ids.iter().all(|id| is_rest(of(id)))
+                until_ms.is_some()
+                    || self.will_wake(id)
+                    || ids.iter().all(|id| supposed.is_at_rest(id))
             }
             Some(Wait::Children) => {
                 self.will_wake(id)
                     || self
                         .open_children(id)
-                        .all(|child| is_rest(of(&child.task.id)))
+                        .all(|child| supposed.is_at_rest(&child.task.id))
             }
             Some(Wait::Message {
                 to: Receiver::Agent(asked),
                 until_ms,
                 ..
-            }) => until_ms.is_some() || self.is_woken(id) || is_rest(of(asked)),
+            }) => until_ms.is_some() || self.is_woken(id) || supposed.is_at_rest(asked),
             Some(
                 Wait::Message {
                     to: Receiver::User, ..
@@ -473,19 +508,28 @@ impl RunState {
 
 /// Reports whether a task's wait ends by an event of its own: a decision about a call is itself the
 /// event that ends the wait for it, and so is a resumption.
-fn waits_for_others(record: &&TaskRecord) -> bool {
-    record.wait().is_some_and(|wait| !wait.has_own_end())
+fn waits_for_others(record: &TaskRecord) -> bool {
+    match record.wait() {
+        Some(wait) => !wait.has_own_end(),
+        None => false,
+    }
 }
 
-fn rests(supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId) -> bool {
-    supposed.get(id).is_some_and(|progress| is_rest(*progress))
-}
+/// The progress that tasks would have made.
+#[derive(Default)]
+struct SupposedProgress<'a>(BTreeMap<&'a TaskId, Progress>);
 
-fn is_rest(progress: Progress) -> bool {
-    matches!(
-        progress,
-        Progress::Merged | Progress::Failed | Progress::Held
-    )
+impl SupposedProgress<'_> {
+    fn of_task(&self, id: &TaskId) -> Progress {
+        self.0.get(id).copied().unwrap_or(Progress::Waiting)
+    }
+
+    fn is_at_rest(&self, id: &TaskId) -> bool {
+        matches!(
+            self.of_task(id),
+            Progress::Merged | Progress::Failed | Progress::Held
+        )
+    }
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -5,22 +5,31 @@
 //! for all tasks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::collections::{SharedMap, SharedSet};
 use crate::ids::TaskId;
 use crate::task::schedule::{Graph, Node, Progress, Schedule};
 
+/// The tasks among some that may start now, and those that never can.
+#[derive(Debug, Default)]
+pub(crate) struct Prospects<'a> {
+    /// The tasks that may start now.
+    pub(crate) ready: BTreeSet<&'a TaskId>,
+    /// The tasks that can never start.
+    pub(crate) skipped: BTreeSet<&'a TaskId>,
+}
+
 impl Schedule {
     /// Returns the tasks that may start now, by descending priority, then in the order of the plan.
     pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
-        let states = self.states(progress);
-        let ready = self
-            .graph
-            .nodes
-            .iter()
-            .filter(|(at, _)| states.get(**at).is_some_and(|state| state.ready));
-        let mut ready: Vec<&Node> = ready.map(|(_, node)| node.as_ref()).collect();
+        let evaluation = self.evaluate_all(progress);
+        let mut ready: Vec<&Node> = Vec::new();
+        for (at, node) in self.graph.nodes.iter() {
+            if evaluation.state(*at).ready {
+                ready.push(node);
+            }
+        }
         ready.sort_by_key(|node| Reverse(node.priority));
         ready.into_iter().map(|node| node.id.clone()).collect()
     }
@@ -28,55 +37,47 @@ impl Schedule {
     /// Returns the waiting tasks that can never start, each with the dependency that will not be
     /// merged.
     pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
-        let states = self.states(progress);
-        let skipped = self.graph.nodes.iter().filter_map(|(at, node)| {
-            let because = self.id(states.get(*at)?.skipped?)?;
-            Some((node.id.clone(), because.clone()))
-        });
-        skipped.collect()
+        let evaluation = self.evaluate_all(progress);
+        let mut skipped = Vec::new();
+        for (at, node) in self.graph.nodes.iter() {
+            if let Some(because) = evaluation.state(*at).skipped
+                && let Some(dependency) = self.id(because)
+            {
+                skipped.push((node.id.clone(), dependency.clone()));
+            }
+        }
+        skipped
     }
 
     /// Returns the tasks that would run if nothing fails, in groups that could run together.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
-        let begins = |id: &TaskId| {
-            self.graph
-                .node(id)
-                .map_or(Progress::Waiting, |node| node.begins)
-        };
-        let states = self.states(begins);
-        let runs = |at: usize| states.get(at).is_some_and(State::runs);
-        let mut level: Vec<Option<usize>> = vec![None; self.graph.nodes.len()];
+        let evaluation = self.evaluate_all(|id| self.initial_progress(id));
+        let mut levels: BTreeMap<usize, usize> = BTreeMap::new();
         for at in self.graph.order.values().copied() {
             let Some(node) = self.graph.at(at) else {
                 continue;
             };
-            // A task that does not run still passes on the order of the tasks before it.
-            let before = node
-                .waits()
-                .filter_map(|at| level.get(at).copied().flatten())
-                .max();
-            let own = if runs(at) {
-                Some(before.map_or(0, |before| before + 1))
+            let before = node.waits().filter_map(|at| levels.get(&at)).max().copied();
+            if !evaluation.state(at).runs() {
+                // A task that does not run still passes on the order of the tasks before it.
+                if let Some(before) = before {
+                    levels.insert(at, before);
+                }
+            } else if let Some(before) = before {
+                levels.insert(at, before + 1);
             } else {
-                before
-            };
-            if let Some(slot) = level.get_mut(at) {
-                *slot = own;
+                levels.insert(at, 0);
             }
         }
-        let mut waves: Vec<Vec<TaskId>> = Vec::new();
-        for (at, (node, level)) in self.graph.nodes.values().zip(level).enumerate() {
-            let Some(level) = level.filter(|_| runs(at)) else {
-                continue;
-            };
-            if waves.len() <= level {
-                waves.resize_with(level + 1, Vec::new);
-            }
-            if let Some(wave) = waves.get_mut(level) {
-                wave.push(node.id.clone());
+        let mut waves: BTreeMap<usize, Vec<TaskId>> = BTreeMap::new();
+        for (at, node) in self.graph.nodes.iter() {
+            if evaluation.state(*at).runs()
+                && let Some(level) = levels.get(at)
+            {
+                waves.entry(*level).or_default().push(node.id.clone());
             }
         }
-        waves
+        waves.into_values().collect()
     }
 
     /// Returns which of these tasks may start now, and which can never start. Each comes after all
@@ -85,112 +86,155 @@ impl Schedule {
         &self,
         order: &[usize],
         progress: impl Fn(&TaskId) -> Progress,
-    ) -> [BTreeSet<&TaskId>; 2] {
-        let states = self.states_of(order.iter().copied(), progress);
-        let those = |fits: fn(&State) -> bool| {
-            let places = order.iter().filter(|at| states.get(**at).is_some_and(fits));
-            places.filter_map(|at| self.id(*at)).collect()
-        };
-        [
-            those(|state| state.ready),
-            those(|state| state.skipped.is_some()),
-        ]
+    ) -> Prospects<'_> {
+        let evaluation = self.evaluate(order.iter().copied(), progress);
+        let mut prospects = Prospects::default();
+        for at in order {
+            let Some(id) = self.id(*at) else { continue };
+            let state = evaluation.state(*at);
+            if state.ready {
+                prospects.ready.insert(id);
+            }
+            if state.skipped.is_some() {
+                prospects.skipped.insert(id);
+            }
+        }
+        prospects
     }
 
-    /// Derives the state of each task for those that wait for it, in order.
-    fn states(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
-        self.states_of(self.graph.order.values().copied(), progress)
+    fn initial_progress(&self, id: &TaskId) -> Progress {
+        match self.graph.node(id) {
+            Some(node) => node.begins,
+            None => Progress::Waiting,
+        }
     }
 
-    /// The same for some tasks, of which each comes after all that it waits for.
-    fn states_of(
+    /// Evaluates every task.
+    fn evaluate_all(&self, progress: impl Fn(&TaskId) -> Progress) -> Evaluation<'_> {
+        self.evaluate(self.graph.order.values().copied(), progress)
+    }
+
+    /// Evaluates tasks, of which each comes after all that it waits for.
+    fn evaluate(
         &self,
         order: impl Iterator<Item = usize>,
         progress: impl Fn(&TaskId) -> Progress,
-    ) -> Vec<State> {
-        let mut states = vec![State::default(); self.graph.nodes.len()];
+    ) -> Evaluation<'_> {
+        let mut evaluation = Evaluation {
+            graph: &self.graph,
+            states: vec![State::default(); self.graph.nodes.len()],
+        };
         for at in order {
             let Some(node) = self.graph.at(at) else {
                 continue;
             };
-            let of = |at: usize| states.get(at).copied().unwrap_or_default();
-            let first = |lack: Lack| {
-                lack.edges(node)
-                    .keys()
-                    .copied()
-                    .find(|on| lack.concerns(&self.graph, node, *on, of))
-            };
-            let state = State::new(at, node, progress(&node.id), first, of);
-            if let Some(slot) = states.get_mut(at) {
+            let state = State::new(at, node, progress(&node.id), &evaluation);
+            if let Some(slot) = evaluation.states.get_mut(at) {
                 *slot = state;
             }
         }
-        states
+        evaluation
     }
 }
 
-/// What a task may lack of one that it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Lack {
-    /// The work that it depends on is not there.
-    Work,
-    /// That work will never be there.
-    Hope,
-    /// The work that it tests will never be there.
-    Tested,
-    /// The task that it comes after is not settled.
-    Turn,
-    /// Work that it reviews is not merged.
-    Merge,
-    /// That work will never be merged.
-    MergeHope,
-    /// Work that it reviews is not settled.
-    End,
+/// The states of tasks, as far as they are evaluated.
+trait States {
+    /// Returns the state of the task at a place.
+    fn state(&self, at: usize) -> State;
+
+    /// Returns the first task of which the one at a place does not have what it requires.
+    fn first_without(&self, at: usize, requirement: Requirement) -> Option<usize>;
 }
 
-const LACKS: [Lack; 7] = [
-    Lack::Work,
-    Lack::Hope,
-    Lack::Tested,
-    Lack::Turn,
-    Lack::Merge,
-    Lack::MergeHope,
-    Lack::End,
+/// The states of the tasks of a graph in one state of the run.
+struct Evaluation<'a> {
+    graph: &'a Graph,
+    /// By the places of the tasks.
+    states: Vec<State>,
+}
+
+impl States for Evaluation<'_> {
+    fn state(&self, at: usize) -> State {
+        self.states.get(at).copied().unwrap_or_default()
+    }
+
+    fn first_without(&self, at: usize, requirement: Requirement) -> Option<usize> {
+        let node = self.graph.at(at)?;
+        let mut required = requirement.edges(node).keys().copied();
+        required.find(|on| requirement.is_unmet(self.graph, node, *on, self))
+    }
+}
+
+/// What a task requires of another one that it waits for, named for how it is not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Requirement {
+    /// The work that it depends on is not there.
+    WorkMissing,
+    /// That work will never be there.
+    WorkImpossible,
+    /// The work that it tests will never be there.
+    TestedImpossible,
+    /// The task that it comes after is not settled.
+    PredecessorUnsettled,
+    /// Work that it reviews is not merged.
+    ReviewedUnmerged,
+    /// That work will never be merged.
+    ReviewedImpossible,
+    /// Work that it reviews is not settled.
+    ReviewedUnsettled,
+}
+
+const REQUIREMENTS: [Requirement; 7] = [
+    Requirement::WorkMissing,
+    Requirement::WorkImpossible,
+    Requirement::TestedImpossible,
+    Requirement::PredecessorUnsettled,
+    Requirement::ReviewedUnmerged,
+    Requirement::ReviewedImpossible,
+    Requirement::ReviewedUnsettled,
 ];
 
-impl Lack {
-    /// Returns the tasks of which a task can lack this.
+impl Requirement {
+    /// Returns the tasks of which a task requires this.
     fn edges(self, node: &Node) -> &SharedSet<usize> {
         match self {
-            Self::Work | Self::Hope => &node.depends,
-            Self::Tested => &node.tested,
-            Self::Turn => &node.after,
-            Self::Merge | Self::MergeHope | Self::End => &node.reviews,
+            Self::WorkMissing | Self::WorkImpossible => &node.depends,
+            Self::TestedImpossible => &node.tested,
+            Self::PredecessorUnsettled => &node.after,
+            Self::ReviewedUnmerged | Self::ReviewedImpossible | Self::ReviewedUnsettled => {
+                &node.reviews
+            }
         }
     }
 
-    /// Reports whether a task lacks this of another one that it so waits for.
-    fn concerns(self, graph: &Graph, node: &Node, on: usize, of: impl Fn(usize) -> State) -> bool {
+    /// Reports whether another task, of which a task requires this, does not meet it.
+    fn is_unmet(self, graph: &Graph, node: &Node, on: usize, states: &impl States) -> bool {
+        let state = states.state(on);
         match self {
-            Self::Work => {
-                let is_seen = |at: usize| {
-                    of(at).satisfied || node.reviews.contains_key(&at) && of(at).reviewable
-                };
+            Self::WorkMissing => {
+                if work_is_seen(node, on, states) {
+                    return false;
+                }
                 // Another review of the same work has ended before the work is merged.
-                !(is_seen(on) || of(on).merged && graph.reviews_of(on).all(is_seen))
+                let mut reviewed = graph.reviews_of(on);
+                !(state.merged && reviewed.all(|at| work_is_seen(node, at, states)))
             }
-            Self::Hope | Self::MergeHope => of(on).dead.is_some(),
+            Self::WorkImpossible | Self::ReviewedImpossible => state.dead.is_some(),
             // What the plan itself leaves out has not failed.
-            Self::Tested => {
-                of(on).dead.is_some()
-                    && graph
-                        .at(on)
-                        .is_some_and(|node| node.begins == Progress::Waiting)
-            }
-            Self::Turn | Self::End => !of(on).settled,
-            Self::Merge => !of(on).satisfied,
+            Self::TestedImpossible => match graph.at(on) {
+                Some(tested) => state.dead.is_some() && tested.begins == Progress::Waiting,
+                None => false,
+            },
+            Self::PredecessorUnsettled | Self::ReviewedUnsettled => !state.settled,
+            Self::ReviewedUnmerged => !state.satisfied,
         }
     }
+}
+
+/// Reports whether a task can use the work of another one, or review it.
+fn work_is_seen(node: &Node, on: usize, states: &impl States) -> bool {
+    let state = states.state(on);
+    state.satisfied || node.reviews.contains_key(&on) && state.reviewable
 }
 
 /// The state of one task for the others.
@@ -216,56 +260,54 @@ struct State {
 }
 
 impl State {
-    /// Returns the state of a task with this progress from the first tasks of which it lacks
-    /// something, and their states.
-    fn new(
-        at: usize,
-        node: &Node,
-        progress: Progress,
-        first: impl Fn(Lack) -> Option<usize>,
-        of: impl Fn(usize) -> State,
-    ) -> Self {
-        let dead = |lack: Lack| first(lack).and_then(|on| of(on).dead);
+    /// Returns the state of a task with this progress from the states of those that it waits for.
+    fn new(at: usize, node: &Node, progress: Progress, states: &impl States) -> Self {
+        let is_without = |requirement: Requirement| states.first_without(at, requirement).is_some();
         let waiting = progress == Progress::Waiting;
-        let is_merged = progress == Progress::Merged;
-        let hopeless = || dead(Lack::Hope).or_else(|| dead(Lack::Tested));
-        let skipped = if waiting { hopeless() } else { None };
-        // What comes after an approval needs the approved work, too.
-        let satisfied = is_merged && first(Lack::Merge).is_none();
-        let unmerged = if is_merged {
-            dead(Lack::MergeHope)
-        } else {
-            None
-        };
+        let merged = progress == Progress::Merged;
+        let mut skipped = None;
+        if waiting {
+            skipped = dead_by(at, Requirement::WorkImpossible, states);
+            if skipped.is_none() {
+                skipped = dead_by(at, Requirement::TestedImpossible, states);
+            }
+        }
         let is_dead = skipped.is_some() || progress == Progress::Failed;
-        let in_turn = first(Lack::Turn).is_none();
+        let mut dead = None;
+        if is_dead {
+            dead = Some(at);
+        } else if merged {
+            dead = dead_by(at, Requirement::ReviewedImpossible, states);
+        }
+        // What comes after an approval needs the approved work, too.
+        let satisfied = merged && !is_without(Requirement::ReviewedUnmerged);
+        let in_turn = !is_without(Requirement::PredecessorUnsettled);
         let is_parked = matches!(progress, Progress::Parked | Progress::Held);
-        let is_concluded = is_merged && first(Lack::End).is_none();
+        let is_concluded = merged && !is_without(Requirement::ReviewedUnsettled);
         Self {
             waiting,
-            merged: is_merged,
+            merged,
             ready: waiting
                 && in_turn
                 && skipped.is_none()
                 && node.missing == 0
-                && first(Lack::Work).is_none(),
+                && !is_without(Requirement::WorkMissing),
             satisfied,
             reviewable: satisfied || progress == Progress::Held,
             skipped,
-            dead: is_dead.then_some(at).or(unmerged),
+            dead,
             settled: in_turn && (is_concluded || is_dead || is_parked),
         }
     }
 
-    /// Returns what the states of others depend on.
-    fn for_followers(&self) -> impl PartialEq + use<> {
-        (
-            self.merged,
-            self.satisfied,
-            self.reviewable,
-            self.dead,
-            self.settled,
-        )
+    /// Reports whether the states of tasks that wait for this one depend on whether it has this
+    /// state or another one.
+    fn differs_for_followers(&self, other: &Self) -> bool {
+        self.merged != other.merged
+            || self.satisfied != other.satisfied
+            || self.reviewable != other.reviewable
+            || self.dead != other.dead
+            || self.settled != other.settled
     }
 
     /// Reports whether the task would run if nothing fails.
@@ -274,13 +316,42 @@ impl State {
     }
 }
 
+/// Returns the task because of which a task can never have what it requires.
+fn dead_by(at: usize, requirement: Requirement, states: &impl States) -> Option<usize> {
+    states.state(states.first_without(at, requirement)?).dead
+}
+
+/// A task that does not have what it requires of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Unmet {
+    task: usize,
+    requirement: Requirement,
+    on: usize,
+}
+
 /// The state of each task, by its place, and what each lacks of others: a task with a thousand
 /// dependencies is evaluated again each time one of them is merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outlook {
     states: SharedMap<usize, State>,
-    /// The task, what it lacks, and of which one.
-    lacks: SharedSet<(usize, Lack, usize)>,
+    unmet: SharedSet<Unmet>,
+}
+
+impl States for Outlook {
+    fn state(&self, at: usize) -> State {
+        self.states.get(&at).copied().unwrap_or_default()
+    }
+
+    fn first_without(&self, at: usize, requirement: Requirement) -> Option<usize> {
+        let least = Unmet {
+            task: at,
+            requirement,
+            on: 0,
+        };
+        let (first, ()) = self.unmet.iter_from(&least).next()?;
+        let is_meant = first.task == at && first.requirement == requirement;
+        is_meant.then_some(first.on)
+    }
 }
 
 impl Outlook {
@@ -294,33 +365,30 @@ impl Outlook {
         progress: impl Fn(usize) -> Progress,
     ) -> Vec<usize> {
         let graph = &schedule.graph;
-        let position = |at: usize| graph.positions.get(&at).map(|position| (*position, at));
-        // In the order of the schedule, so that each task is evaluated once.
-        let mut open: BTreeSet<(usize, usize)> = rewired
-            .iter()
-            .copied()
-            .chain(progressed)
-            .filter_map(position)
-            .collect();
+        // By positions in the order of the schedule, so that each task is evaluated once.
+        let mut open: BTreeSet<usize> = BTreeSet::new();
+        for at in rewired.iter().copied().chain(progressed) {
+            open.extend(graph.positions.get(&at));
+        }
         let mut updated = Vec::new();
-        while let Some((_, at)) = open.pop_first() {
+        while let Some(position) = open.pop_first() {
+            let Some(at) = graph.order.get(&position).copied() else {
+                continue;
+            };
             let Some(node) = graph.at(at) else { continue };
             if rewired.contains(&at) {
                 self.rewire(graph, at, node);
             }
-            let first = |lack| self.first(at, lack);
-            let state = State::new(at, node, progress(at), first, |at| self.state(at));
+            let state = State::new(at, node, progress(at), self);
             let before = self.states.insert(at, state);
             if before == Some(state) {
                 continue;
             }
             updated.push(at);
-            if before.unwrap_or_default().for_followers() != state.for_followers() {
-                open.extend(
-                    self.tell_followers(graph, at)
-                        .into_iter()
-                        .filter_map(position),
-                );
+            if before.unwrap_or_default().differs_for_followers(&state) {
+                for follower in self.update_followers(graph, at) {
+                    open.extend(graph.positions.get(&follower));
+                }
             }
         }
         updated
@@ -328,80 +396,85 @@ impl Outlook {
 
     /// Reports whether the task at a place may start now.
     pub(crate) fn is_ready(&self, at: usize) -> bool {
-        self.states.get(&at).is_some_and(|state| state.ready)
+        self.state(at).ready
     }
 
     /// Returns the place of the task because of which the one at this place can never start.
     pub(crate) fn skipped_because(&self, at: usize) -> Option<usize> {
-        self.states.get(&at)?.skipped
-    }
-
-    /// Returns the state of the task at a place.
-    fn state(&self, at: usize) -> State {
-        self.states.get(&at).copied().unwrap_or_default()
-    }
-
-    /// Returns the first task of which one lacks something.
-    fn first(&self, at: usize, lack: Lack) -> Option<usize> {
-        let ((of, what, on), ()) = self.lacks.iter_from(&(at, lack, 0)).next()?;
-        ((*of, *what) == (at, lack)).then_some(*on)
+        self.state(at).skipped
     }
 
     /// Evaluates again what a task lacks of all those that it waits for.
     fn rewire(&mut self, graph: &Graph, at: usize, node: &Node) {
-        let of_task = self
-            .lacks
-            .iter_from(&(at, Lack::Work, 0))
-            .map(|(entry, ())| *entry);
-        let before: Vec<(usize, Lack, usize)> =
-            of_task.take_while(|(of, _, _)| *of == at).collect();
-        for entry in &before {
-            self.lacks.remove(entry);
+        let least = Unmet {
+            task: at,
+            requirement: Requirement::WorkMissing,
+            on: 0,
+        };
+        let mut before: Vec<Unmet> = Vec::new();
+        for (unmet, ()) in self.unmet.iter_from(&least) {
+            if unmet.task != at {
+                break;
+            }
+            before.push(*unmet);
         }
-        for lack in LACKS {
-            for on in lack.edges(node).keys() {
-                self.evaluate(graph, node, (at, lack, *on));
+        for unmet in &before {
+            self.unmet.remove(unmet);
+        }
+        for requirement in REQUIREMENTS {
+            for on in requirement.edges(node).keys() {
+                self.update_unmet(graph, node, at, requirement, *on);
             }
         }
     }
 
     /// Evaluates again what other tasks lack of one whose state has changed, and returns them:
     /// those that wait for it, and those that wait for its reviewers.
-    fn tell_followers(&mut self, graph: &Graph, at: usize) -> BTreeSet<usize> {
-        let mut told = BTreeSet::new();
+    fn update_followers(&mut self, graph: &Graph, at: usize) -> BTreeSet<usize> {
+        let mut concerned = BTreeSet::new();
         for follower in graph.followers_of(at) {
             let Some(node) = graph.at(follower) else {
                 continue;
             };
-            for lack in LACKS {
-                if lack.edges(node).contains_key(&at) {
-                    self.evaluate(graph, node, (follower, lack, at));
+            for requirement in REQUIREMENTS {
+                if requirement.edges(node).contains_key(&at) {
+                    self.update_unmet(graph, node, follower, requirement, at);
                 }
             }
-            told.insert(follower);
+            concerned.insert(follower);
         }
         for reviewer in graph.reviewers_of(at) {
             for follower in graph.followers_of(reviewer) {
-                let Some(node) = graph
-                    .at(follower)
-                    .filter(|node| node.depends.contains_key(&reviewer))
-                else {
-                    continue;
-                };
-                self.evaluate(graph, node, (follower, Lack::Work, reviewer));
-                told.insert(follower);
+                if let Some(node) = graph.at(follower)
+                    && node.depends.contains_key(&reviewer)
+                {
+                    let requirement = Requirement::WorkMissing;
+                    self.update_unmet(graph, node, follower, requirement, reviewer);
+                    concerned.insert(follower);
+                }
             }
         }
-        told
+        concerned
     }
 
-    /// Evaluates again whether the task of a node lacks what an entry of the lacks says.
-    fn evaluate(&mut self, graph: &Graph, node: &Node, entry: (usize, Lack, usize)) {
-        let (_, lack, on) = entry;
-        if lack.concerns(graph, node, on, |at| self.state(at)) {
-            self.lacks.insert(entry, ());
+    /// Evaluates again whether the task of a node has what it requires of another one.
+    fn update_unmet(
+        &mut self,
+        graph: &Graph,
+        node: &Node,
+        task: usize,
+        requirement: Requirement,
+        on: usize,
+    ) {
+        let unmet = Unmet {
+            task,
+            requirement,
+            on,
+        };
+        if requirement.is_unmet(graph, node, on, self) {
+            self.unmet.insert(unmet, ());
         } else {
-            self.lacks.remove(&entry);
+            self.unmet.remove(&unmet);
         }
     }
 }

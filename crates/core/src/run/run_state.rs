@@ -323,10 +323,9 @@ impl RunState {
             }
             Event::CheckFlaky(flaky) => {
                 self.merges.results.announced();
-                flaky
-                    .task
-                    .iter()
-                    .for_each(|task| self.count_checks(task, event));
+                if let Some(task) = &flaky.task {
+                    self.count_checks(task, event);
+                }
                 Ok(())
             }
             Event::MachineSlept { slept_ms } => {
@@ -551,25 +550,27 @@ impl RunState {
     /// `None` if the task ended otherwise, or because of a limit that starts afresh in each
     /// attempt.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
-        let error = record
-            .error()
-            .filter(|_| record.state() == TaskState::Failed)?;
-        let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
-        let has_time = self.time_left() != Some(Duration::ZERO);
-        if failed_for(FailureCause::Budget) {
-            if self.budget.is_bound_by_run(&record.task.id) {
-                return Some(Limit::RunTokens);
+        if record.state() != TaskState::Failed {
+            return None;
+        }
+        let error = record.error()?;
+        let EndCause::Failed(cause) = error.cause else {
+            return None;
+        };
+        match cause {
+            FailureCause::Budget if self.budget.is_bound_by_run(&record.task.id) => {
+                Some(Limit::RunTokens)
             }
-            return (!self.budget.is_renewable(&record.task.id)).then_some(Limit::TaskTokens);
+            FailureCause::Budget if self.budget.is_renewable(&record.task.id) => None,
+            FailureCause::Budget => Some(Limit::TaskTokens),
+            FailureCause::Cost => Some(Limit::RunMoney),
+            FailureCause::Endpoint => Some(Limit::Endpoint),
+            FailureCause::Timeout => {
+                let is_over = self.time_left() == Some(Duration::ZERO);
+                (is_over && record.failed_out_of_time()).then_some(Limit::RunTime)
+            }
+            _ => None,
         }
-        if failed_for(FailureCause::Cost) {
-            return Some(Limit::RunMoney);
-        }
-        if failed_for(FailureCause::Endpoint) {
-            return Some(Limit::Endpoint);
-        }
-        (failed_for(FailureCause::Timeout) && record.failed_out_of_time() && !has_time)
-            .then_some(Limit::RunTime)
     }
 
     /// Returns a task's record.
@@ -579,12 +580,14 @@ impl RunState {
 
     /// Returns the tasks merged by this run whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
-        let is_in = |record: &&TaskRecord| record.merged().is_empty() || self.is_in_result(record);
-        let merged = self
-            .tasks()
-            .filter(|record| record.state().is_merged() && !record.was_done())
-            .filter(is_in);
-        merged.map(|record| record.task.id.clone()).collect()
+        let mut merged = Vec::new();
+        for record in self.tasks() {
+            let is_new = record.state().is_merged() && !record.was_done();
+            if is_new && (record.merged().is_empty() || self.is_in_result(record)) {
+                merged.push(record.task.id.clone());
+            }
+        }
+        merged
     }
 
     /// Returns all records in the order in which the tasks were added.
@@ -594,25 +597,25 @@ impl RunState {
 
     /// Returns the parked calls with their hashes, except those of ended tasks.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
-        let parked = self.listed(List::Waiting).filter_map(TaskRecord::parked);
-        let parked = parked.filter_map(|call| self.approvals.get_key_value(call));
-        let open = parked.filter(|(_, approval)| approval.decision.is_none());
         // In the order of their hashes.
-        open.map(|(call, approval)| (call, approval.as_ref()))
-            .collect::<BTreeMap<_, _>>()
-            .into_iter()
+        let mut open: BTreeMap<&CallHash, &Approval> = BTreeMap::new();
+        for call in self.listed(List::Waiting).filter_map(TaskRecord::parked) {
+            if let Some((call, approval)) = self.approvals.get_key_value(call)
+                && approval.decision.is_none()
+            {
+                open.insert(call, approval);
+            }
+        }
+        open.into_iter()
     }
 
     /// Reports whether a call whose id has this prefix was parked and has been decided.
     pub fn is_decided(&self, prefix: &str) -> bool {
-        let decided = self
-            .approvals
-            .iter()
-            .filter(|(_, approval)| approval.decision.is_some());
+        let mut approvals = self.approvals.iter();
         !prefix.is_empty()
-            && decided
-                .into_iter()
-                .any(|(call, _)| call.as_str().starts_with(prefix))
+            && approvals.any(|(call, approval)| {
+                approval.decision.is_some() && call.as_str().starts_with(prefix)
+            })
     }
 
     /// Returns the calls of one agent that were parked, decided or not.
@@ -642,46 +645,40 @@ impl RunState {
     }
 
     /// Returns the events that follow from the state alone: tasks that become ready, skipped, due
-    /// for review, or abandoned, waits that are over, and questions that nobody will answer.
+    /// for review, or abandoned, waits that are over, and questions that will not be answered.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
-        let skipped = self.unstartable();
-        let skipped = skipped.map(|(task, because)| (task.clone(), because.clone()));
-        let skipped = skipped.map(|(task, because)| Event::TaskSkipped { task, because });
-        let ready = self.listed(List::Startable).map(|record| Event::TaskReady {
-            task: record.task.id.clone(),
-        });
-        let reviews = self
-            .listed(List::ToReview)
-            .map(|record| Event::ReviewRequested {
-                task: record.task.id.clone(),
+        let mut due = Vec::new();
+        for flaky in self.merges.results.unannounced() {
+            due.push(Event::CheckFlaky(flaky.clone()));
+        }
+        for (task, because) in self.unstartable() {
+            due.push(Event::TaskSkipped {
+                task: task.clone(),
+                because: because.clone(),
             });
-        let abandoned: Vec<Event> = self.abandoned().collect();
-        let is_abandoned = |event: &Event| abandoned.iter().any(|end| end.task() == event.task());
-        let flaky = self
-            .merges
-            .results
-            .unannounced()
-            .iter()
-            .cloned()
-            .map(Event::CheckFlaky);
-        let mut due: Vec<Event> = flaky
-            .chain(skipped)
-            .chain(ready)
-            .chain(reviews)
-            .chain(self.wakes())
-            .collect();
-        due.retain(|event| !is_abandoned(event));
+        }
+        for record in self.listed(List::Startable) {
+            let task = record.task.id.clone();
+            due.push(Event::TaskReady { task });
+        }
+        for record in self.listed(List::ToReview) {
+            let task = record.task.id.clone();
+            due.push(Event::ReviewRequested { task });
+        }
+        due.extend(self.wakes());
+        let abandoned = self.abandoned();
+        due.retain(|event| !abandoned.iter().any(|end| end.task() == event.task()));
         due.extend(abandoned);
-        let ended: Vec<TaskId> = due
+        let mut unanswered = self.unanswered();
+        let ended: Vec<&TaskId> = due
             .iter()
             .filter(ends_task)
             .filter_map(Event::task)
-            .cloned()
             .collect();
-        let goes_on = |event: &Event| event.task().is_none_or(|asker| !ended.contains(asker));
-        due.extend(self.unanswered().into_iter().filter(goes_on));
+        unanswered.retain(|event| event.task().is_none_or(|asker| !ended.contains(&asker)));
+        due.extend(unanswered);
         due
     }
 
@@ -756,14 +753,12 @@ fn hands_over(event: &Event) -> bool {
 }
 
 fn illegal(fact: &Recorded, reason: Illegal) -> IllegalEvent {
-    let kind = serde_json::to_value(&fact.event)
-        .ok()
-        .and_then(|value| {
-            value
-                .get("type")
-                .and_then(|kind| kind.as_str().map(str::to_owned))
-        })
-        .unwrap_or_default();
+    let mut kind = String::new();
+    if let Ok(value) = serde_json::to_value(&fact.event)
+        && let Some(name) = value.get("type").and_then(serde_json::Value::as_str)
+    {
+        kind.push_str(name);
+    }
     IllegalEvent {
         run: fact.run_id.clone(),
         seq: fact.seq,

@@ -43,30 +43,31 @@ impl RunState {
                 parent: parent.clone(),
             });
         }
-        let begun = |id: &TaskId| {
-            self.task(id)
-                .is_some_and(|record| record.attempt() > 0 && !record.left_nothing())
-        };
-        let dependents: Vec<TaskId> = self
-            .schedule
-            .dependents(task)
-            .into_iter()
-            .filter(begun)
-            .collect();
+        let mut dependents = Vec::new();
+        for id in self.schedule.dependents(task) {
+            if let Some(record) = self.task(&id)
+                && record.attempt() > 0
+                && !record.left_nothing()
+            {
+                dependents.push(id);
+            }
+        }
         if !dependents.is_empty() && !with_dependents {
             return Err(RequestRefused::HasDependents {
                 task: task.clone(),
                 dependents,
             });
         }
-        let mut dropped: Vec<TaskId> = std::iter::once(task.clone()).chain(dependents).collect();
+        let mut dropped = vec![task.clone()];
+        dropped.extend(dependents);
         // The work of children is part of their parent's.
-        let descends = |id: &TaskId| dropped.iter().any(|from| self.is_ancestor(from, id));
-        let below: Vec<TaskId> = self
-            .tasks()
-            .map(|record| record.task.id.clone())
-            .filter(descends)
-            .collect();
+        let mut below = Vec::new();
+        for record in self.tasks() {
+            let id = &record.task.id;
+            if dropped.iter().any(|from| self.is_ancestor(from, id)) {
+                below.push(id.clone());
+            }
+        }
         dropped.extend(below);
         let mut seen = BTreeSet::new();
         dropped.retain(|id| seen.insert(id.clone()));
@@ -79,47 +80,47 @@ impl RunState {
         &'s self,
         record: &'s TaskRecord,
     ) -> impl Iterator<Item = &'s AgentId> {
-        let of = |record: &'s TaskRecord| {
-            record
-                .merged()
-                .iter()
-                .find_map(|merged| merged.into.agent())
-        };
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        std::iter::successors(of(record), move |agent| self.task(agent).and_then(of))
-            .take(self.tasks.len())
+        std::iter::successors(record.merged_into(), |agent| {
+            self.task(agent)?.merged_into()
+        })
+        .take(self.tasks.len())
     }
 
     /// Returns the agents below a dropped task that were dropped with it. Their work is in its
     /// branch, maybe in a version that was rejected since.
     pub(crate) fn dropped_within(&self, record: &TaskRecord) -> Vec<TaskId> {
-        let is_within = |child: &&TaskRecord| {
-            child.parent.as_ref() == Some(&record.task.id)
-                && child.is_dropped()
-                && child.attempt() > 0
-        };
-        let below = self
-            .tasks()
-            .filter(|_| record.is_dropped())
-            .filter(is_within);
-        below.map(|child| child.task.id.clone()).collect()
+        let mut below = Vec::new();
+        if !record.is_dropped() {
+            return below;
+        }
+        for child in self.children(&record.task.id) {
+            if child.is_dropped() && child.attempt() > 0 {
+                below.push(child.task.id.clone());
+            }
+        }
+        below
     }
 
     /// Returns what has to be dropped to take a task's work out of the result: the task, or the
     /// agent whose work contains it.
     pub fn to_be_dropped<'s>(&'s self, task: &'s TaskId) -> &'s TaskId {
-        self.task(task)
-            .and_then(|record| self.holders(record).last())
-            .unwrap_or(task)
+        match self.task(task) {
+            Some(record) => self.holders(record).last().unwrap_or(task),
+            None => task,
+        }
     }
 
     /// Returns the tasks whose work was rejected after it was merged, and is still part of the
     /// result.
     pub fn rejected_in_result(&self) -> Vec<TaskId> {
-        let is_rejected =
-            |record: &&TaskRecord| record.is_rejected_in_result() && self.is_in_result(record);
-        let rejected = self.tasks().filter(is_rejected);
-        rejected.map(|record| record.task.id.clone()).collect()
+        let mut rejected = Vec::new();
+        for record in self.tasks() {
+            if record.is_rejected_in_result() && self.is_in_result(record) {
+                rejected.push(record.task.id.clone());
+            }
+        }
+        rejected
     }
 
     /// Applies the drop of tasks, with the commits that replace the merges of the others.
@@ -162,6 +163,11 @@ impl RunState {
 }
 
 impl TaskRecord {
+    /// Returns the agent that the task's work was merged into first.
+    fn merged_into(&self) -> Option<&AgentId> {
+        self.merged().iter().find_map(|merged| merged.into.agent())
+    }
+
     /// Reports whether the task is cancelled, and nothing of it is in the result.
     fn left_nothing(&self) -> bool {
         self.merged().is_empty() && matches!(self.state(), super::TaskState::Cancelled)

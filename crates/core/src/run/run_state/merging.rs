@@ -17,17 +17,19 @@ use crate::task::TaskState;
 impl RunState {
     /// Returns the branch that a task's work is merged into.
     pub fn merge_target(&self, record: &TaskRecord) -> MergeTarget {
-        let parent_of = |of: &TaskRecord| of.parent.as_ref().and_then(|parent| self.task(parent));
+        let mut record = record;
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let mut ancestors =
-            std::iter::successors(parent_of(record), |ancestor| parent_of(ancestor))
-                .take(self.tasks.len());
-        // A command has nothing to do with what was spawned below it.
-        let open =
-            ancestors.find(|ancestor| !ancestor.state().is_merged() && !ancestor.is_command());
-        open.map_or(MergeTarget::Integration, |agent| {
-            MergeTarget::Agent(agent.task.id.clone())
-        })
+        for _ in 0..self.tasks.len() {
+            let Some(parent) = record.parent.as_ref().and_then(|id| self.task(id)) else {
+                break;
+            };
+            // A command has nothing to do with what was spawned below it.
+            if !parent.state().is_merged() && !parent.is_command() {
+                return MergeTarget::Agent(parent.task.id.clone());
+            }
+            record = parent;
+        }
+        MergeTarget::Integration
     }
 
     /// Returns the tip of a branch that work is merged into; `None` if it does not exist yet.
@@ -69,9 +71,10 @@ impl RunState {
 
     /// Returns the commit of a task whose work has every approval that it needs.
     pub(super) fn approved_work<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
-        record
-            .candidate(self.needs_review(record) || self.is_held(record))
-            .filter(|_| !record.is_stopping())
+        if record.is_stopping() {
+            return None;
+        }
+        record.candidate(self.needs_review(record) || self.is_held(record))
     }
 
     /// Reports whether a task's finished work can be merged now.
@@ -118,8 +121,9 @@ impl RunState {
     }
 
     fn next_merge_of(&self, merges: &MergeQueue) -> Option<MergeStep> {
-        let is_stopped = merges.target().is_some_and(|into| !self.takes_work(into));
-        if is_stopped {
+        if let Some(into) = merges.target()
+            && !self.takes_work(into)
+        {
             return None;
         }
         merges.next(&Situation {
@@ -135,11 +139,8 @@ impl RunState {
     pub(super) fn candidate(&self, record: &TaskRecord) -> Option<Candidate> {
         let commit = self.approved_work(record)?.clone();
         let into = self.merge_target(record);
-        let target = self
-            .tip_of(&into)
-            .filter(|_| self.takes_work(&into))?
-            .clone();
-        Some(Candidate {
+        let target = self.tip_of(&into)?.clone();
+        self.takes_work(&into).then_some(Candidate {
             task: record.task.id.clone(),
             commit,
             into,
@@ -153,15 +154,11 @@ impl RunState {
         match &into {
             MergeTarget::Integration => self.integration = commit.clone(),
             MergeTarget::Agent(agent) => {
-                let files = self
-                    .task(task)
-                    .and_then(TaskRecord::compared)
-                    .map_or(&[][..], |work| &work.files);
-                let tests = files
-                    .iter()
-                    .filter(|file| file.changes_test())
-                    .cloned()
-                    .collect();
+                let mut tests = Vec::new();
+                if let Some(work) = self.task(task).and_then(TaskRecord::compared) {
+                    tests.extend_from_slice(&work.files);
+                }
+                tests.retain(|file| file.changes_test());
                 if let Some(parent) = self.tasks.get_mut(agent) {
                     parent.take_in(commit, tests);
                 }
@@ -174,23 +171,30 @@ impl RunState {
 
     /// Reports whether a task's newest merged work is part of the run's result.
     pub fn is_in_result(&self, record: &TaskRecord) -> bool {
-        let mut newest = record.merged().last();
+        let mut record = record;
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        for _ in 0..self.tasks.len() {
-            let Some(agent) = newest.and_then(|merged| merged.into.agent()) else {
-                break;
+        for _ in 0..=self.tasks.len() {
+            let Some(newest) = record.merged().last() else {
+                return false;
             };
-            newest = self.task(agent).and_then(|agent| agent.merged().last());
+            let Some(agent) = newest.into.agent() else {
+                return newest.into.is_integration();
+            };
+            let Some(parent) = self.task(agent) else {
+                return false;
+            };
+            record = parent;
         }
-        newest.is_some_and(|merged| merged.into.is_integration())
+        false
     }
 
     /// Returns the agent that has ended without success and keeps a task's merged work out of the
     /// result, since it was merged into that agent's.
     pub fn held_by(&self, record: &TaskRecord) -> Option<&AgentId> {
-        let mut at = self
-            .task(&record.task.id)
-            .filter(|record| record.state().is_merged())?;
+        let mut at = self.task(&record.task.id)?;
+        if !at.state().is_merged() {
+            return None;
+        }
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
         for _ in 0..self.tasks.len() {
             at = self.task(at.merged().last()?.into.agent()?)?;
@@ -204,10 +208,9 @@ impl RunState {
     /// Returns the agents that an agent has spawned, whose work is to be merged into its own and
     /// has not been merged, or given up.
     pub fn open_children<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a TaskRecord> {
-        let is_open = move |record: &&TaskRecord| {
-            !record.state().is_settled() && self.merge_target(record).agent() == Some(agent)
-        };
-        self.children(agent).filter(is_open)
+        self.children(agent).filter(move |child| {
+            !child.state().is_settled() && self.merge_target(child).agent() == Some(agent)
+        })
     }
 
     /// Decides what happens when an agent hands its work over.
@@ -229,39 +232,47 @@ impl RunState {
         let MergeTarget::Agent(agent) = self.merge_target(record) else {
             return None;
         };
-        self.task(&agent)
-            .filter(|parent| parent.state().is_settled())
-            .map(|parent| &parent.task.id)
+        let parent = self.task(&agent)?;
+        parent.state().is_settled().then_some(&parent.task.id)
     }
 
     /// Returns the agent above a task that has ended without success, as those between the two
     /// have, and whose own work would be taken.
     pub(crate) fn highest_lost_parent(&self, record: &TaskRecord) -> Option<&AgentId> {
-        let above = |agent: &AgentId| self.task(agent).and_then(|record| self.lost_parent(record));
+        let mut highest = self.lost_parent(record)?;
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let ended = std::iter::successors(self.lost_parent(record), |agent| above(agent))
-            .take(self.tasks.len());
-        ended.last().filter(|agent| above(agent).is_none())
+        for _ in 0..self.tasks.len() {
+            let Some(above) = self.lost_parent(self.task(highest)?) else {
+                return Some(highest);
+            };
+            highest = above;
+        }
+        None
     }
 
     /// Returns the ends of tasks whose work nothing takes any more, once no worker is active for
     /// them.
-    pub(super) fn abandoned(&self) -> impl Iterator<Item = Event> {
-        let is_free = |record: &&TaskRecord| self.merges.current() != Some(&record.task.id);
-        self.listed(List::Abandoned)
-            .filter(is_free)
-            .filter_map(|record| {
-                let parent = self.lost_parent(record)?;
-                let kept = match record.branch() {
-                    Some(branch) => format!("; its work is kept on the branch {branch}"),
-                    None => String::new(),
-                };
-                let message =
-                    format!("agent {parent}, which spawned it, has ended without success{kept}");
-                Some(Event::TaskCancelled {
-                    task: record.task.id.clone(),
-                    message,
-                })
-            })
+    pub(super) fn abandoned(&self) -> Vec<Event> {
+        let mut abandoned = Vec::new();
+        for record in self.listed(List::Abandoned) {
+            let task = &record.task.id;
+            let Some(parent) = self.lost_parent(record) else {
+                continue;
+            };
+            if self.merges.current() == Some(task) {
+                continue;
+            }
+            let kept = match record.branch() {
+                Some(branch) => format!("; its work is kept on the branch {branch}"),
+                None => String::new(),
+            };
+            abandoned.push(Event::TaskCancelled {
+                task: task.clone(),
+                message: format!(
+                    "agent {parent}, which spawned it, has ended without success{kept}"
+                ),
+            });
+        }
+        abandoned
     }
 }

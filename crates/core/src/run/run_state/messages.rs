@@ -1,10 +1,11 @@
-//! Messages: who may send one to whom, which of them are delivered, and what becomes of questions.
+//! Messages: between which agents one may be sent, which of them are delivered, and how questions
+//! end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::event::{Event, Illegal, Wait};
-use crate::ids::{AgentId, CallOfTurn, TaskId};
+use crate::ids::{AgentId, CallOfTurn};
 use crate::messages::{
     Address, Channel, Envelope, ExpiredMessage, MAILBOX_CAPACITY, MAX_BODY_BYTES,
     MAX_DEADLINE_SECONDS, MessageKind, MessageRefused, Origin, Outgoing, Receiver, Sender,
@@ -24,7 +25,7 @@ impl RunState {
     ///
     /// # Errors
     ///
-    /// Fails with the reason for the sender if nobody gets it.
+    /// Fails with the reason for the sender if there is no receiver.
     pub fn decide_message(
         &self,
         origin: &Origin,
@@ -52,10 +53,9 @@ impl RunState {
         };
         let question = sent.first().filter(|_| outgoing.waits).cloned();
         if is_new {
-            routed.events.extend(
-                sent.into_iter()
-                    .map(|envelope| Event::MessageSent { envelope }),
-            );
+            for envelope in sent {
+                routed.events.push(Event::MessageSent { envelope });
+            }
         }
         if let (Some(question), Some(call)) = (question, &origin.call) {
             self.decide_answer(&mut routed, &question, call, outgoing);
@@ -85,13 +85,10 @@ impl RunState {
             routed.receipt.question = Some(self.question_end(question, is_new, timed_out));
             return;
         }
-        let until_ms = outgoing
-            .deadline_seconds
-            .map(|seconds| self.worked_ms().saturating_add(milliseconds(seconds)));
         let wait = Wait::Message {
             to: question.to.clone(),
             question: question.sequence,
-            until_ms,
+            until_ms: deadline(self.worked_ms(), outgoing.deadline_seconds),
         };
         let (task, turn, call_id) = (asker.clone(), call.turn, call.call.clone());
         routed.events.push(Event::AgentWaiting {
@@ -107,11 +104,13 @@ impl RunState {
         let Envelope {
             from, to, sequence, ..
         } = question;
-        let mut unread = from
-            .agent()
-            .into_iter()
-            .flat_map(|asker| self.messages_for(asker));
-        if unread.any(|message| message.answers(to, *sequence)) {
+        let is_answered = match from.agent() {
+            Some(asker) => self
+                .messages_for(asker)
+                .any(|message| message.answers(to, *sequence)),
+            None => false,
+        };
+        if is_answered {
             QuestionEnd::Answered
         } else if !is_new && !self.mailboxes.is_open(from, to, *sequence) {
             QuestionEnd::Closed
@@ -137,9 +136,8 @@ impl RunState {
                 bytes: body.bytes(),
             });
         }
-        if let Some(seconds) = outgoing
-            .deadline_seconds
-            .filter(|seconds| *seconds > MAX_DEADLINE_SECONDS)
+        if let Some(seconds) = outgoing.deadline_seconds
+            && seconds > MAX_DEADLINE_SECONDS
         {
             return Err(MessageRefused::DeadlineTooFar { seconds });
         }
@@ -158,8 +156,11 @@ impl RunState {
         let reachable = self.reachable(origin);
         let (mut sent, mut refused) = (Vec::new(), Vec::new());
         for to in receivers {
-            let allowed = check_channels(origin, reachable.as_ref(), &to);
-            match allowed.and_then(|()| self.envelope(origin, outgoing, &to)) {
+            if let Err(why) = check_channels(origin, reachable.as_ref(), &to) {
+                refused.push(NotSent { to, why });
+                continue;
+            }
+            match self.envelope(origin, outgoing, &to) {
                 Ok(envelope) => sent.push(Envelope {
                     body: body.clone(),
                     ..envelope
@@ -200,18 +201,12 @@ impl RunState {
         if outgoing.waits {
             self.check_is_read(from, to)?;
         }
-        let deadline = outgoing
-            .deadline_seconds
-            .map(|seconds| self.updated_ms.saturating_add(milliseconds(seconds)));
-        let (sequence, call) = (
-            self.mailboxes.channel(from, to).sent + 1,
-            origin.call.clone(),
-        );
+        let sequence = self.mailboxes.channel(from, to).sent + 1;
         Ok(Envelope {
             kind,
             reply_to,
-            deadline,
-            call,
+            deadline: deadline(self.updated_ms, outgoing.deadline_seconds),
+            call: origin.call.clone(),
             ..Envelope::note(sequence, from.clone(), to.clone(), "")
         })
     }
@@ -219,33 +214,49 @@ impl RunState {
     /// Returns the receivers that an address stands for, in the order of the plan, then of
     /// addition.
     fn receivers(&self, from: &Sender, address: &Address) -> Vec<Receiver> {
-        let parent_of =
-            |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
-        let all = |fits: &dyn Fn(&TaskRecord) -> bool| {
-            let others = self
-                .tasks()
-                .filter(|record| Some(&record.task.id) != from.agent() && !record.is_command());
-            others
-                .filter(|record| fits(record))
-                .map(|record| Receiver::Agent(record.task.id.clone()))
-                .collect()
-        };
-        match (address, from.agent()) {
+        let sender = from.agent();
+        match (address, sender) {
             (Address::Agent(agent), _) => vec![Receiver::Agent(self.agent_named(agent).clone())],
             (Address::User, _) => vec![Receiver::User],
-            (Address::Parent, Some(agent)) => vec![
-                parent_of(agent)
-                    .cloned()
-                    .map_or(Receiver::User, Receiver::Agent),
-            ],
-            (Address::Parent | Address::Siblings, None) => Vec::new(),
-            (Address::Children, of) => all(&|record| record.parent.as_ref() == of),
-            (Address::Siblings, Some(agent)) => {
-                all(&|record| record.parent.as_ref() == parent_of(agent))
+            (Address::Parent, Some(agent)) => match self.parent_of(agent) {
+                Some(parent) => vec![Receiver::Agent(parent.clone())],
+                None => vec![Receiver::User],
+            },
+            (Address::Parent, None) => Vec::new(),
+            (Address::Children | Address::Siblings | Address::Role(_) | Address::All, _) => {
+                let mut receivers = Vec::new();
+                for record in self.agents() {
+                    let id = &record.task.id;
+                    if Some(id) != sender && self.is_in_group(record, address, sender) {
+                        receivers.push(Receiver::Agent(id.clone()));
+                    }
+                }
+                receivers
             }
-            (Address::Role(role), _) => all(&|record| self.role_of_agent(record) == role),
-            (Address::All, _) => all(&|_| true),
         }
+    }
+
+    /// Reports whether a sender's address of several agents stands for this one.
+    fn is_in_group(
+        &self,
+        record: &TaskRecord,
+        address: &Address,
+        sender: Option<&AgentId>,
+    ) -> bool {
+        let parent = record.parent.as_ref();
+        match (address, sender) {
+            (Address::Children, _) => parent == sender,
+            (Address::Siblings, Some(sender)) => parent == self.parent_of(sender),
+            (Address::Role(role), _) => self.role_of_agent(record) == role,
+            (Address::All, _) => true,
+            (Address::Siblings, None)
+            | (Address::Agent(_) | Address::User | Address::Parent, _) => false,
+        }
+    }
+
+    /// Returns the tasks that agents work on, not commands.
+    fn agents(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.tasks().filter(|record| !record.is_command())
     }
 
     /// Returns the role of a task's agent, which it may not have yet.
@@ -255,19 +266,18 @@ impl RunState {
 
     /// Returns the roles of the run's agents.
     pub fn roles(&self) -> BTreeSet<&str> {
-        let agents = self.tasks().filter(|record| !record.is_command());
-        agents.map(|record| self.role_of_agent(record)).collect()
+        self.agents()
+            .map(|record| self.role_of_agent(record))
+            .collect()
     }
 
-    /// Returns those whom a sender's channels let it address; `None` for everybody.
+    /// Returns the receivers that a sender's channels let it address; `None` for all.
     fn reachable(&self, origin: &Origin) -> Option<BTreeSet<Receiver>> {
-        let channels = origin.channels.as_ref()?;
-        Some(
-            channels
-                .iter()
-                .flat_map(|channel| self.receivers(&origin.from, channel))
-                .collect(),
-        )
+        let mut reachable = BTreeSet::new();
+        for channel in origin.channels.as_ref()? {
+            reachable.extend(self.receivers(&origin.from, channel));
+        }
+        Some(reachable)
     }
 
     /// Reports whether a receiver takes another message from this sender.
@@ -286,8 +296,10 @@ impl RunState {
             };
         };
         let Some(record) = self.task(id) else {
-            let agents = self.tasks().filter(|record| !record.is_command());
-            let known: Vec<&str> = agents.map(|record| record.task.id.as_str()).collect();
+            let known: Vec<&str> = self
+                .agents()
+                .map(|record| record.task.id.as_str())
+                .collect();
             return Err(MessageRefused::UnknownRecipient {
                 to: id.to_string(),
                 known: known.join(", "),
@@ -311,8 +323,8 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns what a message is for, and the question that it answers. One that says neither, to
-    /// the only one who waits for an answer, is that answer.
+    /// Returns the purpose of a message, and the question that it answers. One that says neither,
+    /// to the only agent that waits for an answer, is that answer.
     fn purpose(
         &self,
         from: &Sender,
@@ -320,35 +332,30 @@ impl RunState {
         to: &Receiver,
     ) -> Result<(MessageKind, Option<u64>), MessageRefused> {
         use MessageKind::{Answer, Note, Question};
-        let asked = from
-            .as_receiver()
-            .map_or(&[][..], |of| self.mailboxes.questions(&to.as_sender(), &of));
-        let open = || asked.iter().map(|question| question.sequence);
-        let unknown = || MessageRefused::NoSuchQuestion {
-            to: to.as_str().to_owned(),
-            open: open()
-                .map(|number| number.to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
+        let asked = match from.as_receiver() {
+            Some(receiver) => self.mailboxes.questions(&to.as_sender(), &receiver),
+            None => &[],
         };
-        let named = outgoing
-            .reply_to
-            .map(|number| open().find(|open| *open == number).ok_or_else(unknown))
-            .transpose()?;
-        match (outgoing.kind, named) {
+        if let Some(number) = outgoing.reply_to
+            && !asked.iter().any(|question| question.sequence == number)
+        {
+            return Err(no_such_question(to, asked));
+        }
+        match (outgoing.kind, outgoing.reply_to) {
             (None | Some(Answer), Some(number)) => Ok((Answer, Some(number))),
-            (Some(Answer), None) => {
-                let only = self.only_question(from, to, asked).ok_or_else(unknown)?;
-                Ok((Answer, Some(only)))
-            }
+            (Some(Answer), None) => match self.only_question(from, to, asked) {
+                Some(only) => Ok((Answer, Some(only))),
+                None => Err(no_such_question(to, asked)),
+            },
             (Some(_), Some(_)) => Err(MessageRefused::NoAnswer),
             (None | Some(Question), None) if outgoing.waits => Ok((Question, None)),
             (Some(_), None) if outgoing.waits => Err(MessageRefused::NoQuestion),
             (Some(kind), None) => Ok((kind, None)),
             (None, None) if outgoing.to.is_group() => Ok((Note, None)),
-            (None, None) => Ok(self
-                .only_question(from, to, asked)
-                .map_or((Note, None), |number| (Answer, Some(number)))),
+            (None, None) => match self.only_question(from, to, asked) {
+                Some(number) => Ok((Answer, Some(number))),
+                None => Ok((Note, None)),
+            },
         }
     }
 
@@ -356,29 +363,33 @@ impl RunState {
     /// has read, or the one that an agent waits with for the user.
     fn only_question(&self, from: &Sender, to: &Receiver, asked: &[Arc<Envelope>]) -> Option<u64> {
         if *from == Sender::User
+            && let Some(agent) = to.agent()
             && let Some(Wait::Message {
                 to: Receiver::User,
                 question,
                 ..
-            }) = to
-                .agent()
-                .and_then(|agent| self.task(agent))
-                .and_then(TaskRecord::wait)
+            }) = self.wait_of(agent)
         {
             return Some(*question);
         }
-        let of = from.as_receiver()?;
-        let read = if of == Receiver::User {
+        let receiver = from.as_receiver()?;
+        let read = if receiver == Receiver::User {
             u64::MAX
         } else {
-            self.mailboxes.channel(&to.as_sender(), &of).acknowledged
+            let channel = self.mailboxes.channel(&to.as_sender(), &receiver);
+            channel.acknowledged
         };
-        let mut asked = asked
-            .iter()
-            .map(|question| question.sequence)
-            .filter(|number| *number <= read);
-        let only = asked.next()?;
-        asked.next().is_none().then_some(only)
+        let mut only = None;
+        for question in asked {
+            if question.sequence > read {
+                continue;
+            }
+            if only.is_some() {
+                return None;
+            }
+            only = Some(question.sequence);
+        }
+        only
     }
 
     fn may_shut_down(&self, from: &Sender, to: &Receiver) -> bool {
@@ -394,14 +405,13 @@ impl RunState {
         let (Some(asker), Some(asked)) = (from.agent(), to.agent()) else {
             return Ok(());
         };
-        let has_begun = self
-            .task(asked)
-            .is_some_and(|record| record.state() != TaskState::Pending);
-        if has_begun
-            || self
-                .held_up_by(asker, std::slice::from_ref(asked))
-                .is_empty()
+        if let Some(record) = self.task(asked)
+            && record.state() != TaskState::Pending
         {
+            return Ok(());
+        }
+        let held_up = self.held_up_by(asker, std::slice::from_ref(asked));
+        if held_up.is_empty() {
             return Ok(());
         }
         Err(MessageRefused::NeverReads { to: asked.clone() })
@@ -503,17 +513,14 @@ impl RunState {
 
     /// Returns the questions to the user that still can be answered, by agent, then oldest first.
     pub fn questions_to_user(&self) -> impl Iterator<Item = (&AgentId, &Envelope)> {
-        let reads = |agent: &AgentId| {
-            self.task(agent)
-                .is_some_and(|record| record.state().reads_messages())
-        };
-        let asked = self
-            .mailboxes
+        self.mailboxes
             .all_questions()
-            .filter(|question| question.to == Receiver::User);
-        asked
-            .filter_map(|question| Some((question.from.agent()?, question)))
-            .filter(move |(agent, _)| reads(agent))
+            .filter(|question| question.to == Receiver::User)
+            .filter_map(|question| {
+                let agent = question.from.agent()?;
+                let reads = self.task(agent)?.state().reads_messages();
+                reads.then_some((agent, question))
+            })
     }
 
     /// Returns what agents have told the user since the user wrote to them last, by agent, then
@@ -561,16 +568,14 @@ impl RunState {
             Receiver::Agent(to) => format!("Agent {to} did not read"),
             Receiver::User => "The user did not answer".to_owned(),
         };
-        let asker = from.agent().filter(|_| *kind == MessageKind::Question);
-        let told = asker.and_then(|asker| {
-            self.notice(
-                asker,
-                format!("{what} your question {sequence} before its deadline."),
-            )
-        });
-        std::iter::once(Event::MessageExpired(expired))
-            .chain(told)
-            .collect()
+        let mut events = vec![Event::MessageExpired(expired)];
+        if *kind == MessageKind::Question
+            && let Some(asker) = from.agent()
+        {
+            let text = format!("{what} your question {sequence} before its deadline.");
+            events.extend(self.notice(asker, text));
+        }
+        events
     }
 
     /// Returns the messages that may miss their deadlines: those that are undelivered, and the
@@ -588,10 +593,9 @@ impl RunState {
         due.min_by_key(|(deadline, _)| *deadline)
     }
 
-    /// Returns the events that close the questions which nobody will answer, and tell the askers:
+    /// Returns the events that close the questions which will not be answered, and tell the askers:
     /// the agent that was asked has ended, or cannot go on before the asker.
     pub(super) fn unanswered(&self) -> Vec<Event> {
-        let ended = |id: &TaskId| self.task(id).is_some_and(|record| self.is_at_rest(record));
         let mut events = Vec::new();
         let mut told: Vec<&AgentId> = Vec::new();
         for question in self.mailboxes.all_questions() {
@@ -604,7 +608,11 @@ impl RunState {
             else {
                 continue;
             };
-            let why = if ended(asked) {
+            let has_ended = match self.task(asked) {
+                Some(record) => self.is_at_rest(record),
+                None => false,
+            };
+            let why = if has_ended {
                 "has ended without an answer to"
             } else if self.comes_after_its_asker(question) {
                 "cannot go on before you do, so it does not answer"
@@ -640,12 +648,16 @@ impl RunState {
         else {
             return false;
         };
-        let wait_of = |agent: &AgentId| self.task(agent).and_then(TaskRecord::wait);
-        let is_awaited = |wait: &Wait| match wait {
-            Wait::Message { to, question, .. } => to.agent() == Some(asked) && question == sequence,
-            _ => false,
+        let Some(Wait::Message {
+            to,
+            question: awaited,
+            ..
+        }) = self.wait_of(asker)
+        else {
+            return false;
         };
-        wait_of(asker).is_some_and(is_awaited)
+        to.agent() == Some(asked)
+            && awaited == sequence
             && self.task(asked).is_some_and(stands_still)
             && !self.is_woken(asker)
             && !self
@@ -673,7 +685,7 @@ fn stands_still(record: &TaskRecord) -> bool {
     }
 }
 
-/// Refuses a receiver that is not among those whom the sender may address.
+/// Refuses a receiver that the sender may not address.
 fn check_channels(
     origin: &Origin,
     reachable: Option<&BTreeSet<Receiver>>,
@@ -695,8 +707,22 @@ fn check_channels(
     })
 }
 
-fn milliseconds(seconds: u64) -> u64 {
-    seconds.saturating_mul(SECOND_MS)
+/// Returns the refusal to answer a question that is not open, with those that are.
+fn no_such_question(to: &Receiver, asked: &[Arc<Envelope>]) -> MessageRefused {
+    let open: Vec<String> = asked
+        .iter()
+        .map(|question| question.sequence.to_string())
+        .collect();
+    MessageRefused::NoSuchQuestion {
+        to: to.as_str().to_owned(),
+        open: open.join(", "),
+    }
+}
+
+/// Returns the time so many seconds from now, in milliseconds.
+fn deadline(now_ms: u64, seconds: Option<u64>) -> Option<u64> {
+    let left_ms = seconds?.saturating_mul(SECOND_MS);
+    Some(now_ms.saturating_add(left_ms))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::text::invisible::shown;
-use crate::text::parts::Parts;
 
 /// The short name that NTFS gives `.gitmodules` if the usual ones are taken: a hash of the name.
 const MODULES_HASHED: &[u8] = b"gi7eba";
@@ -19,15 +18,16 @@ const MODULES_HASHED: &[u8] = b"gi7eba";
 /// are rejected too.
 pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     let mut starts_part = true;
-    for (at, byte) in path.iter().enumerate() {
-        if starts_part && !is_possible_part(path.tail(at), is_link) {
+    let mut rest = path;
+    while let [byte, behind @ ..] = rest {
+        if starts_part && !is_possible_part(rest, is_link) {
             return false;
         }
-        let behind = path.tail(at + 1);
         if *byte == b'\\' && is_ntfs_alias(behind, is_link) {
             return false;
         }
         starts_part = *byte == b'/';
+        rest = behind;
     }
     !starts_part
 }
@@ -38,10 +38,9 @@ pub fn text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
-        chunk
-            .invalid()
-            .iter()
-            .for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
     }
     text
 }
@@ -121,14 +120,16 @@ fn is_ntfs_git(path: &[u8]) -> bool {
 
 /// Reports whether NTFS takes a whole path for `.gitmodules`.
 fn is_ntfs_modules(path: &[u8]) -> bool {
-    let long = strip_prefix(path, b".gitmodules");
-    let short = || match strip_prefix(path, b"gitmod~") {
-        Some([b'1'..=b'4', rest @ ..]) => Some(rest),
-        _ => None,
+    let rest = if let Some(rest) = strip_prefix(path, b".gitmodules") {
+        rest
+    } else if let Some([b'1'..=b'4', rest @ ..]) = strip_prefix(path, b"gitmod~") {
+        rest
+    } else if let Some(rest) = behind_hashed_short_name(path) {
+        rest
+    } else {
+        return false;
     };
-    long.or_else(short)
-        .or_else(|| behind_hashed_short_name(path))
-        .is_some_and(|rest| ends(rest, b":"))
+    ends(rest, b":")
 }
 
 /// Returns the rest after a short name of eight letters: the beginning of the hashed name, `~` and

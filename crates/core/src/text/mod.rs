@@ -17,6 +17,7 @@ mod truncation;
 mod untrusted;
 
 pub use hex::hex;
+pub(crate) use hex::percent_decoded;
 pub(crate) use redacted::REDACTED;
 pub(crate) use same_text::without_times;
 pub use shell::shell_word;

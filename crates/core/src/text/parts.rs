@@ -17,29 +17,29 @@ pub trait Parts {
 
 impl Parts for str {
     fn head(&self, end: usize) -> &Self {
-        self.part(0..end)
+        self.get(..end).unwrap_or("")
     }
 
     fn tail(&self, start: usize) -> &Self {
-        self.part(start..self.len())
+        self.get(start..).unwrap_or("")
     }
 
     fn part(&self, range: Range<usize>) -> &Self {
-        self.get(range).unwrap_or_default()
+        self.get(range).unwrap_or("")
     }
 }
 
 impl<T> Parts for [T] {
     fn head(&self, end: usize) -> &Self {
-        self.part(0..end)
+        self.get(..end).unwrap_or(&[])
     }
 
     fn tail(&self, start: usize) -> &Self {
-        self.part(start..self.len())
+        self.get(start..).unwrap_or(&[])
     }
 
     fn part(&self, range: Range<usize>) -> &Self {
-        self.get(range).unwrap_or_default()
+        self.get(range).unwrap_or(&[])
     }
 }
 
@@ -51,11 +51,15 @@ pub fn replaced<S: AsRef<str>>(
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for (range, new) in replacements {
-        out.push_str(text.part(from..range.start));
+        if let Some(kept) = text.get(from..range.start) {
+            out.push_str(kept);
+        }
         out.push_str(new.as_ref());
         from = range.end;
     }
-    out.push_str(text.tail(from));
+    if let Some(kept) = text.get(from..) {
+        out.push_str(kept);
+    }
     out
 }
 

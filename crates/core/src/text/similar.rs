@@ -53,19 +53,18 @@ pub fn most_similar<'a>(
 /// whose lengths differ by more are not compared, since comparing takes time in the product of both
 /// lengths.
 pub fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    // Each letter that the other word does not have takes an edit.
-    let strange = || {
-        a.chars()
-            .filter(|letter| !b.contains(*letter))
-            .take(limit + 1)
-            .count()
-    };
-    let is_far =
-        a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) || strange() > limit;
-    if is_far || a.chars().count().abs_diff(b.chars().count()) > limit {
+    if a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) {
         return None;
     }
-    Some(strsim::osa_distance(a, b)).filter(|distance| *distance <= limit)
+    // Each letter that the other word does not have takes an edit.
+    let strange = a.chars().filter(|letter| !b.contains(*letter));
+    if strange.take(limit + 1).count() > limit
+        || a.chars().count().abs_diff(b.chars().count()) > limit
+    {
+        return None;
+    }
+    let distance = strsim::osa_distance(a, b);
+    (distance <= limit).then_some(distance)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::name::Host;
 use crate::text::invisible::shown;
-use crate::text::parts::Parts;
+use crate::text::percent_decoded;
 
 /// Maximum length of an address in bytes.
 const MAX_BYTES: usize = 8 << 10;
@@ -83,8 +83,8 @@ impl GitAddress {
         if is_odd || text.chars().any(char::is_control) {
             return Err(InvalidGitAddress::Syntax);
         }
-        let scheme = text.head(text.find(|c: char| !is_of_scheme(c)).unwrap_or(text.len()));
-        let rest = text.tail(scheme.len());
+        let rest = text.trim_start_matches(is_of_scheme);
+        let scheme = text.strip_suffix(rest).unwrap_or(text);
         if rest.starts_with("::") {
             return Err(InvalidGitAddress::Protocol(shown(scheme)));
         }
@@ -349,15 +349,17 @@ fn spelling_for_ssh(host: &Host, written: &str) -> String {
 
 /// Parses `[user@]host:path`, or a path.
 fn of_short_form(text: &str) -> Result<GitAddress, InvalidGitAddress> {
-    let bracketed = text
-        .find("]:")
-        .map(|at| at + 1)
-        .filter(|_| text.starts_with('[') || text.contains("@["));
-    let colon = bracketed.or_else(|| text.find(':'));
-    let Some(at) = colon.filter(|at| text.find('/').is_none_or(|slash| slash > *at)) else {
+    let colon = match text.find("]:") {
+        Some(at) if text.starts_with('[') || text.contains("@[") => Some(at + 1),
+        _ => text.find(':'),
+    };
+    let parts = colon.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?)));
+    let Some((place, path)) = parts else {
         return Ok(GitAddress::of_folder(text));
     };
-    let (place, path) = (text.head(at), text.tail(at + 1));
+    if place.contains('/') {
+        return Ok(GitAddress::of_folder(text));
+    }
     let authority = of_ssh(place)?;
     if authority.port.is_some() || path.is_empty() || path.starts_with('-') {
         return Err(InvalidGitAddress::Syntax);
@@ -377,19 +379,7 @@ fn of_short_form(text: &str) -> Result<GitAddress, InvalidGitAddress> {
 
 /// Replaces escapes by what they stand for; one that is none stays.
 fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let digits = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits
-            .filter(|_| *first == b'%')
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { after.tail(2) } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent_decoded(text)).into_owned()
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use super::needles::{Form, LEAST_PART_BYTES, PIECE_BYTES};
 use super::views::{View, is_in_skeleton};
 use crate::text::hex;
-use crate::text::parts::Parts;
 
 /// The alphabet of base32, and the one that preserves order.
 const BASE32: [&[u8; 32]; 2] = [
@@ -42,9 +41,7 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
         .collect();
     texts.insert(in_utf16.into_bytes());
     texts.insert(hex(value.as_bytes()).into_bytes());
-    for shift in 0..3 {
-        texts.extend(base64(value.as_bytes(), shift).map(String::into_bytes));
-    }
+    texts.extend(all_base64(value.as_bytes()));
     texts
         .into_iter()
         .map(|text| Form { secret, text })
@@ -53,44 +50,29 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
 
 /// Returns the letters and digits of each form of a secret, if they suffice to identify it.
 pub(super) fn skeletons_of(secret: usize, value: &str) -> Vec<Form> {
-    let own = BTreeSet::from_iter(
-        [value.as_bytes().to_vec(), backwards(value)]
-            .into_iter()
-            .chain(unescaped(value)),
-    );
-    let inner = own
-        .iter()
-        .cloned()
-        .chain(std::iter::once(json(value).into_bytes()))
-        .chain(in_urls(value));
-    let mut encoded: BTreeSet<Vec<u8>> = inner.flat_map(|text| encodings(&text)).collect();
-    for inner in (0..3).flat_map(|shift| base64(value.as_bytes(), shift)) {
-        encoded.extend(
-            (0..3)
-                .flat_map(|shift| base64(inner.as_bytes(), shift))
-                .map(String::into_bytes),
-        );
+    let mut texts = BTreeSet::from([value.as_bytes().to_vec(), backwards(value)]);
+    texts.extend(unescaped(value));
+    let mut inner = texts.clone();
+    inner.insert(json(value).into_bytes());
+    inner.extend(in_urls(value));
+    for text in inner {
+        texts.extend(encodings(&text));
     }
-    encoded.extend(numbers(value.as_bytes()));
-    // Without its other characters a short secret may look like a word.
-    let tells = |skeleton: &Vec<u8>, whole: usize| {
-        skeleton.len() >= LEAST_PART_BYTES || skeleton.len() == whole && whole >= PIECE_BYTES
-    };
-    let skeletons: BTreeSet<Vec<u8>> = own
-        .into_iter()
-        .chain(encoded)
-        .map(|text| {
-            (
-                text.iter()
-                    .copied()
-                    .filter(|byte| is_in_skeleton(*byte))
-                    .collect::<Vec<u8>>(),
-                text.len(),
-            )
-        })
-        .filter(|(skeleton, whole)| tells(skeleton, *whole))
-        .map(|(skeleton, _)| skeleton.to_ascii_lowercase())
-        .collect();
+    for encoded in all_base64(value.as_bytes()) {
+        texts.extend(all_base64(&encoded));
+    }
+    texts.extend(numbers(value.as_bytes()));
+    let mut skeletons: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for text in texts {
+        let whole = text.len();
+        let mut skeleton = text;
+        skeleton.retain(|byte| is_in_skeleton(*byte));
+        // Without its other characters a short secret may look like a word.
+        let is_whole = skeleton.len() == whole && whole >= PIECE_BYTES;
+        if is_whole || skeleton.len() >= LEAST_PART_BYTES {
+            skeletons.insert(skeleton.to_ascii_lowercase());
+        }
+    }
     skeletons
         .into_iter()
         .map(|text| Form { secret, text })
@@ -111,7 +93,9 @@ fn unescaped(value: &str) -> impl Iterator<Item = Vec<u8>> {
 /// Encodes a text as it appears within a JSON string.
 fn json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
-    quoted.part(1..quoted.len() - 1).to_owned()
+    let without_first = quoted.strip_prefix('"').unwrap_or(&quoted);
+    let inner = without_first.strip_suffix('"').unwrap_or(without_first);
+    inner.to_owned()
 }
 
 /// Percent-encodes the bytes that are not allowed in a URL, or all of them.
@@ -153,30 +137,39 @@ fn encoded_but(text: &str, is_left: impl Fn(u8) -> bool) -> String {
 
 /// Converts the digits of each `%` sequence to upper case and leaves the rest unchanged.
 fn with_upper_digits(encoded: &str) -> String {
-    let mut since = usize::MAX;
-    let digit = |letter: char| {
-        since = if letter == '%' {
-            0
+    let mut upper = String::with_capacity(encoded.len());
+    let mut digits = 0;
+    for letter in encoded.chars() {
+        if letter == '%' {
+            digits = 2;
+            upper.push(letter);
+        } else if digits > 0 {
+            digits -= 1;
+            upper.push(letter.to_ascii_uppercase());
         } else {
-            since.saturating_add(1)
-        };
-        if since <= 2 {
-            letter.to_ascii_uppercase()
-        } else {
-            letter
+            upper.push(letter);
         }
-    };
-    encoded.chars().map(digit).collect()
+    }
+    upper
 }
 
 /// Returns the bytes in each encoding for whole texts, at each alignment.
 fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![hex(bytes).into_bytes()];
+    all.extend(all_base64(bytes));
+    for alphabet in BASE32 {
+        for shift in 0..5 {
+            all.push(base32(bytes, shift, alphabet));
+        }
+    }
+    all
+}
+
+/// Returns the base64 of the bytes at each alignment.
+fn all_base64(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
     for shift in 0..3 {
         all.extend(base64(bytes, shift).map(String::into_bytes));
-    }
-    for alphabet in BASE32 {
-        all.extend((0..5).map(|shift| base32(bytes, shift, alphabet)));
     }
     all
 }
@@ -187,12 +180,18 @@ fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let decimal: String = bytes.iter().map(u8::to_string).collect();
     let mut all = vec![octal.into_bytes(), decimal.into_bytes()];
     for size in WORD_BYTES {
-        for words in (0..size).map(|shift| bytes.tail(shift).chunks_exact(size)) {
-            let reversed: Vec<u8> = words.flat_map(|word| word.iter().rev().copied()).collect();
+        for shift in 0..size.min(bytes.len()) {
+            let mut reversed = Vec::new();
+            let shifted: Vec<u8> = bytes.iter().copied().skip(shift).collect();
+            for word in shifted.chunks_exact(size) {
+                reversed.extend(word.iter().rev());
+            }
             all.push(hex(&reversed).into_bytes());
         }
     }
-    for words in (0..2).map(|shift| bytes.tail(shift).as_chunks::<2>().0) {
+    for shift in 0..2 {
+        let shifted: Vec<u8> = bytes.iter().copied().skip(shift).collect();
+        let (words, _) = shifted.as_chunks::<2>();
         all.push(words.iter().flat_map(in_octal).collect());
     }
     all
@@ -211,11 +210,10 @@ fn base64(bytes: &[u8], shift: usize) -> [String; 2] {
     // The first characters contain bits of the preceding bytes, and the last one perhaps of the
     // following ones.
     let (from, to) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
-    let own = |encoded: String| encoded.part(from..to).to_owned();
-    [
-        own(STANDARD_NO_PAD.encode(&bytes)),
-        own(URL_SAFE_NO_PAD.encode(&bytes)),
-    ]
+    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|alphabet| {
+        let encoded = alphabet.encode(&bytes);
+        encoded.chars().take(to).skip(from).collect()
+    })
 }
 
 /// Returns the characters of the base32 of a longer text that depend on these bytes alone.
@@ -223,14 +221,21 @@ fn base64(bytes: &[u8], shift: usize) -> [String; 2] {
 /// `shift` is the number of bytes before it, by five.
 fn base32(bytes: &[u8], shift: usize, alphabet: &[u8; 32]) -> Vec<u8> {
     let before = shift * 8;
-    let bit = |at: usize| {
-        bytes
-            .get((at - before) / 8)
-            .map_or(0, |byte| byte >> (7 - (at - before) % 8) & 1)
-    };
     let (from, to) = (before.div_ceil(5), (before + bytes.len() * 8) / 5);
-    let digit = |five: usize| (five * 5..five * 5 + 5).fold(0_u8, |sum, at| sum << 1 | bit(at));
-    (from..to)
-        .filter_map(|five| alphabet.get(usize::from(digit(five))).copied())
-        .collect()
+    let mut encoded = Vec::new();
+    for five in from..to {
+        let mut digit = 0_u8;
+        for at in five * 5..five * 5 + 5 {
+            digit = digit << 1 | bit(bytes, at - before);
+        }
+        encoded.extend(alphabet.get(usize::from(digit)));
+    }
+    encoded
+}
+
+fn bit(bytes: &[u8], at: usize) -> u8 {
+    match bytes.get(at / 8) {
+        Some(byte) => byte >> (7 - at % 8) & 1,
+        None => 0,
+    }
 }

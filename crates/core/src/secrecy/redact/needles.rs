@@ -75,14 +75,15 @@ impl Needles {
             return found;
         };
         for piece in pieces.find_overlapping_iter(bytes) {
-            let inside = |found: &Found| {
-                found.bytes.start <= piece.start() && piece.end() <= found.bytes.end
-            };
-            if found.last().is_some_and(inside) {
+            if let Some(last) = found.last()
+                && last.bytes.start <= piece.start()
+                && piece.end() <= last.bytes.end
+            {
                 continue;
             }
-            let site = self.sites.get(piece.pattern().as_usize()).copied();
-            found.extend(site.and_then(|site| self.extended(bytes, site, piece.range())));
+            if let Some(site) = self.sites.get(piece.pattern().as_usize()) {
+                found.extend(self.extended(bytes, *site, piece.range()));
+            }
         }
         found
     }

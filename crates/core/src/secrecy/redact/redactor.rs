@@ -74,19 +74,18 @@ impl Redactor {
         if secrets.is_empty() {
             return Self(None);
         }
-        let of_each = || secrets.iter().enumerate();
+        let mut forms = Vec::new();
+        let mut skeletons = Vec::new();
+        let mut names = Vec::new();
+        for (at, secret) in secrets.into_iter().enumerate() {
+            forms.extend(forms_of(at, &secret.value));
+            skeletons.extend(skeletons_of(at, &secret.value));
+            names.push(secret.name);
+        }
         Self(Some(Arc::new(Known {
-            exact: Needles::new(
-                of_each()
-                    .flat_map(|(at, secret)| forms_of(at, &secret.value))
-                    .collect(),
-            ),
-            skeletons: Needles::new(
-                of_each()
-                    .flat_map(|(at, secret)| skeletons_of(at, &secret.value))
-                    .collect(),
-            ),
-            names: secrets.iter().map(|secret| secret.name.clone()).collect(),
+            exact: Needles::new(forms),
+            skeletons: Needles::new(skeletons),
+            names,
         })))
     }
 
@@ -165,20 +164,17 @@ impl Redactor {
         }
         let value = serde_json::to_value(&whole)
             .map_err(|error| RedactionError::Unreadable(error.to_string()))?;
-        let places = self.places_in(&value, "");
+        let mut places = Vec::new();
+        self.add_places(&value, "", &mut places);
         let Some(first) = places.first() else {
             return Ok(whole);
         };
-        let fields = || {
-            places
-                .iter()
-                .map(|place| place.field.as_str())
-                .collect::<Vec<_>>()
-                .join("`, `")
-        };
-        serde_json::from_value(self.value(value)).map_err(|_| RedactionError::Fixed {
-            fields: fields(),
-            secret: first.secret.clone(),
+        serde_json::from_value(self.value(value)).map_err(|_| {
+            let fields: Vec<&str> = places.iter().map(|place| place.field.as_str()).collect();
+            RedactionError::Fixed {
+                fields: fields.join("`, `"),
+                secret: first.secret.clone(),
+            }
         })
     }
 
@@ -202,46 +198,46 @@ impl Redactor {
         known.replaced(&std::mem::replace(text, rest), &spans)
     }
 
-    /// Returns the fields that contain secrets, each by its path.
-    fn places_in(&self, value: &Value, path: &str) -> Vec<SecretField> {
-        let found = |text: &str, field: String| {
-            self.finds(text).map(|secret| SecretField {
-                field,
-                secret: secret.to_owned(),
-            })
-        };
+    /// Adds the fields of a value that contain secrets, each by its path.
+    fn add_places(&self, value: &Value, path: &str, places: &mut Vec<SecretField>) {
         match value {
-            Value::String(text) => found(text, path.to_owned()).into_iter().collect(),
+            Value::String(text) => self.add_place(text, path, places),
             Value::Array(items) => {
-                let in_each = items
-                    .iter()
-                    .enumerate()
-                    .map(|(at, item)| self.places_in(item, &below(path, &at.to_string())));
-                in_each.flatten().collect()
+                for (at, item) in items.iter().enumerate() {
+                    self.add_places(item, &below(path, &at.to_string()), places);
+                }
             }
             Value::Object(fields) => {
-                let in_each = fields.iter().map(|(name, value)| {
+                for (name, value) in fields {
                     let field = below(path, &self.text(name));
-                    found(name, field.clone())
-                        .into_iter()
-                        .chain(self.places_in(value, &field))
-                        .collect::<Vec<_>>()
-                });
-                in_each.flatten().collect()
+                    self.add_place(name, &field, places);
+                    self.add_places(value, &field, places);
+                }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Adds a field if its text contains a secret.
+    fn add_place(&self, text: &str, field: &str, places: &mut Vec<SecretField>) {
+        if let Some(secret) = self.finds(text) {
+            places.push(SecretField {
+                field: field.to_owned(),
+                secret: secret.to_owned(),
+            });
         }
     }
 
     /// Returns the length of the longest form in bytes, gaps included.
     fn longest(&self) -> usize {
-        let forms = self.0.iter().flat_map(|known| &known.exact.forms);
-        forms
-            .map(|form| form.text.len())
-            .max()
-            .map_or(0, |longest| {
-                longest + longest / PIECE_BYTES * MOST_GAP_BYTES
-            })
+        let Some(known) = &self.0 else {
+            return 0;
+        };
+        let mut longest = 0;
+        for form in &known.exact.forms {
+            longest = longest.max(form.text.len());
+        }
+        longest + longest / PIECE_BYTES * MOST_GAP_BYTES
     }
 }
 
@@ -301,13 +297,12 @@ impl Known {
     }
 
     fn replaced(&self, text: &str, spans: &[Span]) -> String {
-        let marks = spans.iter().map(|span| {
+        let mut marks = Vec::new();
+        for span in spans {
             let name = self.names.get(span.secret);
-            (
-                span.bytes.clone(),
-                mark(name.map_or("secret", String::as_str)),
-            )
-        });
+            let mark = mark(name.map_or("secret", String::as_str));
+            marks.push((span.bytes.clone(), mark));
+        }
         parts::replaced(text, marks)
     }
 }

@@ -1,6 +1,6 @@
 //! A secret, and where it was found.
 
-use crate::text::parts::Parts;
+use crate::text::percent_decoded;
 
 /// Shorter secrets, in bytes, are not searched for: they would be found in ordinary words.
 const LEAST_BYTES: usize = 8;
@@ -128,23 +128,8 @@ impl std::fmt::Debug for Secret {
 
 /// Returns a part of a URL decoded, or unchanged if the result is not text.
 fn decoded(part: &str) -> String {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.tail(2);
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+    match String::from_utf8(percent_decoded(part)) {
+        Ok(text) => text,
+        Err(_) => part.to_owned(),
     }
-    String::from_utf8(bytes).unwrap_or_else(|_| part.to_owned())
 }

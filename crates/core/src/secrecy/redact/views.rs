@@ -72,8 +72,13 @@ impl View {
 
     /// Returns the source of a part of the view in the text.
     pub(super) fn source(&self, part: &std::ops::Range<usize>) -> std::ops::Range<usize> {
-        let at = |index: usize| self.sources.get(index).copied().unwrap_or_default();
-        at(part.start).start..at(part.end.saturating_sub(1)).end
+        let first = self.source_at(part.start);
+        let last = self.source_at(part.end.saturating_sub(1));
+        first.start..last.end
+    }
+
+    fn source_at(&self, at: usize) -> Source {
+        self.sources.get(at).copied().unwrap_or_default()
     }
 
     /// Returns the view with its escapes decoded, or `None` if there are none.
@@ -83,7 +88,9 @@ impl View {
         }
         let mut out = Self::default();
         let mut at = 0;
-        while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = self.bytes.get(at..)
+            && !rest.is_empty()
+        {
             let Some(escape) = escape_at(rest) else {
                 out.take(self, at);
                 at += 1;
@@ -115,21 +122,20 @@ impl View {
 
     /// Returns the view without the `0x` of numbers, or `None` if there are no such numbers.
     pub(super) fn without_prefixes(&self) -> Option<Self> {
-        let is_prefix = |at: usize| matches!(self.bytes.get(at..at + 3), Some([b'0', b'x' | b'X', digit]) if digit.is_ascii_hexdigit());
-        if !(0..self.bytes.len()).any(is_prefix) {
-            return None;
-        }
         let mut out = Self::default();
         let mut at = 0;
-        while at < self.bytes.len() {
-            if is_prefix(at) {
-                at += 2;
-                continue;
+        while let Some(rest) = self.bytes.get(at..)
+            && !rest.is_empty()
+        {
+            match rest {
+                [b'0', b'x' | b'X', digit, ..] if digit.is_ascii_hexdigit() => at += 2,
+                _ => {
+                    out.take(self, at);
+                    at += 1;
+                }
             }
-            out.take(self, at);
-            at += 1;
         }
-        Some(out)
+        (out.bytes.len() < self.bytes.len()).then_some(out)
     }
 
     /// Returns the columns of a dump, its numbers and its text, or `None` if no line looks like
@@ -141,8 +147,12 @@ impl View {
             let offset = offset_length(line);
             is_dump |= offset > 0;
             let column = text_column(line, offset);
-            (offset..column.start).for_each(|at| numbers.take(self, from + at));
-            column.for_each(|at| text.take(self, from + at));
+            for at in offset..column.start {
+                numbers.take(self, from + at);
+            }
+            for at in column {
+                text.take(self, from + at);
+            }
             from += line.len();
         }
         is_dump.then_some([numbers, text])
@@ -157,7 +167,7 @@ impl View {
                 continue;
             }
             if gap > MOST_GAP {
-                out.push(BARRIER, self.sources.get(at).copied().unwrap_or_default());
+                out.push(BARRIER, self.source_at(at));
             }
             gap = 0;
             out.take(self, at);
@@ -177,10 +187,9 @@ impl View {
             _ => {
                 let stands_for =
                     char::from_u32(escape.stands_for).unwrap_or(char::REPLACEMENT_CHARACTER);
-                stands_for
-                    .encode_utf8(&mut [0; 4])
-                    .bytes()
-                    .for_each(|byte| self.push(byte, source));
+                for byte in stands_for.encode_utf8(&mut [0; 4]).bytes() {
+                    self.push(byte, source);
+                }
             }
         }
     }
@@ -210,8 +219,10 @@ fn escape_at(rest: &[u8]) -> Option<Escape> {
                 .take(6)
                 .take_while(|byte| byte.is_ascii_hexdigit())
                 .count();
-            let closed = rest.get(3 + digits) == Some(&b'}');
-            let found = number(rest, 3, digits, 16, false).filter(|_| closed)?;
+            if rest.get(3 + digits) != Some(&b'}') {
+                return None;
+            }
+            let found = number(rest, 3, digits, 16, false)?;
             Some(Escape {
                 length: found.length + 1,
                 ..found
@@ -233,10 +244,10 @@ fn escape_at(rest: &[u8]) -> Option<Escape> {
 /// Parses a number of this many digits as a character or a byte.
 fn number(rest: &[u8], from: usize, digits: usize, radix: u32, is_byte: bool) -> Option<Escape> {
     let text = std::str::from_utf8(rest.get(from..from + digits)?).ok()?;
-    let all_digits = text.chars().all(|c| c.is_digit(radix));
-    let stands_for = u32::from_str_radix(text, radix)
-        .ok()
-        .filter(|_| all_digits)?;
+    if !text.chars().all(|c| c.is_digit(radix)) {
+        return None;
+    }
+    let stands_for = u32::from_str_radix(text, radix).ok()?;
     Some(Escape {
         stands_for,
         is_byte,
@@ -245,8 +256,12 @@ fn number(rest: &[u8], from: usize, digits: usize, radix: u32, is_byte: bool) ->
 }
 
 fn entity_number(rest: &[u8], from: usize, radix: u32) -> Option<Escape> {
-    let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
-    let digits = rest.iter().skip(from).take(8).take_while(is_digit).count();
+    let digits = rest
+        .iter()
+        .skip(from)
+        .take(8)
+        .take_while(|byte| char::from(**byte).is_digit(radix))
+        .count();
     let found = number(rest, from, digits, radix, false)?;
     let end = usize::from(rest.get(found.length) == Some(&b';'));
     Some(Escape {
@@ -257,14 +272,16 @@ fn entity_number(rest: &[u8], from: usize, radix: u32) -> Option<Escape> {
 
 fn entity(rest: &[u8]) -> Option<Escape> {
     let after = rest.get(1..)?;
-    let is_it =
-        |name: &str| after.starts_with(name.as_bytes()) && after.get(name.len()) == Some(&b';');
-    let (name, byte) = ENTITIES.iter().find(|(name, _)| is_it(name))?;
-    Some(Escape {
-        stands_for: u32::from(*byte),
-        is_byte: true,
-        length: name.len() + 2,
-    })
+    for (name, byte) in ENTITIES {
+        if let Some([b';', ..]) = after.strip_prefix(name.as_bytes()) {
+            return Some(Escape {
+                stands_for: u32::from(*byte),
+                is_byte: true,
+                length: name.len() + 2,
+            });
+        }
+    }
+    None
 }
 
 /// Returns the length of the offset or line number at the beginning of a line, or 0 if there is
@@ -286,16 +303,10 @@ fn offset_length(line: &[u8]) -> usize {
 /// Returns the range of the text column in a line of a dump: between bars, or after two blanks if
 /// the offset has a colon.
 fn text_column(line: &[u8], offset: usize) -> std::ops::Range<usize> {
-    let end = line.len()
-        - line
-            .iter()
-            .rev()
-            .take_while(|byte| byte.is_ascii_whitespace())
-            .count();
+    let text = line.trim_ascii_end();
+    let end = text.len();
     if let Some(bar) = line.iter().position(|byte| b"|>".contains(byte)) {
-        let closed = line
-            .get(..end)
-            .is_some_and(|line| line.ends_with(b"|") || line.ends_with(b"<"));
+        let closed = text.ends_with(b"|") || text.ends_with(b"<");
         let close = end - usize::from(closed);
         return bar + 1..close.max(bar + 1);
     }
@@ -304,11 +315,8 @@ fn text_column(line: &[u8], offset: usize) -> std::ops::Range<usize> {
         .iter()
         .skip(offset + 1)
         .zip(line.iter().skip(offset + 2));
-    let gap = blanks
-        .into_iter()
-        .position(|pair| pair == (&b' ', &b' '))
-        .filter(|_| has_colon);
-    gap.map_or(line.len()..line.len(), |gap| {
-        (offset + gap + 3).min(end)..end
-    })
+    match blanks.into_iter().position(|pair| pair == (&b' ', &b' ')) {
+        Some(gap) if has_colon => (offset + gap + 3).min(end)..end,
+        _ => line.len()..line.len(),
+    }
 }

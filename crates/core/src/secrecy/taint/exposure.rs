@@ -67,13 +67,18 @@ impl Exposure {
     /// Returns which of the three it has; none before it has read text from outside, since it is
     /// harmless until then.
     pub fn legs(&self) -> Vec<Leg> {
-        let legs = [
-            (Leg::OutsideText, true),
-            (Leg::PrivateData, self.holds_private),
-            (Leg::Egress, self.sends()),
-        ];
-        let has = |(leg, has): (Leg, bool)| (has && self.outside.is_some()).then_some(leg);
-        legs.into_iter().filter_map(has).collect()
+        let mut legs = Vec::new();
+        if self.outside.is_none() {
+            return legs;
+        }
+        legs.push(Leg::OutsideText);
+        if self.holds_private {
+            legs.push(Leg::PrivateData);
+        }
+        if self.sends() {
+            legs.push(Leg::Egress);
+        }
+        legs
     }
 
     /// Reports whether it holds private data.

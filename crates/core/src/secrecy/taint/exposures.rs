@@ -277,16 +277,15 @@ impl Exposures {
             Found::Agent(from) => self.hear(agent, from),
             Found::Result => self.hear_result(agent),
             Found::Everything => {
-                let of_outside = |(id, of): (&AgentId, &Arc<Exposure>)| {
-                    of.outside().is_some().then(|| id.clone())
-                };
-                let all: Vec<AgentId> = self
-                    .agents
-                    .iter()
-                    .filter_map(of_outside)
-                    .filter(|id| id != agent)
-                    .collect();
-                all.iter().for_each(|from| self.hear(agent, from));
+                let mut exposed = Vec::new();
+                for (id, exposure) in self.agents.iter() {
+                    if exposure.outside().is_some() && id != agent {
+                        exposed.push(id.clone());
+                    }
+                }
+                for from in &exposed {
+                    self.hear(agent, from);
+                }
             }
         }
     }

@@ -31,35 +31,31 @@ pub fn possible(grant: &Grant, names: &ToolNames, settings: &RunSettings) -> Opt
     if !may_connect || settings.tool_settings.taint.policy != TaintPolicy::Flag {
         return None;
     }
-    let reaches: Vec<(&String, Reach)> = grant
-        .tools
-        .iter()
-        .filter_map(|tool| Some((tool, names.tool(tool)?.permission)))
-        .filter(|(tool, permission)| {
-            grant.permits(tool, *permission) && !ASKED_ABOUT.contains(&tool.as_str())
-        })
+    let (mut reads_outside, mut reads_private, mut sends) = (None, None, None);
+    for tool in &grant.tools {
+        let Some(traits) = names.tool(tool) else {
+            continue;
+        };
+        let permission = traits.permission;
+        if !grant.permits(tool, permission) || ASKED_ABOUT.contains(&tool.as_str()) {
+            continue;
+        }
         // A command that asks for the network is asked about, too, so it counts as one without.
-        .map(|(tool, permission)| {
-            (
-                tool,
-                Reach::for_call(
-                    tool,
-                    permission,
-                    &Value::Null,
-                    PrivateData::from_settings(settings),
-                ),
-            )
-        })
-        .collect();
-    let first = |has: fn(&Reach) -> bool| {
-        reaches
-            .iter()
-            .find(|(_, reach)| has(reach))
-            .map(|(tool, _)| (*tool).clone())
-    };
+        let private = PrivateData::from_settings(settings);
+        let reach = Reach::for_call(tool, permission, &Value::Null, private);
+        if reach.reads_outside && reads_outside.is_none() {
+            reads_outside = Some(tool.clone());
+        }
+        if reach.reads_private && reads_private.is_none() {
+            reads_private = Some(tool.clone());
+        }
+        if reach.sends && sends.is_none() {
+            sends = Some(tool.clone());
+        }
+    }
     Some(PossibleTaint {
-        reads_outside: first(|reach| reach.reads_outside)?,
-        reads_private: first(|reach| reach.reads_private)?,
-        sends: first(|reach| reach.sends)?,
+        reads_outside: reads_outside?,
+        reads_private: reads_private?,
+        sends: sends?,
     })
 }

@@ -131,14 +131,15 @@ impl Reach {
 
 /// Reports whether some call of a tool with these parameters could send data out.
 pub(super) fn could_send(tool: &str, permission: Permission, parameters: &Value) -> bool {
-    let fields = parameters.get("properties").and_then(Value::as_object);
-    let takes = |is_it: fn(&str) -> bool| {
-        fields.is_some_and(|fields| fields.keys().any(|name| is_it(name)))
-    };
+    let mut names = parameters
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(serde_json::Map::keys);
     match permission {
         _ if tool == PUSH || tool == INSTALL => true,
-        _ if tool == PULL => takes(|name| name == BRANCH),
-        Permission::CodeExecution => takes(is_network),
+        _ if tool == PULL => names.any(|name| name == BRANCH),
+        Permission::CodeExecution => names.any(|name| is_network(name)),
         other => other == Permission::NetworkAccess,
     }
 }

@@ -54,8 +54,10 @@ impl Means<'_> {
     /// call that could.
     pub fn sending(&self) -> Option<Sending> {
         let names = &self.settings.tools;
-        let by = |tool: &ToolSpec| self.by(tool, names.tool(&tool.name)?.permission);
-        self.tools.iter().filter_map(by).max()
+        self.tools
+            .iter()
+            .filter_map(|tool| self.by(tool, names.tool(&tool.name)?.permission))
+            .max()
     }
 
     fn by(&self, tool: &ToolSpec, permission: Permission) -> Option<Sending> {
@@ -101,14 +103,13 @@ impl Means<'_> {
 
     /// Returns what calls of a tool for the web could name, each as the targets of one call.
     fn named_by(&self, tool: &str) -> Vec<Vec<Target>> {
-        let host = |host: String| vec![Target::Host(host)];
         if NAME_HOSTS.contains(&tool) {
-            let listed = self
-                .web
-                .allowed_domains
-                .iter()
-                .map(|domain| domain.replacen('*', "any", 1));
-            return listed.chain([ANY_HOST.to_owned()]).map(host).collect();
+            let mut named = Vec::new();
+            for domain in &self.web.allowed_domains {
+                named.push(vec![Target::Host(domain.replacen('*', "any", 1))]);
+            }
+            named.push(vec![Target::Host(ANY_HOST.to_owned())]);
+            return named;
         }
         if tool == SEARCH {
             // It names no host: the user has chosen the one that is asked.
@@ -123,7 +124,8 @@ impl Means<'_> {
             return vec![Vec::new()];
         }
         let own = services.filter_map(|service| WebUrl::parse(service.own_url()?).ok());
-        own.map(|url| host(url.host().to_string())).collect()
+        own.map(|url| vec![Target::Host(url.host().to_string())])
+            .collect()
     }
 
     fn decided(

@@ -43,14 +43,11 @@ impl CacheMode {
         mode: Option<&str>,
         skip: Option<&str>,
     ) -> Result<Option<CacheMode>, UnknownWord> {
-        let own = |text: &str| {
-            if OF_OTHERS.contains(&text) {
-                Ok(CacheMode::Use)
-            } else {
-                text.parse()
-            }
+        let mode = match mode {
+            Some(text) if OF_OTHERS.contains(&text) => Some(CacheMode::Use),
+            Some(text) => Some(text.parse()?),
+            None => None,
         };
-        let mode = mode.map(own).transpose()?;
         let skips = match skip.map(str::to_ascii_lowercase).as_deref() {
             None | Some("" | "0" | "false") => false,
             Some("1" | "true") => true,

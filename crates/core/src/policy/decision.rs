@@ -39,7 +39,7 @@ use crate::text::case_folding::folded_path;
 use command::Command;
 use examples::Judged;
 use glob::PathPattern;
-use limits::Limits;
+use limits::{LimitRefusal, Limits};
 pub use target::{Registry, RemoteBranch, Target};
 
 /// The rule id of a decision made by no rule.
@@ -77,12 +77,11 @@ impl Grant {
 
     /// Takes those of these tools from the agent that its role has.
     pub fn withhold(&mut self, tools: &[&str], reason: &str) {
-        let of_role: Vec<String> = self
-            .tools
-            .extract_if(.., |tool| tools.contains(&tool.as_str()))
-            .collect();
-        self.withheld
-            .extend(of_role.into_iter().map(|tool| (tool, reason.to_owned())));
+        for tool in tools {
+            if let Some(tool) = self.tools.take(*tool) {
+                self.withheld.insert(tool, reason.to_owned());
+            }
+        }
     }
 
     /// Reports whether the role may use the tool.
@@ -247,22 +246,31 @@ impl Pattern {
     /// pattern with other wildcards matches as text.
     fn matches_host(&self, host: &str, strict: bool) -> bool {
         let hosts = HostPattern::parse(host);
-        let is_covered =
-            |pattern: &HostPattern| hosts.as_ref().is_some_and(|hosts| pattern.covers(hosts));
-        if self.hosts.as_ref().is_some_and(is_covered) {
-            return true;
+        if let Some(pattern) = &self.hosts {
+            return hosts.is_some_and(|hosts| pattern.covers(&hosts));
         }
-        let as_text = || {
-            hosts
-                .as_ref()
-                .map_or_else(|| host.to_lowercase(), HostPattern::to_string)
+        if strict {
+            return false;
+        }
+        let text = match hosts {
+            Some(hosts) => hosts.to_string(),
+            None => host.to_lowercase(),
         };
-        let pattern = self
-            .text
-            .strip_prefix(DOMAIN)
-            .unwrap_or(&self.text)
-            .to_lowercase();
-        !strict && self.hosts.is_none() && glob::matches_text(&pattern, &as_text())
+        let pattern = self.text.strip_prefix(DOMAIN).unwrap_or(&self.text);
+        glob::matches_text(&pattern.to_lowercase(), &text)
+    }
+
+    /// Reports whether a target matches; if not strictly, also one that might.
+    fn matches(&self, target: &Target, strict: bool) -> bool {
+        match target {
+            Target::Path(path) | Target::Folder(path) => self.paths.matches(path),
+            Target::Name(name) => glob::matches_text(&self.text, name),
+            Target::Argv(words) => command_matches(&self.text, &shell_line(words), strict),
+            Target::Shell(text) => command_matches(&self.text, text, strict),
+            Target::Host(host) => self.matches_host(host, strict),
+            Target::Remote(branch) => self.matches_remote(branch, strict),
+            Target::Network => false,
+        }
     }
 }
 
@@ -274,30 +282,27 @@ impl Rule {
     /// [`PolicyError::Syntax`] if the text is neither, [`PolicyError::Example`] if one of its
     /// examples is wrong.
     pub fn parse(text: &RuleText, names: &ToolNames) -> Result<Rule, PolicyError> {
-        let wrong = |reason: &str| PolicyError::Syntax {
-            rule: text.rule.clone(),
-            source_name: text.source.clone(),
-            reason: reason.to_owned(),
-        };
         let (name, pattern) = match text.rule.trim().split_once('(') {
             None => (text.rule.trim(), None),
             Some((name, rest)) => {
-                let pattern = rest
-                    .strip_suffix(')')
-                    .ok_or_else(|| wrong("the parenthesis is not closed at the end"))?;
+                let Some(pattern) = rest.strip_suffix(')') else {
+                    let reason = "the parenthesis is not closed at the end";
+                    return Err(syntax_error(text, reason));
+                };
                 (name.trim(), Some(pattern.trim()))
             }
         };
         if name.is_empty() || !name.chars().all(is_plain_letter) {
-            return Err(wrong("a rule is `tool` or `tool(glob)`"));
+            return Err(syntax_error(text, "a rule is `tool` or `tool(glob)`"));
         }
         if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
-            return Err(wrong("the pattern is too long"));
+            return Err(syntax_error(text, "the pattern is too long"));
         }
         if pattern == Some("") {
-            return Err(wrong(&format!(
+            let reason = format!(
                 "the parenthesis is empty; write `{name}` for every call, or a pattern in it"
-            )));
+            );
+            return Err(syntax_error(text, &reason));
         }
         let pattern = pattern.filter(|pattern| !matches!(*pattern, "*" | "domain:*"));
         let permission = Permission::named(name);
@@ -306,21 +311,21 @@ impl Rule {
         } else {
             names.in_rule(name)
         };
-        let of_tools = tools
-            .iter()
-            .filter_map(|tool| names.tool(tool))
-            .map(|traits| traits.permission);
-        let permissions: BTreeSet<Permission> = permission.into_iter().chain(of_tools).collect();
+        let mut permissions: BTreeSet<Permission> = permission.into_iter().collect();
+        for traits in tools.iter().filter_map(|tool| names.tool(tool)) {
+            permissions.insert(traits.permission);
+        }
         let is_about_web = permissions.iter().eq([&Permission::NetworkAccess]);
         if is_about_web && pattern.is_some_and(is_address) {
-            return Err(wrong(
+            return Err(syntax_error(
+                text,
                 "a rule about the web names a host, not an address or a port, as in `tool(domain:example.org)`",
             ));
         }
-        if let Some(reason) =
-            pattern.and_then(|pattern| hostless(pattern, text.decision, is_about_web))
+        if let Some(pattern) = pattern
+            && let Some(reason) = hostless(pattern, text.decision, is_about_web)
         {
-            return Err(wrong(&reason));
+            return Err(syntax_error(text, &reason));
         }
         let rule = Rule {
             permissions,
@@ -361,46 +366,43 @@ impl Rule {
         {
             return self.tools.iter().any(|tool| tool == question.tool) && self.is_about_domain();
         }
-        let names = || {
-            self.tools
+        if let Some(permission) = self.permission {
+            return permission == question.permission;
+        }
+        let shares =
+            question.access != Access::Own && self.permissions.contains(&question.permission);
+        shares
+            || self
+                .tools
                 .iter()
                 .any(|tool| glob::matches_text(tool, question.tool))
-        };
-        let shares =
-            || question.access != Access::Own && self.permissions.contains(&question.permission);
-        match self.permission {
-            Some(permission) => permission == question.permission,
-            None => names() || shares(),
-        }
     }
 
     /// Reports whether its pattern says that it is one for hosts.
     fn is_about_domain(&self) -> bool {
-        self.pattern
-            .as_ref()
-            .is_some_and(|pattern| pattern.text.starts_with(DOMAIN))
+        match &self.pattern {
+            Some(pattern) => pattern.text.starts_with(DOMAIN),
+            None => false,
+        }
     }
 
     fn matches_targets(&self, targets: &[Target]) -> bool {
-        let Some(of_rule) = &self.pattern else {
+        let Some(pattern) = &self.pattern else {
             return true;
         };
-        let pattern = &of_rule.text;
-        let strict = self.decision == RuleDecision::Allow;
-        let hit = |target: &Target| match target {
-            Target::Path(path) | Target::Folder(path) => of_rule.paths.matches(path),
-            Target::Name(name) => glob::matches_text(pattern, name),
-            Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
-            Target::Shell(text) => command_matches(pattern, text, strict),
-            Target::Host(host) => of_rule.matches_host(host, strict),
-            Target::Remote(branch) => of_rule.matches_remote(branch, strict),
-            Target::Network => false,
-        };
-        if strict {
-            !targets.is_empty() && targets.iter().all(hit)
+        if self.decision == RuleDecision::Allow {
+            !targets.is_empty() && targets.iter().all(|target| pattern.matches(target, true))
         } else {
-            targets.iter().any(hit)
+            targets.iter().any(|target| pattern.matches(target, false))
         }
+    }
+}
+
+fn syntax_error(text: &RuleText, reason: &str) -> PolicyError {
+    PolicyError::Syntax {
+        rule: text.rule.clone(),
+        source_name: text.source.clone(),
+        reason: reason.to_owned(),
     }
 }
 
@@ -415,7 +417,7 @@ fn is_address(pattern: &str) -> bool {
     host.contains('/') || (host.matches(':').count() == 1 && HostPattern::parse(host).is_none())
 }
 
-/// Says what is wrong with a pattern that is for hosts and that no host can match.
+/// Returns what is wrong with a pattern that is for hosts and that no host can match.
 fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option<String> {
     let host = match pattern.strip_prefix(DOMAIN) {
         Some(host) => host,
@@ -549,30 +551,14 @@ impl Policy {
         if let Some(refusal) = too_complex(question) {
             return refusal;
         }
-        let of_rules = |wanted| self.matching(wanted, question).map(rule_decision);
-        of_rules(RuleDecision::Deny)
-            .or_else(|| refused_by_limits(&self.limits, question))
-            .or_else(|| self.refuse_remote(question))
-            .or_else(|| of_rules(RuleDecision::Ask))
-            .or_else(|| doubted(question, |target| doubted_line(&self.limits, target)))
-            .or_else(|| doubted(question, Target::doubted_history))
-            .or_else(|| of_rules(RuleDecision::Allow))
-            .or_else(|| built_in(question))
-            .or_else(|| asked_by_default(question))
-            .or_else(|| {
-                doubted(question, |target| {
-                    doubted_host(&self.limits, question.tool, target)
-                })
-            })
-            .or_else(|| doubted(question, Target::doubted_remote))
-            .or_else(|| {
-                (question.access == Access::Network).then(|| Decision::Ask {
-                    rule: NETWORK_RULE.to_owned(),
-                })
-            })
-            .unwrap_or_else(|| Decision::Allow {
-                rule: DEFAULT_RULE.to_owned(),
-            })
+        for step in STEPS {
+            if let Some(decision) = step(self, question) {
+                return decision;
+            }
+        }
+        Decision::Allow {
+            rule: DEFAULT_RULE.to_owned(),
+        }
     }
 
     /// Reports whether an agent with this grant may call a tool at all, if only with a person's
@@ -594,12 +580,16 @@ impl Policy {
     /// may allow some.
     pub fn mildest(&self, grant: &Grant, question: &Question<'_>) -> Decision {
         let decided = self.decide(grant, question);
-        let is_asked_by_user = self.matching(RuleDecision::Ask, question).is_some();
-        let allows = |rule: &&Rule| rule.decision == RuleDecision::Allow && rule.is_about(question);
-        match (&decided, self.rules.iter().find(allows)) {
-            (Decision::Ask { .. }, Some(rule)) if !is_asked_by_user => rule_decision(rule),
-            _ => decided,
+        let is_asked = matches!(decided, Decision::Ask { .. });
+        if !is_asked || self.matching(RuleDecision::Ask, question).is_some() {
+            return decided;
         }
+        for rule in &self.rules {
+            if rule.decision == RuleDecision::Allow && rule.is_about(question) {
+                return rule_decision(rule);
+            }
+        }
+        decided
     }
 
     /// Returns the part of the policy that decides about paths which a tool uses in one way, for
@@ -618,7 +608,10 @@ impl Policy {
             || rules
                 .iter()
                 .any(|rule| rule.decision != RuleDecision::Allow);
-        refuses.then(|| Policy {
+        if !refuses {
+            return None;
+        }
+        Some(Policy {
             rules,
             limits: self.limits.clone(),
         })
@@ -632,28 +625,79 @@ impl Policy {
             access: Access::Run,
             targets: &[],
         };
-        let restricts =
-            |rule: &Rule| rule.decision != RuleDecision::Allow && rule.is_about(&question);
-        self.limits.restricts_programs() || self.rules.iter().any(restricts)
+        self.limits.restricts_programs()
+            || self
+                .rules
+                .iter()
+                .any(|rule| rule.decision != RuleDecision::Allow && rule.is_about(&question))
     }
 
     fn matching(&self, wanted: RuleDecision, question: &Question<'_>) -> Option<&Rule> {
-        let matches = |rule: &&Rule| {
+        self.rules.iter().find(|rule| {
             rule.decision == wanted
                 && rule.is_about(question)
                 && rule.matches_targets(question.targets)
-        };
-        self.rules.iter().find(matches)
+        })
     }
 
-    /// Denies to change a file that no tool may touch, whoever changed it before; `None` for any
+    fn denied_by_rule(&self, question: &Question<'_>) -> Option<Decision> {
+        self.matching(RuleDecision::Deny, question)
+            .map(rule_decision)
+    }
+
+    fn asked_by_rule(&self, question: &Question<'_>) -> Option<Decision> {
+        self.matching(RuleDecision::Ask, question)
+            .map(rule_decision)
+    }
+
+    fn allowed_by_rule(&self, question: &Question<'_>) -> Option<Decision> {
+        self.matching(RuleDecision::Allow, question)
+            .map(rule_decision)
+    }
+
+    /// Denies what the settings of tools never allow.
+    fn denied_by_limits(&self, question: &Question<'_>) -> Option<Decision> {
+        let limits = &self.limits;
+        let refusal = question.targets.iter().find_map(|target| match target {
+            Target::Path(path) => limits.refuse_file(path),
+            Target::Folder(path) => limits.refuse_path(path),
+            Target::Argv(words) => limits.refuse_program(words.first()?),
+            Target::Shell(text) => limits.refuse_line(text),
+            Target::Host(_) | Target::Remote(_) | Target::Network | Target::Name(_) => None,
+        })?;
+        Some(denied(refusal))
+    }
+
+    fn asked_about_line(&self, question: &Question<'_>) -> Option<Decision> {
+        let rule = question.targets.iter().find_map(|target| match target {
+            Target::Shell(text) => self.limits.doubt_line(text),
+            _ => None,
+        })?;
+        Some(asked(rule))
+    }
+
+    fn asked_about_host(&self, question: &Question<'_>) -> Option<Decision> {
+        let rule = question.targets.iter().find_map(|target| match target {
+            Target::Host(host) => self.limits.doubt_host(question.tool, host),
+            _ => None,
+        })?;
+        Some(asked(rule))
+    }
+
+    fn asked_about_history(&self, question: &Question<'_>) -> Option<Decision> {
+        let mut targets = question.targets.iter();
+        targets.find_map(Target::doubted_history).map(asked)
+    }
+
+    fn asked_about_remote(&self, question: &Question<'_>) -> Option<Decision> {
+        let mut targets = question.targets.iter();
+        targets.find_map(Target::doubted_remote).map(asked)
+    }
+
+    /// Denies to change a file that no tool may touch, also if a program changed it; `None` for any
     /// other.
     pub fn forbids(&self, path: &str) -> Option<Decision> {
-        let refusal = self.limits.refuse_path(path)?;
-        Some(Decision::Deny {
-            rule: refusal.rule.to_owned(),
-            reason: refusal.reason,
-        })
+        self.limits.refuse_path(path).map(denied)
     }
 
     /// Reports whether no program of an agent's may change a file, since the file configures agents
@@ -663,15 +707,49 @@ impl Policy {
     /// approved calls; neither covers a command. Changes that a tool made under such a rule are
     /// known from its call.
     pub fn protects(&self, path: &str) -> bool {
+        if !configures(path) {
+            return false;
+        }
         let target = [Target::Path(path.to_owned())];
-        let opens = |rule: &Rule| {
-            let writes = matches!(
-                rule.permission,
-                Some(Permission::FileWrite | Permission::FileModify)
-            );
-            rule.decision == RuleDecision::Allow && writes && rule.matches_targets(&target)
-        };
-        configures(path) && !self.rules.iter().any(opens)
+        for rule in &self.rules {
+            let is_about_writing = rule.permission.is_some_and(is_built_in);
+            if rule.decision == RuleDecision::Allow
+                && is_about_writing
+                && rule.matches_targets(&target)
+            {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The parts of the policy in their order; the first that decides counts.
+const STEPS: [fn(&Policy, &Question<'_>) -> Option<Decision>; 12] = [
+    Policy::denied_by_rule,
+    Policy::denied_by_limits,
+    Policy::refuse_remote,
+    Policy::asked_by_rule,
+    Policy::asked_about_line,
+    Policy::asked_about_history,
+    Policy::allowed_by_rule,
+    Policy::denied_as_configuration,
+    Policy::asked_by_default,
+    Policy::asked_about_host,
+    Policy::asked_about_remote,
+    Policy::asked_about_network,
+];
+
+fn denied(refusal: LimitRefusal) -> Decision {
+    Decision::Deny {
+        rule: refusal.rule.to_owned(),
+        reason: refusal.reason,
+    }
+}
+
+fn asked(rule: &str) -> Decision {
+    Decision::Ask {
+        rule: rule.to_owned(),
     }
 }
 
@@ -698,9 +776,10 @@ pub(crate) fn runs(line: &str) -> impl Fn(&str) -> bool {
 /// assert_eq!(found.into_iter().collect::<Vec<_>>(), ["add", "commit"]);
 /// ```
 pub fn git_subcommands(line: &str) -> BTreeSet<String> {
-    Command::read(line)
-        .map(|command| command.git_subcommands())
-        .unwrap_or_default()
+    match Command::read(line) {
+        Ok(command) => command.git_subcommands(),
+        Err(_) => BTreeSet::new(),
+    }
 }
 
 fn rule_decision(rule: &Rule) -> Decision {
@@ -742,48 +821,6 @@ fn refused_by_role(grant: &Grant, question: &Question<'_>) -> Decision {
     }
 }
 
-/// Denies what the settings of tools never allow.
-fn refused_by_limits(limits: &Limits, question: &Question<'_>) -> Option<Decision> {
-    let refusal = question.targets.iter().find_map(|target| match target {
-        Target::Path(path) => limits.refuse_file(path),
-        Target::Folder(path) => limits.refuse_path(path),
-        Target::Argv(words) => limits.refuse_program(words.first()?),
-        Target::Shell(text) => limits.refuse_line(text),
-        Target::Host(_) | Target::Remote(_) | Target::Network | Target::Name(_) => None,
-    })?;
-    Some(Decision::Deny {
-        rule: refusal.rule.to_owned(),
-        reason: refusal.reason,
-    })
-}
-
-/// Asks if a setting is in doubt about one of the targets.
-fn doubted(
-    question: &Question<'_>,
-    doubt: impl Fn(&Target) -> Option<&'static str>,
-) -> Option<Decision> {
-    let rule = question.targets.iter().find_map(doubt)?;
-    Some(Decision::Ask {
-        rule: rule.to_owned(),
-    })
-}
-
-fn doubted_line(limits: &Limits, target: &Target) -> Option<&'static str> {
-    if let Target::Shell(text) = target {
-        limits.doubt_line(text)
-    } else {
-        None
-    }
-}
-
-fn doubted_host(limits: &Limits, tool: &str, target: &Target) -> Option<&'static str> {
-    if let Target::Host(host) = target {
-        limits.doubt_host(tool, host)
-    } else {
-        None
-    }
-}
-
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
     question.targets.iter().find_map(|target| match target {
         Target::Argv(words) => Command::read(&shell_line(words)).err(),
@@ -802,40 +839,42 @@ fn is_built_in(permission: Permission) -> bool {
     matches!(permission, Permission::FileWrite | Permission::FileModify)
 }
 
-fn built_in(question: &Question<'_>) -> Option<Decision> {
-    if !is_built_in(question.permission) {
-        return None;
-    }
-    let path = question
-        .targets
-        .iter()
-        .filter_map(Target::path)
-        .find(|path| configures(path))?;
-    Some(Decision::Deny {
-        rule: "built-in:configuration".to_owned(),
-        reason: format!(
-            "only the user may change `{path}`, which configures agents; report what should change"
-        ),
-    })
-}
-
 /// The tools that bring code of strangers into the worktree, which the user is asked about unless a
 /// rule allows it.
 const ASKED_BY_DEFAULT: [&str; 1] = ["install_package"];
 
-/// Asks about a call of such a tool. The files that it opens belong to the call to which the user
-/// consents; where its programs may connect is decided apart from it.
-fn asked_by_default(question: &Question<'_>) -> Option<Decision> {
-    let is_call = question.access == Access::Own
-        && question.permission == Permission::CodeExecution
-        && !question
-            .targets
-            .iter()
-            .any(|target| target.path().is_some());
-    let is_asked = is_call && ASKED_BY_DEFAULT.contains(&question.tool);
-    is_asked.then(|| Decision::Ask {
-        rule: "built-in:packages".to_owned(),
-    })
+impl Policy {
+    /// Denies to write a file that configures agents.
+    fn denied_as_configuration(&self, question: &Question<'_>) -> Option<Decision> {
+        if !is_built_in(question.permission) {
+            return None;
+        }
+        let mut paths = question.targets.iter().filter_map(Target::path);
+        let path = paths.find(|path| configures(path))?;
+        Some(Decision::Deny {
+            rule: "built-in:configuration".to_owned(),
+            reason: format!(
+                "only the user may change `{path}`, which configures agents; report what should change"
+            ),
+        })
+    }
+
+    /// Asks about a call of such a tool. The files that it opens belong to the call to which the
+    /// user consents; where its programs may connect is decided apart from it.
+    fn asked_by_default(&self, question: &Question<'_>) -> Option<Decision> {
+        let is_call =
+            question.access == Access::Own && question.permission == Permission::CodeExecution;
+        if !is_call || !ASKED_BY_DEFAULT.contains(&question.tool) {
+            return None;
+        }
+        let mut paths = question.targets.iter().filter_map(Target::path);
+        paths.next().is_none().then_some(asked("built-in:packages"))
+    }
+
+    fn asked_about_network(&self, question: &Question<'_>) -> Option<Decision> {
+        let is_network = question.access == Access::Network;
+        is_network.then_some(asked(NETWORK_RULE))
+    }
 }
 
 /// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take

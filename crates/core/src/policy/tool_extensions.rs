@@ -35,12 +35,13 @@ impl ToolExtensions {
     /// that has all of them. A plugin of another version counts as the same plugin if it still has
     /// the tools.
     pub fn missing_in(&self, other: &ToolExtensions) -> Option<MissingTools> {
-        let has = |name: &&String| other.all().any(|known| known == *name);
         let mut missing = MissingTools::default();
         for plugin in &self.plugins {
             let same = other.plugins.iter().find(|known| known.name == plugin.name);
-            let lacks = |tool: &&String| same.is_none_or(|same| !same.tools.contains(tool));
-            let tools: Vec<String> = plugin.tools.iter().filter(lacks).cloned().collect();
+            let mut tools = plugin.tools.clone();
+            if let Some(same) = same {
+                tools.retain(|tool| !same.tools.contains(tool));
+            }
             if same.is_none() || !tools.is_empty() {
                 missing.plugins.push(PluginTools {
                     tools,
@@ -48,12 +49,11 @@ impl ToolExtensions {
                 });
             }
         }
-        missing.tools = self
-            .tools
-            .iter()
-            .filter(|name| !has(name))
-            .cloned()
-            .collect();
+        for name in &self.tools {
+            if !other.all().any(|known| known == name) {
+                missing.tools.push(name.clone());
+            }
+        }
         (missing != MissingTools::default()).then_some(missing)
     }
 

@@ -130,11 +130,17 @@ impl ToolNames {
         if self.tools.contains_key(name) {
             return name.to_owned();
         }
-        let mut alike = self
+        if let Some(known) = self.alias(name) {
+            return known.to_owned();
+        }
+        let alike: Vec<&str> = self
             .names()
-            .filter(|known| known.eq_ignore_ascii_case(name));
-        let only = || alike.next().filter(|_| alike.next().is_none());
-        self.alias(name).or_else(only).unwrap_or(name).to_owned()
+            .filter(|known| known.eq_ignore_ascii_case(name))
+            .collect();
+        match alike.as_slice() {
+            [only] => (*only).to_owned(),
+            _ => name.to_owned(),
+        }
     }
 
     /// Returns every name, in lower case, of the tools whose newest result is never left out of an

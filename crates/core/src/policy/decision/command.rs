@@ -54,10 +54,9 @@ impl Command {
                 .any(|argv| command.reach(argv) == Reach::Anything)
         {
             let outer = command.outer.clone();
-            let texts = outer.commands.iter().chain(std::iter::once(&outer.texts));
-            texts
-                .into_iter()
-                .try_for_each(|words| command.note_scripts(words, 0))?;
+            for words in outer.commands.iter().chain([&outer.texts]) {
+                command.note_scripts(words, 0)?;
+            }
         }
         command.loose = command.loose_text();
         Ok(command)
@@ -111,33 +110,38 @@ impl Command {
         }
         let words = self.words();
         let is_named = names.program_in(&words);
-        let hits = |spelling: &String| {
-            let program = spelling.split(' ').next().unwrap_or_default();
-            // A program about which nothing is known is taken for the denied one if the line names
-            // that.
-            let may_be_it = is_named || program.contains(|c| !is_mark(c));
-            match spelling.contains(is_mark) {
-                false => glob::matches_command(pattern, spelling),
-                true => may_be_it && glob::may_match_command(pattern, spelling),
+        for spelling in &self.spellings {
+            let is_hit = if spelling.contains(is_mark) {
+                // A program about which nothing is known is taken for the denied one if the line
+                // names that.
+                let may_be_it = is_named || program_of(spelling).contains(|c| !is_mark(c));
+                may_be_it && glob::may_match_command(pattern, spelling)
+            } else {
+                glob::matches_command(pattern, spelling)
+            };
+            if is_hit {
+                return true;
             }
-        };
-        let hits_within = |spelling: &String| {
-            let program = spelling.split(' ').next().unwrap_or_default();
+        }
+        for spelling in &self.inner {
             // An unknown argument is not taken for a program, unless the line contains the rule's
             // other words.
-            let may_be_it = !program.contains([MANY, PART]) || names.others_in(&words);
-            may_be_it && glob::may_match_command(pattern, spelling)
-        };
-        self.spellings.iter().any(hits) || self.inner.iter().any(hits_within)
+            let is_known = !program_of(spelling).contains([MANY, PART]);
+            let may_be_it = is_known || names.others_in(&words);
+            if may_be_it && glob::may_match_command(pattern, spelling) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the words of the line, regardless of quotes and backslashes, and those that its
     /// escapes produce.
     fn words(&self) -> BTreeSet<String> {
         let mut words = loose_words(&self.text);
-        self.spellings
-            .iter()
-            .for_each(|spelling| words.extend(loose_words(spelling)));
+        for spelling in &self.spellings {
+            words.extend(loose_words(spelling));
+        }
         words
     }
 
@@ -154,15 +158,12 @@ impl Command {
             return Some(self.words());
         }
         let mut words = BTreeSet::new();
-        let anything = self
-            .outer
-            .commands
-            .iter()
-            .zip(&reaches)
-            .filter(|(_, reach)| **reach == Reach::Anything);
-        let may_rename = anything
-            .flat_map(|(argv, _)| argv)
-            .any(|word| may_rename_a_printer(word));
+        let mut may_rename = false;
+        for (argv, reach) in self.outer.commands.iter().zip(&reaches) {
+            if *reach == Reach::Anything {
+                may_rename |= argv.iter().any(|word| may_rename_a_printer(word));
+            }
+        }
         for (at, (argv, reach)) in self.outer.commands.iter().zip(&reaches).enumerate() {
             if !may_rename
                 && *reach == Reach::Nothing
@@ -177,21 +178,19 @@ impl Command {
                 Reach::GitFolder if Some(at) > last => argv.len(),
                 _ => 1,
             };
-            argv.iter()
-                .skip(skipped)
-                .for_each(|word| words.extend(loose_words(word)));
+            for word in argv.iter().skip(skipped) {
+                words.extend(loose_words(word));
+            }
         }
-        last.map(|_| words)
+        last.is_some().then_some(words)
     }
 
     /// Finds what one of the line's commands may run, given what the line writes.
     fn reach(&self, argv: &[String]) -> Reach {
-        let is_own = |file: &String| {
-            file.contains(".git") || file.contains("hooks") || file.contains(is_mark)
-        };
+        let mut files = self.outer.files.iter();
         match programs::reach(behind_keywords(argv)) {
             Reach::Project if !self.outer.files.is_empty() => Reach::Anything,
-            Reach::GitFolder if self.outer.files.iter().any(is_own) => Reach::Anything,
+            Reach::GitFolder if files.any(|file| may_be_of_git(file)) => Reach::Anything,
             reach => reach,
         }
     }
@@ -235,19 +234,17 @@ impl Command {
     fn note_inner(&mut self, program: &str, rest: &[String]) -> Result<(), TooComplex> {
         let mut words = rest.to_vec();
         if matches!(program, "xargs" | "parallel") {
-            words = words
-                .iter()
-                .map(|word| word.replace("{}", &MANY.to_string()))
-                .collect();
+            for word in &mut words {
+                *word = word.replace("{}", &MANY.to_string());
+            }
             words.push(MANY.to_string());
         }
         // What follows the last unknown part has none. The words of a long line are not joined anew
         // from each of them.
-        let unknown = words
-            .iter()
-            .rposition(|word| word.contains(is_mark))
-            .map_or(0, |last| last + 1);
-        for at in 0..unknown {
+        let Some(last) = words.iter().rposition(|word| word.contains(is_mark)) else {
+            return Ok(());
+        };
+        for at in 0..=last {
             let Some((first, rest)) = words.get(at..).and_then(<[String]>::split_first) else {
                 continue;
             };
@@ -306,6 +303,16 @@ fn joined(program: &str, rest: &[String]) -> String {
         .join(" ")
 }
 
+/// Returns the program of a spelling.
+fn program_of(spelling: &str) -> &str {
+    spelling.split(' ').next().unwrap_or(spelling)
+}
+
+/// Reports whether a file that a line writes may be one of git's own.
+fn may_be_of_git(file: &str) -> bool {
+    file.contains(".git") || file.contains("hooks") || file.contains(is_mark)
+}
+
 fn behind_keywords(argv: &[String]) -> &[String] {
     behind_leading(argv, |word| programs::is_keyword(word))
 }
@@ -348,12 +355,15 @@ impl Names {
                 .unwrap_or_default();
             let (is_open_before, is_open_behind) =
                 (!word.starts_with(known), !word.ends_with(known));
-            let parts = known.split(|c| !is_part(c)).filter(|part| !part.is_empty());
-            words.extend(parts.map(|part| Name {
-                text: part.to_owned(),
-                is_open_before,
-                is_open_behind,
-            }));
+            for part in known.split(|c| !is_part(c)) {
+                if !part.is_empty() {
+                    words.push(Name {
+                        text: part.to_owned(),
+                        is_open_before,
+                        is_open_behind,
+                    });
+                }
+            }
         }
         Names { words }
     }
@@ -374,11 +384,14 @@ impl Names {
 
 impl Name {
     fn is_in(&self, words: &BTreeSet<String>) -> bool {
-        // A value may directly follow the letters of short options.
-        let is_joined = |word: &&String| word.starts_with('-') && !word.starts_with("--");
-        let mut joined = words.iter().filter(is_joined);
-        if !self.text.starts_with('-') && joined.any(|word| word.ends_with(&self.text)) {
-            return true;
+        if !self.text.starts_with('-') {
+            // A value may directly follow the letters of short options.
+            for word in words {
+                let is_short = word.starts_with('-') && !word.starts_with("--");
+                if is_short && word.ends_with(&self.text) {
+                    return true;
+                }
+            }
         }
         match (self.is_open_before, self.is_open_behind) {
             (false, false) => words.contains(&self.text),
@@ -399,11 +412,11 @@ fn loose_words(text: &str) -> BTreeSet<String> {
         .collect();
     let mut words = BTreeSet::new();
     for text in [joined, apart, without_escapes(&text)] {
-        words.extend(
-            text.split(|c| !is_part(c))
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned),
-        );
+        for word in text.split(|c| !is_part(c)) {
+            if !word.is_empty() {
+                words.insert(word.to_owned());
+            }
+        }
     }
     words
 }

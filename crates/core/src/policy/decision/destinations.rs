@@ -90,24 +90,37 @@ impl Policy {
         host: &Host,
     ) -> bool {
         let targets = [Target::Host(named.to_string())];
-        let has_asked = |rule: &super::Rule| {
+        if !named.matches(host) {
+            return false;
+        }
+        if matches!(named, HostPattern::Exact(_)) {
+            return true;
+        }
+        self.rules.iter().all(|rule| {
             let asks = rule.decision == RuleDecision::Ask && rule.is_about(question);
             !asks || !rule.matches_targets(question.targets) || rule.matches_targets(&targets)
-        };
-        named.matches(host)
-            && (matches!(named, HostPattern::Exact(_)) || self.rules.iter().all(has_asked))
+        })
     }
 
     /// Reports whether the user names exactly this host for a tool.
     pub(super) fn names_host(&self, tool: &str, host: &Host) -> bool {
-        let is_named = |rule: &super::Rule| {
-            let is_exact = |pattern: &super::Pattern| matches!(&pattern.hosts, Some(HostPattern::Exact(exact)) if exact == host);
-            rule.decision == RuleDecision::Allow
+        if self.limits.names_host(tool, host) {
+            return true;
+        }
+        for rule in &self.rules {
+            // A rule about commands has a pattern for their lines, unless it says otherwise.
+            let is_about_hosts =
+                !rule.permissions.contains(&Permission::CodeExecution) || rule.is_about_domain();
+            if rule.decision == RuleDecision::Allow
+                && is_about_hosts
                 && rule.tools.iter().any(|named| named == tool)
-                // A rule about commands has a pattern for their lines, unless it says otherwise.
-                && (!rule.permissions.contains(&Permission::CodeExecution) || rule.is_about_domain())
-                && rule.pattern.as_ref().is_some_and(is_exact)
-        };
-        self.limits.names_host(tool, host) || self.rules.iter().any(is_named)
+                && let Some(pattern) = &rule.pattern
+                && let Some(HostPattern::Exact(exact)) = &pattern.hosts
+                && exact == host
+            {
+                return true;
+            }
+        }
+        false
     }
 }

@@ -69,12 +69,6 @@ impl Judged<'_> {
             RuleExample::Words(words) => return vec![Target::Argv(words.clone())],
             RuleExample::Text(text) => text,
         };
-        let take = |wanted: &[Permission]| {
-            self.permissions.is_empty()
-                || wanted
-                    .iter()
-                    .any(|permission| self.permissions.contains(permission))
-        };
         let others = [
             CodeExecution,
             FileRead,
@@ -84,13 +78,29 @@ impl Judged<'_> {
         ];
         let takes_names = self.permissions.is_empty()
             || self.permissions.iter().any(|taken| !others.contains(taken));
-        let path = || Target::Path(text.strip_prefix("./").unwrap_or(text).to_owned());
         let mut readings = Vec::new();
-        readings.extend(take(&[CodeExecution]).then(|| Target::Shell(text.clone())));
-        readings.extend(take(&[FileRead, FileWrite, FileModify]).then(path));
-        readings.extend(take(&[NetworkAccess]).then(|| Target::Host(text.clone())));
-        readings.extend(takes_names.then(|| Target::Name(text.clone())));
+        if self.has_one(&[CodeExecution]) {
+            readings.push(Target::Shell(text.clone()));
+        }
+        if self.has_one(&[FileRead, FileWrite, FileModify]) {
+            let path = text.strip_prefix("./").unwrap_or(text);
+            readings.push(Target::Path(path.to_owned()));
+        }
+        if self.has_one(&[NetworkAccess]) {
+            readings.push(Target::Host(text.clone()));
+        }
+        if takes_names {
+            readings.push(Target::Name(text.clone()));
+        }
         readings
+    }
+
+    /// Reports whether the tools of the rule may have one of these permissions.
+    fn has_one(&self, wanted: &[Permission]) -> bool {
+        self.permissions.is_empty()
+            || wanted
+                .iter()
+                .any(|permission| self.permissions.contains(permission))
     }
 }
 

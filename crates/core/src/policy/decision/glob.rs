@@ -10,7 +10,6 @@
 //! with unknown parts.
 
 use super::lexer::{MANY, ONE, PART};
-use crate::text::parts::Parts;
 
 /// The longest pattern in bytes: rules are typed by people.
 pub(super) const MAX_PATTERN_BYTES: usize = 1024;
@@ -53,9 +52,14 @@ impl PathPattern {
 
     /// Reports whether a path relative to the worktree, or a directory above it, matches.
     pub(crate) fn matches(&self, path: &str) -> bool {
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        while !parts.is_empty() {
+            if self.matches_parts(&parts) {
+                return true;
+            }
+            parts.pop();
+        }
         self.components.is_empty()
-            || (1..=parts.len()).any(|end| self.matches_parts(parts.head(end)))
     }
 
     fn matches_parts(&self, parts: &[&str]) -> bool {

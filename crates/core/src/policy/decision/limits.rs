@@ -56,39 +56,20 @@ impl Limits {
     /// Returns the limits as they hold in a worktree. A forbidden path outside of it needs no
     /// limit, since no tool leaves the worktree; one above it is about what surrounds the worktree.
     pub(super) fn in_worktree(settings: &ToolSettings, worktree: &Path) -> Limits {
-        let inside = |path: &String| {
-            let path = Path::new(path);
-            let below = if path.is_absolute() {
-                path.strip_prefix(worktree).ok()?
-            } else {
-                path
-            };
-            below
-                .to_str()
-                .filter(|below| !below.is_empty())
-                .map(str::to_owned)
-        };
+        let files = &settings.file_operations;
+        let mut forbidden = Vec::new();
+        for path in &files.forbidden_paths {
+            forbidden.extend(below(path, worktree).map(str::to_owned));
+        }
+        let mut domains = Vec::new();
+        for host in &settings.web_requests.allowed_domains {
+            domains.extend(HostPattern::parse(host));
+        }
         Limits {
-            forbidden: settings
-                .file_operations
-                .forbidden_paths
-                .iter()
-                .filter_map(inside)
-                .collect(),
-            extensions: settings
-                .file_operations
-                .allowed_extensions
-                .as_deref()
-                .map(Extensions::new),
+            forbidden,
+            extensions: files.allowed_extensions.as_deref().map(Extensions::new),
             commands: settings.code_execution.allowed_commands.clone(),
-            domains: Some(
-                settings
-                    .web_requests
-                    .allowed_domains
-                    .iter()
-                    .filter_map(|host| HostPattern::parse(host))
-                    .collect(),
-            ),
+            domains: Some(domains),
             services: services(settings),
             withheld: Vec::new(),
         }
@@ -164,9 +145,8 @@ impl Limits {
     /// Reports whether the user has listed exactly this host, or chosen it as the service that a
     /// tool asks.
     pub(super) fn names_host(&self, tool: &str, host: &Host) -> bool {
-        let is_exact =
-            |domain: &HostPattern| matches!(domain, HostPattern::Exact(exact) if exact == host);
-        self.domains.iter().flatten().any(is_exact) || self.is_service(tool, host)
+        let exact = HostPattern::Exact(host.clone());
+        self.domains.iter().flatten().any(|domain| *domain == exact) || self.is_service(tool, host)
     }
 
     fn is_service(&self, tool: &str, host: &Host) -> bool {
@@ -188,9 +168,13 @@ impl Limits {
     fn refuse_name(&self, path: &str) -> Option<LimitRefusal> {
         let extensions = self.extensions.as_ref()?;
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let ends = |extension: &String| name.len() > extension.len() && name.ends_with(extension);
-        if path.is_empty() || extensions.lower_case.iter().any(ends) {
+        if path.is_empty() {
             return None;
+        }
+        for extension in &extensions.lower_case {
+            if name.len() > extension.len() && name.ends_with(extension) {
+                return None;
+            }
         }
         let allowed = &extensions.shown;
         let reason =
@@ -254,6 +238,18 @@ impl Extensions {
             shown: extensions.join(" "),
         }
     }
+}
+
+/// Returns a path below the worktree relative to it; `None` for the worktree itself, and for other
+/// paths outside it.
+fn below<'p>(path: &'p str, worktree: &Path) -> Option<&'p str> {
+    let path = Path::new(path);
+    let below = if path.is_absolute() {
+        path.strip_prefix(worktree).ok()?
+    } else {
+        path
+    };
+    below.to_str().filter(|below| !below.is_empty())
 }
 
 /// Returns the hosts of the services that the user has chosen: those with an address of the user's,

@@ -5,7 +5,7 @@
 //! listed one defeats the rule: programs in doubt do not belong into these tables.
 
 use super::lexer::is_mark;
-use crate::text::parts::{Parts, behind_leading};
+use crate::text::parts::behind_leading;
 
 /// What a simple command may run besides its own program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,10 @@ const CARGO: &[&str] = &[
 const GO: &[&str] = &[
     "test", "build", "vet", "run", "fmt", "mod", "get", "list", "doc", "version",
 ];
+/// Options of go that name a program, without their dashes.
+const GO_COMMANDS: &[&str] = &[
+    "exec", "toolexec", "vettool", "ldflags", "overlay", "gcflags",
+];
 /// Subcommands of npm that run only what the project names, and its options that do not name a
 /// program.
 const NPM: &[&str] = &["run", "test", "ci", "install", "start", "ls"];
@@ -171,10 +175,8 @@ pub(super) fn reach(argv: &[String]) -> Reach {
     let Some((first, rest)) = argv.split_first() else {
         return Reach::Nothing;
     };
-    let place = first
-        .strip_prefix("/usr/bin/")
-        .or_else(|| first.strip_prefix("/bin/"));
-    let program = place.unwrap_or(first);
+    let place = first.strip_prefix("/usr").unwrap_or(first);
+    let program = place.strip_prefix("/bin/").unwrap_or(first);
     match program {
         _ if INERT.contains(&program) => Reach::Nothing,
         _ if INDEXING.contains(&program) => {
@@ -199,26 +201,12 @@ pub(super) fn reach(argv: &[String]) -> Reach {
         "xargs" => inert_if(is_plain_xargs(rest), Reach::Nothing),
         "git" => inert_if(is_plain_git(rest), Reach::GitFolder),
         "cargo" => {
-            let begins = rest
-                .first()
-                .is_some_and(|word| CARGO.contains(&word.as_str()));
-            inert_if(
-                begins && !any_starts(before_dashes(rest), &["--config", "-Z"]),
-                Reach::Project,
-            )
+            let names_program = any_starts(before_dashes(rest), &["--config", "-Z"]);
+            inert_if(begins_with(rest, CARGO) && !names_program, Reach::Project)
         }
         "go" => {
-            let begins = rest.first().is_some_and(|word| GO.contains(&word.as_str()));
-            let naming = [
-                "exec", "toolexec", "vettool", "ldflags", "overlay", "gcflags",
-            ];
-            let names = |word: &String| {
-                naming
-                    .iter()
-                    .any(|name| word.trim_start_matches('-').starts_with(name))
-            };
-            let is_naming = rest.iter().any(|word| is_option(word) && names(word));
-            inert_if(begins && !is_naming, Reach::Project)
+            let names_program = rest.iter().any(|word| names_program_of_go(word));
+            inert_if(begins_with(rest, GO) && !names_program, Reach::Project)
         }
         "npm" => inert_if(is_plain_npm(rest), Reach::Project),
         "pytest" => inert_if(
@@ -231,6 +219,19 @@ pub(super) fn reach(argv: &[String]) -> Reach {
 
 fn inert_if(is_inert: bool, reach: Reach) -> Reach {
     if is_inert { reach } else { Reach::Anything }
+}
+
+/// Reports whether the first of the words is one of some.
+fn begins_with(words: &[String], some: &[&str]) -> bool {
+    match words.first() {
+        Some(word) => some.contains(&word.as_str()),
+        None => false,
+    }
+}
+
+fn names_program_of_go(word: &str) -> bool {
+    let option = word.trim_start_matches('-');
+    is_option(word) && GO_COMMANDS.iter().any(|name| option.starts_with(name))
 }
 
 fn any_starts(words: &[String], starts: &[&str]) -> bool {
@@ -260,19 +261,19 @@ fn is_plain_for(words: &[String]) -> bool {
 }
 
 fn is_plain_for_sort(word: &str) -> bool {
-    let is_harmless = word.strip_prefix('-').is_some_and(|letters| {
-        letters
+    match word.strip_prefix('-') {
+        Some(letters) => letters
             .chars()
-            .all(|c| "bdfghinMrRuVcszk0123456789,.".contains(c))
-    });
-    is_harmless || !word.starts_with('-') && !word.starts_with(is_mark)
+            .all(|c| "bdfghinMrRuVcszk0123456789,.".contains(c)),
+        None => !word.starts_with(is_mark),
+    }
 }
 
 /// Reports whether a sed has exactly one script, a single substitution or a selection of lines.
 fn is_plain_sed(words: &[String]) -> bool {
-    let is_known = |word: &&String| ["-i", "-n", "-E", "-r", "-e"].contains(&word.as_str());
-    let leading = words.iter().take_while(is_known).count();
-    let Some((script, files)) = words.get(leading..).and_then(<[String]>::split_first) else {
+    let known = ["-i", "-n", "-E", "-r", "-e"];
+    let own = behind_leading(words, |word| known.contains(&word.as_str()));
+    let Some((script, files)) = own.split_first() else {
         return false;
     };
     let chooses = script
@@ -289,33 +290,37 @@ fn is_substitution(script: &str) -> bool {
     if script.contains(['\\', '\n']) || script.contains(is_mark) {
         return false;
     }
-    let mut chars = script.chars();
-    let delimiter = (chars.next() == Some('s')).then(|| chars.next()).flatten();
-    let Some(delimiter) = delimiter.filter(char::is_ascii_punctuation) else {
+    let Some(rest) = script.strip_prefix('s') else {
+        return false;
+    };
+    let mut chars = rest.chars();
+    let Some(delimiter) = chars.next() else {
         return false;
     };
     let parts: Vec<&str> = chars.as_str().split(delimiter).collect();
-    parts.len() == 3
-        && parts.last().is_some_and(|flags| {
-            flags
-                .chars()
-                .all(|c| c.is_ascii_digit() || "gpI".contains(c))
-        })
+    match parts.as_slice() {
+        [_, _, flags] if delimiter.is_ascii_punctuation() => flags
+            .chars()
+            .all(|c| c.is_ascii_digit() || "gpI".contains(c)),
+        _ => false,
+    }
 }
 
 fn is_plain_awk(words: &[String]) -> bool {
     let runs = ["system", "|", "getline", ">", "@", "\\"];
-    let is_safe =
-        |word: &String| !runs.iter().any(|way| word.contains(way)) && !word.starts_with(is_mark);
-    let is_known = |word: &String| !is_option(word) || word.starts_with("-F");
-    words.iter().all(|word| is_safe(word) && is_known(word))
+    for word in words {
+        let may_run = runs.iter().any(|way| word.contains(way));
+        let is_unknown = is_option(word) && !word.starts_with("-F");
+        if may_run || is_unknown || word.starts_with(is_mark) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Reports whether the words that xargs adds go to a program that runs none of them.
 fn is_plain_xargs(words: &[String]) -> bool {
-    behind_xargs(words)
-        .first()
-        .is_some_and(|word| INERT.contains(&word.as_str()))
+    begins_with(behind_xargs(words), INERT)
 }
 
 /// Returns the command of an xargs with well-known options only, or its first other option.
@@ -325,14 +330,13 @@ pub(super) fn behind_xargs(words: &[String]) -> &[String] {
 
 fn is_plain_npm(words: &[String]) -> bool {
     let own = before_dashes(words);
-    let begins = own.first().is_some_and(|word| NPM.contains(&word.as_str()));
-    let is_known = |word: &String| !is_option(word) || NPM_OPTIONS.contains(&word.as_str());
+    begins_with(own, NPM) && own.iter().all(|word| is_plain_for_npm(word))
+}
+
+fn is_plain_for_npm(word: &str) -> bool {
+    let is_known = !is_option(word) || NPM_OPTIONS.contains(&word);
     // A script of this name exists in every project, and runs its words.
-    begins
-        && own.iter().all(is_known)
-        && !own
-            .iter()
-            .any(|word| word == "env" || word.starts_with(is_mark))
+    is_known && word != "env" && !word.starts_with(is_mark)
 }
 
 fn is_plain_git(words: &[String]) -> bool {
@@ -343,45 +347,54 @@ fn is_plain_git(words: &[String]) -> bool {
     let Some((subcommand, rest)) = rest.split_first() else {
         return before.is_empty();
     };
-    let is_known = |word: &String| {
-        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        !is_option(word) || ["-C", "--no-pager", "-P", "--git-dir", "--work-tree"].contains(&name)
-    };
-    let names_program = |word: &String| {
-        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        name.len() > 2
-            && GIT_COMMANDS
-                .iter()
-                .any(|command| command.starts_with(name) || name.starts_with(command))
-    };
     let subcommand = subcommand.as_str();
-    let short = if subcommand == "grep" { 'O' } else { 'x' };
-    let is_checked = matches!(subcommand, "grep" | "rebase");
-    if !before.iter().all(is_known)
-        || rest.iter().any(names_program)
-        || is_checked && has_option(rest, short)
-    {
+    let names_program = rest.iter().any(|word| names_program_of_git(word))
+        || subcommand == "grep" && has_option(rest, 'O')
+        || subcommand == "rebase" && has_option(rest, 'x');
+    if names_program || !before.iter().all(|word| is_known_by_git(word)) {
         return false;
     }
-    let is_plain = |word: &String| !word.contains("::") && !word.contains(char::is_whitespace);
-    let has_one = |ones: &[&str]| {
-        rest.first()
-            .is_some_and(|word| ones.contains(&word.as_str()))
-    };
+    if GIT_PLAIN.contains(&subcommand) {
+        return rest.iter().all(|word| is_plain_for_git(word));
+    }
+    for (name, words) in GIT_WITH {
+        if *name == subcommand {
+            return begins_with(rest, words);
+        }
+    }
     GIT_INERT.contains(&subcommand)
-        || GIT_PLAIN.contains(&subcommand)
-            && rest
-                .iter()
-                .all(|word| is_plain(word) && !word.starts_with("-s"))
-        || GIT_WITH
+}
+
+/// Reports whether a word before the subcommand names no program.
+fn is_known_by_git(word: &str) -> bool {
+    let known = ["-C", "--no-pager", "-P", "--git-dir", "--work-tree"];
+    !is_option(word) || known.contains(&option_name(word))
+}
+
+/// Reports whether a word is an option that names a program, perhaps abbreviated.
+fn names_program_of_git(word: &str) -> bool {
+    let name = option_name(word);
+    name.len() > 2
+        && GIT_COMMANDS
             .iter()
-            .any(|(name, ones)| *name == subcommand && has_one(ones))
+            .any(|command| command.starts_with(name) || name.starts_with(command))
+}
+
+fn is_plain_for_git(word: &str) -> bool {
+    !word.contains("::") && !word.contains(char::is_whitespace) && !word.starts_with("-s")
+}
+
+/// Returns an option without its value.
+fn option_name(word: &str) -> &str {
+    match word.split_once('=') {
+        Some((name, _)) => name,
+        None => word,
+    }
 }
 
 /// Reports whether a command, if no later one reads its output, leaves no trace of its words.
 pub(super) fn only_prints(argv: &[String]) -> bool {
-    argv.first()
-        .is_some_and(|program| PRINTING.contains(&program.as_str()))
+    begins_with(argv, PRINTING)
 }
 
 /// Reports whether a word is a keyword, so that the next one names the program.
@@ -391,12 +404,11 @@ pub(super) fn is_keyword(word: &str) -> bool {
 
 /// Reports whether a word sets a variable.
 pub(super) fn is_assignment(word: &str) -> bool {
-    let name = word
-        .split_once('=')
-        .map(|(name, _)| name.strip_suffix('+').unwrap_or(name));
-    name.is_some_and(|name| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Returns a program's name without its folder.
@@ -427,14 +439,16 @@ pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String
         return readings;
     }
     readings.push(behind_leading(words, |word| is_option(word)).to_vec());
-    readings.push(words.tail(with_values(words)).to_vec());
+    readings.push(words.iter().skip(with_values(words)).cloned().collect());
     readings.push(without_any);
     readings
 }
 
 fn leading_of_git(words: &[String]) -> usize {
     let mut at = 0;
-    while let Some(word) = words.get(at).filter(|word| is_option(word)) {
+    while let Some(word) = words.get(at)
+        && is_option(word)
+    {
         at += if GIT_VALUES.contains(&word.as_str()) {
             2
         } else {
@@ -456,7 +470,9 @@ fn without_any_of_git(words: &[String]) -> Vec<String> {
 /// Counts the leading options, assuming that each has a value.
 fn with_values(words: &[String]) -> usize {
     let mut at = 0;
-    while let Some(word) = words.get(at).filter(|word| is_option(word)) {
+    while let Some(word) = words.get(at)
+        && is_option(word)
+    {
         let takes_next =
             !word.contains('=') && words.get(at + 1).is_some_and(|next| !is_option(next));
         at += if takes_next { 2 } else { 1 };

@@ -127,32 +127,40 @@ pub(crate) fn is_this_machine(name: &str) -> bool {
 }
 
 fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
-    let is_in = |&&(block, bits, _): &&([u8; 4], u32, &str)| {
-        let differs = address.to_bits() ^ Ipv4Addr::from(block).to_bits();
-        differs.leading_zeros() >= bits
-    };
-    V4.iter().find(is_in).map(|(.., used_for)| *used_for)
+    for (block, bits, used_for) in &V4 {
+        let differs = address.to_bits() ^ Ipv4Addr::from(*block).to_bits();
+        if differs.leading_zeros() >= *bits {
+            return Some(used_for);
+        }
+    }
+    None
 }
 
 fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
-    let is_in = |block: [u16; 8], bits: u32| {
-        let differs = address.to_bits() ^ Ipv6Addr::from(block).to_bits();
-        differs.leading_zeros() >= bits
-    };
-    let named = |table: &[([u16; 8], u32, &'static str)]| {
-        table
-            .iter()
-            .find(|(block, bits, _)| is_in(*block, *bits))
-            .map(|(.., used_for)| *used_for)
-    };
-    if is_in(NAT64.0, NAT64.1) {
+    if is_in_block(address, NAT64.0, NAT64.1) {
         let [.., a, b, c, d] = address.octets();
         return special_v4(Ipv4Addr::new(a, b, c, d));
     }
-    if is_in(GLOBAL_V6.0, GLOBAL_V6.1) {
-        return named(&V6);
+    if is_in_block(address, GLOBAL_V6.0, GLOBAL_V6.1) {
+        return named_block(address, &V6);
     }
-    named(&V6_LOCAL).or(Some("no global host"))
+    named_block(address, &V6_LOCAL).or(Some("no global host"))
+}
+
+/// Reports whether an address begins with so many bits of another one.
+fn is_in_block(address: Ipv6Addr, block: [u16; 8], bits: u32) -> bool {
+    let differs = address.to_bits() ^ Ipv6Addr::from(block).to_bits();
+    differs.leading_zeros() >= bits
+}
+
+/// Returns what the first block of a table that contains an address is used for.
+fn named_block(address: Ipv6Addr, table: &[([u16; 8], u32, &'static str)]) -> Option<&'static str> {
+    for (block, bits, used_for) in table {
+        if is_in_block(address, *block, *bits) {
+            return Some(used_for);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

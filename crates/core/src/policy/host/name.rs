@@ -42,19 +42,19 @@ impl Host {
     /// assert!(Host::parse("evil.org\0.github.com").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<Host, InvalidHost> {
-        let invalid = || InvalidHost(shown(text));
-        if text.len() > MAX_WRITTEN || text.chars().any(is_odd) {
-            return Err(invalid());
-        }
-        if let Ok(address) = text.parse::<Ipv6Addr>() {
-            return Ok(Host::Address(address.to_canonical()));
-        }
-        match url::Host::parse(text) {
-            Ok(url::Host::Domain(name)) => Host::of_name(&name).ok_or_else(invalid),
-            Ok(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
-            Ok(url::Host::Ipv6(address)) => Ok(Host::Address(address.to_canonical())),
-            Err(_) => Err(invalid()),
-        }
+        let host = if text.len() > MAX_WRITTEN || text.chars().any(is_odd) {
+            None
+        } else if let Ok(address) = text.parse::<Ipv6Addr>() {
+            Some(Host::Address(address.to_canonical()))
+        } else {
+            match url::Host::parse(text) {
+                Ok(url::Host::Domain(name)) => Host::of_name(&name),
+                Ok(url::Host::Ipv4(address)) => Some(Host::Address(address.into())),
+                Ok(url::Host::Ipv6(address)) => Some(Host::Address(address.to_canonical())),
+                Err(_) => None,
+            }
+        };
+        host.ok_or_else(|| InvalidHost(shown(text)))
     }
 
     /// Returns the address, if the host is written as one.

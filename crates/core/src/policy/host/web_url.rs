@@ -164,10 +164,13 @@ impl WebUrl {
             return Err(InvalidUrl::User);
         }
         let written = url.host_str().unwrap_or_default().to_owned();
-        let host = Host::parse(&written).map_err(|_| InvalidUrl::Host(brief(&written)))?;
-        let invalid = |_| InvalidUrl::Host(brief(&written));
+        let Ok(host) = Host::parse(&written) else {
+            return Err(InvalidUrl::Host(brief(&written)));
+        };
         // The canonical host is also the one that is shown, and that the server is asked for.
-        url.set_host(Some(&host.to_string())).map_err(invalid)?;
+        if url.set_host(Some(&host.to_string())).is_err() {
+            return Err(InvalidUrl::Host(brief(&written)));
+        }
         url.set_fragment(None);
         if url.as_str().len() > MAX_BYTES {
             return Err(InvalidUrl::TooLong);

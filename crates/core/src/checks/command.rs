@@ -162,57 +162,69 @@ pub(crate) enum Changes {
 /// Reads a command line; `checks` are the checks of the task and of the run.
 pub(crate) fn read(line: &str, checks: &[&str]) -> Reading {
     let line = line.trim();
-    if checks.iter().any(|check| line == check.trim()) {
+    if is_one_of(line, checks) {
         return Reading::Check {
             is_exact: true,
             changes: Changes::Never,
         };
     }
     let parts = parts(line);
-    let of_run = |part: &Part| checks.iter().any(|check| part.text == check.trim());
-    let is_check = |part: &Part| of_run(part) || is_runner(&part.text);
-    let may_change =
-        |part: &Part| writes(&part.text) || !(is_check(part) || only_reads(&part.text));
-    let Some(at) = parts.iter().position(is_check) else {
-        return if parts.iter().any(may_change) {
+    let Some(at) = parts.iter().position(|part| part.is_check(checks)) else {
+        return if parts.iter().any(|part| part.may_change_files(checks)) {
             Reading::MayChange
         } else {
             Reading::Reads
         };
     };
     let (before, from) = parts.split_at_checked(at).unwrap_or_default();
-    let runs = |part: &Part| of_run(part) || !runs_nothing(&part.text);
     // What follows a check may replace its exit code, except `&&`; what precedes it does not,
     // unless it is left out.
     let is_reached =
         before.last().is_none_or(|part| part.end != End::Or) && !before.iter().any(ends_shell);
     let is_exact = is_reached
-        && from.first().is_some_and(runs)
+        && from.first().is_some_and(|check| check.runs(checks))
         && from
             .iter()
             .all(|part| matches!(part.end, End::And | End::Line));
-    let before = before
-        .iter()
-        .filter(|part| may_change(part))
-        .map(|part| match part.end {
-            End::And | End::Then | End::Line => Changes::Before,
-            End::Or | End::Other => Changes::After,
-        });
-    let during_or_after = from
-        .iter()
-        .filter(|part| may_change(part))
-        .map(|_| Changes::After);
-    let changes = before
-        .chain(during_or_after)
-        .max()
-        .unwrap_or(Changes::Never);
+    let mut changes = Changes::Never;
+    for part in before {
+        if part.may_change_files(checks) {
+            changes = changes.max(match part.end {
+                End::And | End::Then | End::Line => Changes::Before,
+                End::Or | End::Other => Changes::After,
+            });
+        }
+    }
+    if from.iter().any(|part| part.may_change_files(checks)) {
+        changes = Changes::After;
+    }
     Reading::Check { is_exact, changes }
+}
+
+fn is_one_of(line: &str, checks: &[&str]) -> bool {
+    checks.iter().any(|check| line == check.trim())
 }
 
 /// A part of a line, and what separates it from the next one.
 struct Part {
     text: String,
     end: End,
+}
+
+impl Part {
+    /// Reports whether it is a check: one of these, or a program that runs tests.
+    fn is_check(&self, checks: &[&str]) -> bool {
+        is_one_of(&self.text, checks) || is_runner(&self.text)
+    }
+
+    /// Reports whether a check does run, as one of these always does.
+    fn runs(&self, checks: &[&str]) -> bool {
+        is_one_of(&self.text, checks) || !runs_nothing(&self.text)
+    }
+
+    fn may_change_files(&self, checks: &[&str]) -> bool {
+        writes(&self.text) || !(self.is_check(checks) || only_reads(&self.text))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -245,9 +257,9 @@ fn parts(line: &str) -> Vec<Part> {
                 None
             }
             _ if quote.is_some() => None,
-            '&' if rest.peek() == Some(&'&') => rest.next().map(|_| End::And),
+            '&' if rest.next_if_eq(&'&').is_some() => Some(End::And),
             '&' if before == '>' || rest.peek() == Some(&'>') => None,
-            '|' if rest.peek() == Some(&'|') => rest.next().map(|_| End::Or),
+            '|' if rest.next_if_eq(&'|').is_some() => Some(End::Or),
             ';' | '\n' => Some(End::Then),
             '|' | '&' => Some(End::Other),
             _ => None,
@@ -275,8 +287,10 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 fn is_setting(word: &&str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(name, _)| !name.contains(['/', '-']))
+    match word.split_once('=') {
+        Some((name, _)) => !name.contains(['/', '-']),
+        None => false,
+    }
 }
 
 fn is_runner(text: &str) -> bool {
@@ -287,26 +301,34 @@ fn is_runner(text: &str) -> bool {
 /// Reports whether a program that runs tests runs none, because of its options.
 fn runs_nothing(text: &str) -> bool {
     let words = words(text);
-    let names = |program: &str| {
-        words.iter().any(|word| {
-            word.rsplit('/')
-                .next()
-                .is_some_and(|name| is_of(name, program))
-        })
-    };
-    let has = |option: &&str| {
-        let with_value = |word: &&str| {
-            word.strip_prefix(*option)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-        };
-        words.iter().any(with_value)
-    };
-    match words.as_slice() {
-        ["cargo", "nextest", sub, ..] if NEXTEST_RUNS_NOTHING.contains(sub) => true,
-        _ => RUNS_NOTHING
-            .iter()
-            .any(|(program, options)| names(program) && options.iter().any(has)),
+    if let ["cargo", "nextest", sub, ..] = words.as_slice()
+        && NEXTEST_RUNS_NOTHING.contains(sub)
+    {
+        return true;
     }
+    for (program, options) in RUNS_NOTHING {
+        if names_program(&words, program) && options.iter().any(|option| has(&words, option)) {
+            return true;
+        }
+    }
+    false
+}
+
+fn names_program(words: &[&str], program: &str) -> bool {
+    let mut names = words.iter().filter_map(|word| word.rsplit('/').next());
+    names.any(|name| is_of(name, program))
+}
+
+/// Reports whether an option is among the words, perhaps with a value.
+fn has(words: &[&str], option: &str) -> bool {
+    for word in words {
+        if let Some(rest) = word.strip_prefix(option)
+            && (rest.is_empty() || rest.starts_with('='))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reports whether a name is that of a program, or of its wrapper (`mvnw`).
@@ -315,9 +337,10 @@ fn is_of(name: &str, program: &str) -> bool {
 }
 
 fn ends_shell(part: &Part) -> bool {
-    words(&part.text)
-        .first()
-        .is_some_and(|word| ENDS_SHELL.contains(word))
+    match words(&part.text).first() {
+        Some(word) => ENDS_SHELL.contains(word),
+        None => false,
+    }
 }
 
 /// Reports whether a part may write a file by a redirection, or by a command within it.
@@ -328,9 +351,10 @@ fn writes(text: &str) -> bool {
 
 fn is_file(target: &str) -> bool {
     let target = target.split_whitespace().next().unwrap_or_default();
-    let is_stream = target
-        .strip_prefix('&')
-        .is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+    let is_stream = match target.strip_prefix('&') {
+        Some(to) => to.starts_with(|c: char| c.is_ascii_digit() || c == '-'),
+        None => false,
+    };
     let is_temporary = target.starts_with("/tmp/") && !target.contains("..");
     !(is_stream || is_temporary || NO_FILES.contains(&target))
 }

@@ -194,20 +194,24 @@ pub fn shows_refused_socket(output: &str) -> bool {
         "udp",
     ];
     let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
-    let has = |line: &String, words: &[&str]| words.iter().any(|word| line.contains(word));
-    // Python names the call above its error.
-    let is_below_socket = |at: usize| {
-        lines
-            .iter()
-            .take(at)
-            .rev()
-            .take(LINES_OF_CALL)
-            .any(|line| line.contains("socket"))
-    };
-    lines.iter().enumerate().any(|(at, line)| {
-        let names_it = has(line, &BY) || (line.contains("permissionerror") && is_below_socket(at));
-        has(line, &REFUSED) && names_it
-    })
+    for (at, line) in lines.iter().enumerate() {
+        if !has_one(line, &REFUSED) {
+            continue;
+        }
+        if has_one(line, &BY) {
+            return true;
+        }
+        // Python names the call above its error.
+        let mut above = lines.iter().take(at).rev().take(LINES_OF_CALL);
+        if line.contains("permissionerror") && above.any(|line| line.contains("socket")) {
+            return true;
+        }
+    }
+    false
+}
+
+fn has_one(line: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| line.contains(word))
 }
 
 /// Splits a message into itself and what [`with_hint`] has appended.
@@ -225,16 +229,18 @@ pub fn lies_in_checkout(program: &str, folder: &str) -> String {
 
 /// Returns the program that a shell did not find, by the last line of an output that says so.
 pub fn missing_program(output: &str) -> Option<&str> {
-    let named = |line| {
-        let line: &str = str::trim(line);
-        let said = ENDS
-            .iter()
-            .find_map(|end| line.strip_suffix(end))
-            .filter(|said| said.contains("sh: "));
-        let program = said?.rsplit(": ").next()?.trim();
-        (!program.is_empty() && !program.contains(char::is_whitespace)).then_some(program)
-    };
-    output.lines().rev().find_map(named)
+    for line in output.lines().rev() {
+        let line = line.trim();
+        if let Some(said) = ENDS.iter().find_map(|end| line.strip_suffix(end))
+            && said.contains("sh: ")
+        {
+            let program = said.rsplit(": ").next().unwrap_or(said).trim();
+            if !program.is_empty() && !program.contains(char::is_whitespace) {
+                return Some(program);
+            }
+        }
+    }
+    None
 }
 
 /// How shells end the line on a program that they do not find.
@@ -247,12 +253,13 @@ const ENDS: [&str; 3] = [
 /// Returns what to type if the output of a failed check shows a known cause.
 pub fn check_hint(output: &str) -> Option<&'static str> {
     let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
-    let shows = |cause: &&Cause| {
-        lines
-            .iter()
-            .any(|line| cause.words.iter().all(|word| line.contains(word)))
-    };
-    CAUSES.iter().find(shows).map(|cause| cause.hint)
+    for cause in CAUSES {
+        let mut lines = lines.iter();
+        if lines.any(|line| cause.words.iter().all(|word| line.contains(word))) {
+            return Some(cause.hint);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The lines of a check's output that describe a failure.
 
-use crate::text::parts::Parts;
-
 /// The maximum number of lines shown with a failure; the whole output is stored.
 const MOST_LINES: usize = 6;
 
@@ -74,10 +72,11 @@ fn counts_none(line: &str) -> bool {
 }
 
 fn shortened(line: &str) -> String {
-    match line.char_indices().nth(MOST_CHARS) {
-        Some((at, _)) => format!("{}…", line.head(at)),
-        None => line.to_owned(),
+    let mut text: String = line.chars().take(MOST_CHARS).collect();
+    if text.len() < line.len() {
+        text.push('…');
     }
+    text
 }
 
 #[cfg(test)]

@@ -165,12 +165,13 @@ impl CheckResults {
             exit: red.exit.clone(),
             output: red.output.clone(),
         };
-        let is_known =
-            |known: &FlakyCheck| known.tree == seen.tree && known.command == seen.command;
-        if !self.flaky.iter().any(is_known) {
-            self.commands.insert(seen.command.clone(), ());
-            Arc::make_mut(&mut self.flaky).push(seen);
+        for known in self.flaky.iter() {
+            if known.tree == seen.tree && known.command == seen.command {
+                return;
+            }
         }
+        self.commands.insert(seen.command.clone(), ());
+        Arc::make_mut(&mut self.flaky).push(seen);
     }
 
     /// Forgets the tries of a task's own check, since it hands over new work.

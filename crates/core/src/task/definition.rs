@@ -175,11 +175,15 @@ pub fn waiting(tasks: &[Task]) -> Vec<(&Task, &TaskId)> {
         .filter(|task| task.status.runs())
         .map(|task| &task.id)
         .collect();
-    let waits = |task: &'_ Task| task.depends.iter().position(|on| open.contains(on));
-    let running = tasks.iter().filter(|task| task.status.runs());
-    running
-        .filter_map(|task| Some((task, task.depends.get(waits(task)?)?)))
-        .collect()
+    let mut waiting = Vec::new();
+    for task in tasks {
+        if task.status.runs()
+            && let Some(on) = task.depends.iter().find(|on| open.contains(on))
+        {
+            waiting.push((task, on));
+        }
+    }
+    waiting
 }
 
 impl Default for TaskId {

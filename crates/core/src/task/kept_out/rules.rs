@@ -30,7 +30,6 @@ pub struct CommitRules {
 impl CommitRules {
     /// Creates the rules of these settings.
     pub fn new(settings: &CommitSettings) -> CommitRules {
-        let patterns = |globs: &[String]| globs.iter().map(|glob| PathPattern::new(glob)).collect();
         CommitRules {
             leave_out: patterns(&settings.leave_out),
             allow: patterns(&settings.allow),
@@ -38,7 +37,7 @@ impl CommitRules {
         }
     }
 
-    /// Returns what a new file or folder is if it is left out as scratch.
+    /// Returns the kind of scratch that a new file or folder is, if it is left out as such.
     pub fn scratch(&self, entry: &Untracked<'_>) -> Option<&'static str> {
         if self.takes(entry.path) {
             return None;
@@ -80,6 +79,10 @@ impl CommitRules {
             secret_in(path, content)
         }
     }
+}
+
+fn patterns(globs: &[String]) -> Vec<PathPattern> {
+    globs.iter().map(|glob| PathPattern::new(glob)).collect()
 }
 
 fn matches(patterns: &[PathPattern], path: &str) -> bool {

@@ -123,18 +123,19 @@ pub(super) fn scratch(name: &str, is_folder: bool, place: &Place<'_>) -> Option<
     if !is_folder {
         return FILES.iter().find(|row| row.has(name)).map(|row| row.what);
     }
-    let is_there =
-        |row: &&Row| row.beside.is_empty() || row.beside.iter().any(|other| (place.beside)(other));
-    let named = FOLDERS
-        .iter()
-        .filter(|row| row.has(name))
-        .find(is_there)
-        .map(|row| row.what);
-    named.or_else(|| {
-        TAGS.iter()
-            .find(|(tag, _)| (place.inside)(tag))
-            .map(|(_, what)| *what)
-    })
+    for row in FOLDERS {
+        let is_there =
+            row.beside.is_empty() || row.beside.iter().any(|other| (place.beside)(other));
+        if is_there && row.has(name) {
+            return Some(row.what);
+        }
+    }
+    for (tag, what) in TAGS {
+        if (place.inside)(tag) {
+            return Some(what);
+        }
+    }
+    None
 }
 
 impl Row {

@@ -11,7 +11,6 @@ use aho_corasick::AhoCorasick;
 
 use super::scratch::is_named;
 use crate::text::case_folding::folded_path;
-use crate::text::parts::Parts;
 
 /// How much of a file is searched: keys are short, and files of tokens begin with them.
 pub const MAX_SEARCHED_BYTES: usize = 1 << 20;
@@ -171,7 +170,6 @@ fn named(path: &str) -> Option<Named> {
     if TEMPLATES.iter().any(|end| name.ends_with(end)) {
         return None;
     }
-    let is_one_of = |names: &[&str]| names.iter().any(|known| is_named(known, name));
     let in_ssh_folder = lower.split('/').rev().nth(1) == Some(".ssh")
         && !["config", "authorized_keys"].contains(&name)
         && !name.starts_with("known_hosts");
@@ -182,8 +180,10 @@ fn named(path: &str) -> Option<Named> {
     if SSH_KEYS.contains(&stem) && has_plain_end || in_ssh_folder {
         return Some(Named::Secret("its name is that of a key of OpenSSH"));
     }
-    if let Some((_, reason)) = NAMES.iter().find(|(names, _)| is_one_of(names)) {
-        return Some(Named::Secret(reason));
+    for (names, reason) in NAMES {
+        if is_one_of(name, names) {
+            return Some(Named::Secret(reason));
+        }
     }
     if PATHS
         .iter()
@@ -191,7 +191,7 @@ fn named(path: &str) -> Option<Named> {
     {
         return Some(Named::Secret("its name is that of a file of credentials"));
     }
-    if is_one_of(KEYS) {
+    if is_one_of(name, KEYS) {
         return Some(Named::Key);
     }
     if SETTINGS.contains(&name) {
@@ -202,24 +202,32 @@ fn named(path: &str) -> Option<Named> {
         .then_some(Named::Registry)
 }
 
+fn is_one_of(name: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| is_named(known, name))
+}
+
 /// Reports whether a line gives a setting with such a name a value of at least so many characters,
 /// which is neither a placeholder nor the name of a variable.
 fn holds_setting(content: &[u8], names: &[&str], least: usize) -> bool {
     let text = String::from_utf8_lossy(content);
-    text.lines().any(|line| {
+    for line in text.lines() {
         let Some((name, value)) = line.split_once(['=', ':']) else {
-            return false;
+            continue;
         };
         let name = name.to_lowercase();
         let value = value.trim().trim_matches(['"', '\'', ',', ';']);
         let different: std::collections::BTreeSet<char> = value.chars().collect();
         let is_literal =
             !value.contains(['$', '<', '{', '(', ' ']) && !value.ends_with("EXAMPLEKEY");
-        names.iter().any(|known| name.contains(known))
+        if is_literal
             && value.len() >= least
             && different.len() >= DIFFERENT
-            && is_literal
-    })
+            && names.iter().any(|known| name.contains(known))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reports whether a file of keys holds public parts alone.
@@ -244,13 +252,15 @@ fn is_public(content: &[u8]) -> bool {
 /// of a variable.
 fn holds_login(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
-    text.lines().any(|line| {
-        let value = REGISTRY
-            .iter()
-            .find_map(|key| line.split_once(key))
-            .map(|(_, value)| value.trim());
-        value.is_some_and(|value| !value.is_empty() && !value.starts_with("${"))
-    })
+    for line in text.lines() {
+        if let Some((_, value)) = REGISTRY.iter().find_map(|key| line.split_once(key)) {
+            let value = value.trim();
+            if !value.is_empty() && !value.starts_with("${") {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Returns the key or the token in a content.
@@ -272,11 +282,13 @@ fn is_token(content: &[u8], start: usize, begin: &str, least: usize) -> bool {
         .checked_sub(1)
         .and_then(|at| content.get(at))
         .is_some_and(u8::is_ascii_alphanumeric);
-    let rest = content.tail(start + begin.len());
-    let body: &[u8] = rest
+    let Some(rest) = content.get(start + begin.len()..) else {
+        return false;
+    };
+    let body = rest
         .split(|byte| !is_token_char(*byte))
         .next()
-        .unwrap_or_default();
+        .unwrap_or(rest);
     // The keys of AWS and the older ones of OpenAI are of one length, and words in capitals begin
     // like the former.
     let has_one_length = ["AKIA", "ASIA"].contains(&begin);
@@ -301,34 +313,35 @@ fn is_token_char(byte: u8) -> bool {
 /// Reports whether a private key begins here: on a line of its own, or with its text behind it.
 fn is_private_key(content: &[u8], start: usize, end: usize) -> bool {
     const PRIVATE: [&str; 2] = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"];
-    let rest = content.tail(end);
+    let (Some(before), Some(rest)) = (content.get(..start), content.get(end..)) else {
+        return false;
+    };
     let line = rest
         .split(|byte| matches!(byte, b'\n' | b'\r'))
         .next()
-        .unwrap_or_default();
-    let head = String::from_utf8_lossy(line.head(line.len().min(KEY_WITHIN))).into_owned();
+        .unwrap_or(rest);
+    let head = String::from_utf8_lossy(line.get(..KEY_WITHIN).unwrap_or(line));
     let Some((at, kind)) = PRIVATE
         .iter()
         .find_map(|kind| Some((head.find(kind)?, kind)))
     else {
         return false;
     };
-    let before = content.head(start);
+    let behind = at + kind.len();
     let begins_line = before
         .iter()
         .rev()
         .find(|byte| !matches!(byte, b' ' | b'\t'))
         .is_none_or(|byte| *byte == b'\n');
     let ends_line = head
-        .get(at + kind.len()..)
+        .get(behind..)
         .is_some_and(|after| after.trim().is_empty());
-    let text = rest.tail(at + kind.len());
-    let text = text.head(text.len().min(KEY_WITHIN));
-    let has_text = || {
-        text.split(|byte| !is_base64(byte))
-            .any(|run| run.len() >= KEY_CHARS)
-    };
-    begins_line && ends_line || has_text()
+    if begins_line && ends_line {
+        return true;
+    }
+    let text: Vec<u8> = rest.iter().copied().skip(behind).take(KEY_WITHIN).collect();
+    text.split(|byte| !is_base64(byte))
+        .any(|run| run.len() >= KEY_CHARS)
 }
 
 fn is_base64(byte: &u8) -> bool {

@@ -144,6 +144,11 @@ trait States {
 
     /// Returns the first task of which the one at a place does not have what it requires.
     fn first_without(&self, at: usize, requirement: Requirement) -> Option<usize>;
+
+    /// Reports whether the task at a place has what it requires of each other one.
+    fn has(&self, at: usize, requirement: Requirement) -> bool {
+        self.first_without(at, requirement).is_none()
+    }
 }
 
 /// The states of the tasks of a graph in one state of the run.
@@ -262,7 +267,6 @@ struct State {
 impl State {
     /// Returns the state of a task with this progress from the states of those that it waits for.
     fn new(at: usize, node: &Node, progress: Progress, states: &impl States) -> Self {
-        let is_without = |requirement: Requirement| states.first_without(at, requirement).is_some();
         let waiting = progress == Progress::Waiting;
         let merged = progress == Progress::Merged;
         let mut skipped = None;
@@ -280,10 +284,10 @@ impl State {
             dead = dead_by(at, Requirement::ReviewedImpossible, states);
         }
         // What comes after an approval needs the approved work, too.
-        let satisfied = merged && !is_without(Requirement::ReviewedUnmerged);
-        let in_turn = !is_without(Requirement::PredecessorUnsettled);
+        let satisfied = merged && states.has(at, Requirement::ReviewedUnmerged);
+        let in_turn = states.has(at, Requirement::PredecessorUnsettled);
         let is_parked = matches!(progress, Progress::Parked | Progress::Held);
-        let is_concluded = merged && !is_without(Requirement::ReviewedUnsettled);
+        let is_concluded = merged && states.has(at, Requirement::ReviewedUnsettled);
         Self {
             waiting,
             merged,
@@ -291,7 +295,7 @@ impl State {
                 && in_turn
                 && skipped.is_none()
                 && node.missing == 0
-                && !is_without(Requirement::WorkMissing),
+                && states.has(at, Requirement::WorkMissing),
             satisfied,
             reviewable: satisfied || progress == Progress::Held,
             skipped,
@@ -423,7 +427,12 @@ impl Outlook {
         }
         for requirement in REQUIREMENTS {
             for on in requirement.edges(node).keys() {
-                self.update_unmet(graph, node, at, requirement, *on);
+                let unmet = Unmet {
+                    task: at,
+                    requirement,
+                    on: *on,
+                };
+                self.update_unmet(graph, node, unmet);
             }
         }
     }
@@ -438,7 +447,12 @@ impl Outlook {
             };
             for requirement in REQUIREMENTS {
                 if requirement.edges(node).contains_key(&at) {
-                    self.update_unmet(graph, node, follower, requirement, at);
+                    let unmet = Unmet {
+                        task: follower,
+                        requirement,
+                        on: at,
+                    };
+                    self.update_unmet(graph, node, unmet);
                 }
             }
             concerned.insert(follower);
@@ -448,8 +462,12 @@ impl Outlook {
                 if let Some(node) = graph.at(follower)
                     && node.depends.contains_key(&reviewer)
                 {
-                    let requirement = Requirement::WorkMissing;
-                    self.update_unmet(graph, node, follower, requirement, reviewer);
+                    let unmet = Unmet {
+                        task: follower,
+                        requirement: Requirement::WorkMissing,
+                        on: reviewer,
+                    };
+                    self.update_unmet(graph, node, unmet);
                     concerned.insert(follower);
                 }
             }
@@ -458,20 +476,8 @@ impl Outlook {
     }
 
     /// Evaluates again whether the task of a node has what it requires of another one.
-    fn update_unmet(
-        &mut self,
-        graph: &Graph,
-        node: &Node,
-        task: usize,
-        requirement: Requirement,
-        on: usize,
-    ) {
-        let unmet = Unmet {
-            task,
-            requirement,
-            on,
-        };
-        if requirement.is_unmet(graph, node, on, self) {
+    fn update_unmet(&mut self, graph: &Graph, node: &Node, unmet: Unmet) {
+        if unmet.requirement.is_unmet(graph, node, unmet.on, self) {
             self.unmet.insert(unmet, ());
         } else {
             self.unmet.remove(&unmet);

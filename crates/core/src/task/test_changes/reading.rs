@@ -2,7 +2,6 @@
 
 use super::dialects::Dialect;
 use crate::task::test_files::is_test_file;
-use crate::text::parts::Parts;
 
 /// How many lines after a mark the function may begin that it makes a test.
 const MARK_REACHES: usize = 12;
@@ -44,9 +43,9 @@ impl Reading {
                 continue;
             }
             let indent = line.len() - line.trim_start().len();
-            if open
-                .as_ref()
-                .is_some_and(|open| indent <= open.indent && !frames(code))
+            if let Some(test) = &open
+                && indent <= test.indent
+                && !frames(code)
             {
                 open = None;
             }
@@ -72,17 +71,16 @@ impl Reading {
                 continue;
             }
             reading.skips += skips_in(code, dialect);
-            let assertions = dialect
-                .assertions
-                .iter()
-                .map(|word| words_in(code, word))
-                .sum::<usize>();
-            match open
-                .as_ref()
-                .and_then(|open| reading.tests.get_mut(open.at))
+            let mut assertions = 0;
+            for word in dialect.assertions {
+                assertions += words_in(code, word);
+            }
+            if let Some(open) = &open
+                && let Some(test) = reading.tests.get_mut(open.at)
             {
-                Some(test) => test.assertions += assertions,
-                None => reading.outside += assertions,
+                test.assertions += assertions;
+            } else {
+                reading.outside += assertions;
             }
         }
         reading
@@ -114,41 +112,47 @@ fn frames(code: &str) -> bool {
 }
 
 fn is_mark(code: &str, dialect: &Dialect) -> bool {
-    dialect.marks.iter().any(|mark| {
-        let rest = code.find(mark).map(|at| code.tail(at + mark.len()));
+    for mark in dialect.marks {
         // `#[test_case(…)]` makes a test, too; `@TestInstance` does not.
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
-    })
+        if let Some((_, rest)) = code.split_once(mark)
+            && !rest.starts_with(char::is_alphanumeric)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the name of the test that begins in a line.
 fn name_of_test(code: &str, next: &str, dialect: &Dialect, is_marked: bool) -> Option<String> {
-    let declared = dialect.declared.iter().find_map(|(before, begin)| {
-        let rest = if before.is_empty() {
-            code
-        } else {
-            after_word(code, before)?
-        };
-        let name = identifier(rest);
-        let is_call = rest
-            .get(name.len()..)
-            .is_some_and(|after| is_declared(after.trim_start()));
-        (name.starts_with(begin) && (is_call || before.starts_with('-'))).then(|| name.to_owned())
-    });
-    let of_mark = || if is_marked { function_in(code) } else { None };
-    let of_macro = || {
-        dialect
-            .macros
-            .iter()
-            .find_map(|word| arguments_of(code, word))
+    for (before, begin) in dialect.declared {
+        if let Some(name) = declared_name(code, before, begin) {
+            return Some(name.to_owned());
+        }
+    }
+    if is_marked && let Some(name) = function_in(code) {
+        return Some(name);
+    }
+    for word in dialect.macros {
+        if let Some(name) = arguments_of(code, word) {
+            return Some(name);
+        }
+    }
+    let mut calls = dialect.calls.iter();
+    calls.find_map(|word| text_of_call(code, next, word))
+}
+
+/// Returns the name that is declared in a line behind a word, if it begins like that of a test.
+fn declared_name<'c>(code: &'c str, before: &str, begin: &str) -> Option<&'c str> {
+    let rest = if before.is_empty() {
+        code
+    } else {
+        after_word(code, before)?
     };
-    let of_call = || {
-        dialect
-            .calls
-            .iter()
-            .find_map(|word| text_of_call(code, next, word))
-    };
-    declared.or_else(of_mark).or_else(of_macro).or_else(of_call)
+    let name = identifier(rest);
+    let after = rest.strip_prefix(name)?.trim_start();
+    let is_test = name.starts_with(begin) && (is_declared(after) || before.starts_with('-'));
+    is_test.then_some(name)
 }
 
 /// Ruby needs no parentheses.
@@ -161,18 +165,21 @@ fn is_declared(after: &str) -> bool {
 fn after_word<'c>(code: &'c str, word: &str) -> Option<&'c str> {
     let at = code.find(word)?;
     let before = code.get(..at)?;
-    let is_modifier =
-        |c: char| c.is_alphanumeric() || c.is_whitespace() || matches!(c, '_' | '<' | '>');
     let rest = code.get(at + word.len()..)?.trim_start();
-    (before.chars().all(is_modifier) && (before.is_empty() || before.ends_with(' ')))
+    (before.chars().all(is_of_modifier) && (before.is_empty() || before.ends_with(' ')))
         .then_some(rest)
 }
 
+fn is_of_modifier(c: char) -> bool {
+    is_of_name(c) || c.is_whitespace() || matches!(c, '<' | '>')
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 fn identifier(text: &str) -> &str {
-    let end = text
-        .find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(text.len());
-    text.head(end)
+    text.split(|c| !is_of_name(c)).next().unwrap_or(text)
 }
 
 /// Returns the name of the function that a line declares: what stands before its first parenthesis.
@@ -187,29 +194,28 @@ fn function_in(code: &str) -> Option<String> {
         return None;
     }
     let head = code.split_once('(')?.0.trim_end();
-    if let Some(quoted) = head
-        .strip_suffix('`')
-        .and_then(|head| head.rsplit_once('`'))
+    if let Some(before) = head.strip_suffix('`')
+        && let Some((_, quoted)) = before.rsplit_once('`')
     {
-        return Some(quoted.1.to_owned());
+        return Some(quoted.to_owned());
     }
     // `fn name<T>(`
     let head = head.split('<').next().unwrap_or(head).trim_end();
-    let name = head
-        .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
-        .next()
-        .unwrap_or_default();
-    (!name.is_empty() && name != head).then(|| name.to_owned())
+    let name = head.rsplit(|c| !is_of_name(c)).next()?;
+    if name.is_empty() || name == head {
+        return None;
+    }
+    Some(name.to_owned())
 }
 
 /// Returns the arguments of a macro that begins a line, or the text in it.
 fn arguments_of(code: &str, word: &str) -> Option<String> {
     let rest = code.strip_prefix(word)?.trim_start().strip_prefix('(')?;
     let inside = rest.split([')', '{']).next().unwrap_or(rest);
-    let name = quoted(inside).map_or_else(
-        || inside.split_whitespace().collect::<String>(),
-        str::to_owned,
-    );
+    let name = match quoted(inside) {
+        Some(text) => text.to_owned(),
+        None => inside.split_whitespace().collect::<String>(),
+    };
     (!name.is_empty()).then_some(name)
 }
 
@@ -224,10 +230,11 @@ fn text_of_call(code: &str, next: &str, word: &str) -> Option<String> {
     if rest.trim_start().starts_with(['=', ':', ',']) {
         return None;
     }
-    let opens = rest.ends_with('(');
-    quoted(rest)
-        .or_else(|| quoted(next.trim()).filter(|_| opens))
-        .map(str::to_owned)
+    let text = match quoted(rest) {
+        None if rest.ends_with('(') => quoted(next.trim()),
+        text => text,
+    };
+    text.map(str::to_owned)
 }
 
 /// Returns the first text between quotes.
@@ -239,29 +246,29 @@ fn quoted(text: &str) -> Option<&str> {
 }
 
 fn skips_in(code: &str, dialect: &Dialect) -> usize {
-    let is_there = |mark: &&&str| match mark.strip_prefix('^') {
-        Some(begin) => {
-            let rest = code.strip_prefix(begin);
-            rest.is_some_and(|rest| {
-                begin.ends_with(['(', ' '])
-                    || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-            })
-        }
-        None => code.contains(**mark),
+    usize::from(dialect.skips.iter().any(|mark| has_skip(code, mark)))
+}
+
+fn has_skip(code: &str, mark: &str) -> bool {
+    let Some(begin) = mark.strip_prefix('^') else {
+        return code.contains(mark);
     };
-    usize::from(dialect.skips.iter().any(|mark| is_there(&mark)))
+    match code.strip_prefix(begin) {
+        Some(rest) => begin.ends_with(['(', ' ']) || !rest.starts_with(is_of_name),
+        None => false,
+    }
 }
 
 /// Counts the places where a word begins with this text.
 fn words_in(code: &str, word: &str) -> usize {
-    let begins_word = |at: &usize| {
-        let before = code
-            .get(..*at)
-            .and_then(|before| before.chars().next_back());
-        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
-    };
-    code.match_indices(word)
-        .map(|(at, _)| at)
-        .filter(begins_word)
-        .count()
+    let mut count = 0;
+    for (at, _) in code.match_indices(word) {
+        let is_within = code
+            .get(..at)
+            .is_some_and(|before| before.ends_with(is_of_name));
+        if !is_within {
+            count += 1;
+        }
+    }
+    count
 }

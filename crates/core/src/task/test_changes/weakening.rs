@@ -113,16 +113,18 @@ impl<'f> Both<'f> {
     /// Reads both versions of a file, if its language is known.
     fn read(file: &'f FileVersions) -> Option<Both<'f>> {
         let dialect = Dialect::for_path(&file.path)?;
-        let read = |text: &Option<String>| {
-            text.as_deref().map_or_else(Reading::default, |text| {
-                Reading::read(&file.path, text, dialect)
-            })
-        };
-        Some(Both {
+        let mut both = Both {
             file,
-            before: read(&file.before),
-            after: read(&file.after),
-        })
+            before: Reading::default(),
+            after: Reading::default(),
+        };
+        if let Some(text) = &file.before {
+            both.before = Reading::read(&file.path, text, dialect);
+        }
+        if let Some(text) = &file.after {
+            both.after = Reading::read(&file.path, text, dialect);
+        }
+        Some(both)
     }
 }
 
@@ -165,41 +167,31 @@ impl<'r> Change<'r> {
     /// Returns that tests which were there before and still are have fewer assertions, those of
     /// helpers included.
     fn lost_assertions(&self) -> Option<String> {
-        let still = || {
-            self.tests
-                .iter()
-                .filter(|(_, known)| known.before > 0 && known.after >= known.before)
-        };
-        let before = still()
-            .map(|(_, known)| known.assertions_before)
-            .sum::<usize>()
-            + self.helpers.0;
-        let after = still()
-            .map(|(_, known)| known.assertions_after)
-            .sum::<usize>()
-            + self.helpers.1;
-        if after >= before {
-            return None;
-        }
-        let fewer = still().filter(|(_, known)| known.assertions_after < known.assertions_before);
-        let named = fewer.map(
-            |(
-                name,
-                Known {
-                    assertions_before,
-                    assertions_after,
-                    path,
-                    ..
-                },
-            )| {
-                format!(
+        let (mut before, mut after) = self.helpers;
+        let mut named = Vec::new();
+        for (name, known) in &self.tests {
+            if known.before == 0 || known.after < known.before {
+                continue;
+            }
+            let Known {
+                assertions_before,
+                assertions_after,
+                path,
+                ..
+            } = known;
+            before += assertions_before;
+            after += assertions_after;
+            if assertions_after < assertions_before && named.len() < MAX_NAMED {
+                named.push(format!(
                     "`{}` of {} has {assertions_after} instead of {assertions_before}",
                     shown(name),
                     shown(path)
-                )
-            },
-        );
-        let named: Vec<String> = named.take(MAX_NAMED).collect();
+                ));
+            }
+        }
+        if after >= before {
+            return None;
+        }
         let of_whom = if named.is_empty() {
             "helpers of tests have fewer".to_owned()
         } else {

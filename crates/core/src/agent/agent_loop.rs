@@ -225,17 +225,15 @@ impl AgentLoop {
     /// names.
     pub fn new(spec: AgentSpec, names: &ToolNames) -> Self {
         let mut context = Context::new(names.in_view());
-        let may_change = |name: &&str| names.tool(name).is_some_and(|traits| traits.changes_files);
-        let with_aliases = |name| {
-            std::iter::once(name)
-                .chain(names.aliases_of(name))
-                .map(str::to_lowercase)
-        };
-        let changing = names
-            .names()
-            .filter(may_change)
-            .flat_map(with_aliases)
-            .collect();
+        let mut changing = BTreeSet::new();
+        for name in names.names() {
+            if let Some(traits) = names.tool(name)
+                && traits.changes_files
+            {
+                changing.insert(name.to_lowercase());
+                changing.extend(names.aliases_of(name).map(str::to_lowercase));
+            }
+        }
         context.push(Message::User {
             text: spec.instruction.clone(),
         });

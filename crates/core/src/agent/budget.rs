@@ -260,10 +260,9 @@ impl BudgetTree {
     /// Returns how many tokens the descendants of a task can still use, what is reserved now not
     /// included; `None` if no budget limits them.
     pub fn left_for_children(&self, task: &TaskId) -> Option<u64> {
-        let left = |node: &Node| Some(node.left(node.cap?).saturating_sub(node.reserved));
         self.lineage(task)
             .into_iter()
-            .filter_map(|(_, node)| left(node))
+            .filter_map(|(_, node)| Some(node.left(node.cap?).saturating_sub(node.reserved)))
             .min()
     }
 

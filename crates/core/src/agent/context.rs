@@ -129,13 +129,12 @@ impl Context {
 
     /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
     pub fn push(&mut self, message: Message) {
-        match self
-            .messages
-            .last_mut()
-            .and_then(|last| Some((joined(last.message(), &message)?, last)))
+        if let Some(last) = self.messages.last_mut()
+            && let Some(joined) = joined(last.message(), &message)
         {
-            Some((joined, last)) => *last = joined.into(),
-            None => self.messages.push(message.into()),
+            *last = joined.into();
+        } else {
+            self.messages.push(message.into());
         }
     }
 
@@ -189,12 +188,12 @@ impl Context {
             } else {
                 Sent::Whole(entry)
             };
-            match sent
-                .last_mut()
-                .and_then(|last| Some((joined(last.source(), next.source())?, last)))
+            if let Some(last) = sent.last_mut()
+                && let Some(joined) = joined(last.source(), next.source())
             {
-                Some((joined, last)) => *last = Sent::Made(joined),
-                None => sent.push(next),
+                *last = Sent::Made(joined);
+            } else {
+                sent.push(next);
             }
         }
         sent
@@ -266,82 +265,86 @@ impl Context {
         bound: usize,
         counter: &dyn TokenCounter,
     ) -> Option<Compaction> {
-        let percent = |share: usize| bound.saturating_mul(share) / 100;
-        let size = |compaction: &Compaction| fixed + self.tokens_under(compaction, counter);
-        let less = size(&self.compaction).saturating_sub(percent(FREED_PERCENT));
-        let (target, enough) = (percent(TARGET_PERCENT), less.min(bound));
-        let (collapsing, dropping) = (self.collapsing(), self.dropping());
-        // Each list leaves out more and more, so a binary search finds the first that fits.
-        let least = |list: &[Compaction], limit: usize| {
-            list.get(list.partition_point(|one| size(one) > limit))
-                .cloned()
+        let sizes = Sizes {
+            context: self,
+            fixed,
+            counter,
         };
-        least(&collapsing, target)
-            .or_else(|| least(&collapsing, enough))
-            .or_else(|| least(&dropping, target))
-            .or_else(|| least(&dropping, enough))
-            .or_else(|| least(&collapsing, bound))
-            .or_else(|| least(&dropping, bound))
-            .or_else(|| least(&self.last_resort(), bound))
+        let freed = bound.saturating_mul(FREED_PERCENT) / 100;
+        let enough = sizes.under(&self.compaction).saturating_sub(freed);
+        let enough = enough.min(bound);
+        let target = bound.saturating_mul(TARGET_PERCENT) / 100;
+        let (collapsing, dropping) = (self.collapsing(), self.dropping());
+        let steps = [
+            (&collapsing, target),
+            (&collapsing, enough),
+            (&dropping, target),
+            (&dropping, enough),
+            (&collapsing, bound),
+            (&dropping, bound),
+        ];
+        for (compactions, limit) in steps {
+            if let Some(least) = sizes.first_within(compactions, limit) {
+                return Some(least.clone());
+            }
+        }
+        sizes.first_within(&self.last_resort(), bound).cloned()
     }
 
     /// Returns the compactions that collapse old results, one more in each.
     fn collapsing(&self) -> Vec<Compaction> {
         let mut compaction = self.compaction.clone();
-        let collapsible = self.collapsible().into_iter();
-        let one_more = collapsible.map(|at| {
+        let mut compactions = Vec::new();
+        for at in self.collapsible() {
             compaction.collapsed.push(at);
-            compaction.clone()
-        });
-        one_more.collect()
+            compactions.push(compaction.clone());
+        }
+        compactions
     }
 
     /// Returns the compactions that leave out turns, one more in each; all old results are
     /// collapsed.
     fn dropping(&self) -> Vec<Compaction> {
-        let collapsed = self
-            .collapsing()
-            .pop()
-            .unwrap_or_else(|| self.compaction.clone());
-        let ends = self.droppable().into_iter();
-        ends.map(|to| {
+        let mut collapsed = match self.collapsing().pop() {
+            Some(compaction) => compaction.collapsed,
+            None => self.compaction.collapsed.clone(),
+        };
+        let mut compactions = Vec::new();
+        for to in self.droppable() {
             // What is left out is not listed, so that the list does not grow with the transcript.
-            let collapsed = collapsed
-                .collapsed
-                .iter()
-                .copied()
-                .filter(|at| *at >= to)
-                .collect();
-            Compaction {
-                collapsed,
+            collapsed.retain(|at| *at >= to);
+            compactions.push(Compaction {
+                collapsed: collapsed.clone(),
                 dropped: Some((1, to)),
-            }
-        })
-        .collect()
+            });
+        }
+        compactions
     }
 
     /// Returns the compactions that reduce the remaining messages, one more in each: results, then
     /// calls.
     fn last_resort(&self) -> Vec<Compaction> {
-        let mut compaction = [self.dropping(), self.collapsing()]
-            .into_iter()
-            .find_map(|mut list| list.pop())
-            .unwrap_or_else(|| self.compaction.clone());
-        let is_open =
-            |at: &usize| *at >= dropped_to(&compaction) && !compaction.collapsed.contains(at);
-        let mut open = self.indices(|message| matches!(message, Message::Tool { .. }));
-        open.extend(self.indices(|message| matches!(message, Message::Assistant { .. })));
-        open.retain(is_open);
-        let one_more = open.into_iter().map(|at| {
+        let mut compactions = self.collapsing();
+        compactions.extend(self.dropping());
+        let mut compaction = match compactions.pop() {
+            Some(last) => last,
+            None => self.compaction.clone(),
+        };
+        let from = dropped_to(&compaction);
+        let mut open = self.indices(is_of_tools);
+        open.extend(self.indices(is_of_agent));
+        open.retain(|at| *at >= from && !compaction.collapsed.contains(at));
+        let mut compactions = Vec::new();
+        for at in open {
             compaction.collapsed.push(at);
-            compaction.clone()
-        });
-        one_more.collect()
+            compactions.push(compaction.clone());
+        }
+        compactions
     }
 
     /// Returns the indices of tool messages that may still be collapsed, oldest first.
     fn collapsible(&self) -> Vec<usize> {
-        let mut tools = self.indices(|message| matches!(message, Message::Tool { .. }));
+        let mut tools = self.indices(is_of_tools);
         tools.truncate(tools.len().saturating_sub(KEPT_RESULTS));
         tools.retain(|at| {
             *at >= dropped_to(&self.compaction) && !self.compaction.collapsed.contains(at)
@@ -349,19 +352,21 @@ impl Context {
         tools
     }
 
-    fn indices(&self, fits: impl Fn(&Message) -> bool) -> Vec<usize> {
-        let numbered = self.messages.iter().enumerate();
-        numbered
-            .filter(|(_, entry)| fits(entry.message()))
-            .map(|(at, _)| at)
-            .collect()
+    fn indices(&self, fits: fn(&Message) -> bool) -> Vec<usize> {
+        let mut indices = Vec::new();
+        for (at, entry) in self.messages.iter().enumerate() {
+            if fits(entry.message()) {
+                indices.push(at);
+            }
+        }
+        indices
     }
 
     /// Returns the ends of prefixes that may be dropped: always before an assistant message, so
     /// that no result is left without its call, and never the last turn.
     fn droppable(&self) -> Vec<usize> {
         let from = self.compaction.dropped.map_or(2, |(_, to)| to + 1);
-        let mut ends = self.indices(|message| matches!(message, Message::Assistant { .. }));
+        let mut ends = self.indices(is_of_agent);
         ends.retain(|at| *at >= from);
         ends
     }
@@ -376,15 +381,17 @@ impl Context {
 
     /// Collapses a message, except these results.
     fn collapse(&self, message: &Message, kept: &[&CallId]) -> Message {
-        let shorter = |result: &ToolResult| match kept.contains(&&result.call_id) {
-            true => result.clone(),
-            false => collapse_result(result),
-        };
         match message {
             Message::User { .. } => message.clone(),
-            Message::Tool { results } => Message::Tool {
-                results: results.iter().map(shorter).collect(),
-            },
+            Message::Tool { results } => {
+                let mut results = results.clone();
+                for result in &mut results {
+                    if !kept.contains(&&result.call_id) {
+                        collapse_result(result);
+                    }
+                }
+                Message::Tool { results }
+            }
             Message::Assistant {
                 text, tool_calls, ..
             } => Message::Assistant {
@@ -416,6 +423,37 @@ impl Context {
     }
 }
 
+/// The sizes of a request with a context and so many other tokens, by what is left out of it.
+struct Sizes<'a> {
+    context: &'a Context,
+    fixed: usize,
+    counter: &'a dyn TokenCounter,
+}
+
+impl Sizes<'_> {
+    fn under(&self, compaction: &Compaction) -> usize {
+        self.fixed + self.context.tokens_under(compaction, self.counter)
+    }
+
+    /// Returns the first of the compactions under which the request fits. Each leaves out more than
+    /// the one before, so a binary search finds it.
+    fn first_within<'c>(
+        &self,
+        compactions: &'c [Compaction],
+        limit: usize,
+    ) -> Option<&'c Compaction> {
+        compactions.get(compactions.partition_point(|one| self.under(one) > limit))
+    }
+}
+
+fn is_of_tools(message: &Message) -> bool {
+    matches!(message, Message::Tool { .. })
+}
+
+fn is_of_agent(message: &Message) -> bool {
+    matches!(message, Message::Assistant { .. })
+}
+
 /// Returns the index of the first message after those that are left out.
 fn dropped_to(compaction: &Compaction) -> usize {
     compaction.dropped.map_or(0, |(_, to)| to)
@@ -432,14 +470,10 @@ pub fn fit(size: usize, bound: usize, counter: &dyn TokenCounter) -> Fit {
     }
 }
 
-fn collapse_result(result: &ToolResult) -> ToolResult {
-    let text = stub(
-        &result.text,
-        "call the tool again, in smaller parts, if you need it",
-    );
-    ToolResult {
-        text: text.unwrap_or_else(|| result.text.clone()),
-        ..result.clone()
+fn collapse_result(result: &mut ToolResult) {
+    let what = "call the tool again, in smaller parts, if you need it";
+    if let Some(stub) = stub(&result.text, what) {
+        result.text = stub;
     }
 }
 

@@ -142,25 +142,31 @@ impl Unanswered {
         let count = self.0.len();
         // From the model after the failed one, so that a model that took over is not left for an
         // earlier one.
-        let mut order = (1..=count).map(|step| (failed + step) % count.max(1));
-        let not_yet = |number: &usize| self.0.get(*number) == Some(&Asked::NotYet);
-        if let Some(model) = order.clone().find(not_yet) {
-            return Some(NextModel {
-                model,
-                wait: Duration::ZERO,
-            });
+        let left = patience.saturating_sub(now);
+        let mut first: Option<(Duration, usize)> = None;
+        for step in 1..=count {
+            let model = (failed + step) % count;
+            match self.0.get(model) {
+                Some(Asked::NotYet) => {
+                    return Some(NextModel {
+                        model,
+                        wait: Duration::ZERO,
+                    });
+                }
+                Some(Asked::Out { until, .. })
+                    if first.is_none_or(|(earliest, _)| *until < earliest) =>
+                {
+                    first = Some((*until, model));
+                }
+                _ => {}
+            }
         }
-        let left = patience.checked_sub(now).filter(|left| !left.is_zero())?;
-        let until = |number: usize| match self.0.get(number) {
-            Some(Asked::Out { until, .. }) => Some((*until, number)),
-            _ => None,
-        };
-        let first = order
-            .by_ref()
-            .filter_map(until)
-            .min_by_key(|(until, _)| *until);
+        let (until, model) = first?;
+        if left.is_zero() {
+            return None;
+        }
         // The last attempt is made when the patience ends.
-        first.map(|(until, model)| NextModel {
+        Some(NextModel {
             model,
             wait: until.saturating_sub(now).min(left),
         })
@@ -171,10 +177,12 @@ impl Unanswered {
         if self.rejection(failed) == Some(Failure::Invalid) {
             return NoAnswer::Fail;
         }
-        let needs_user = |model: &usize| self.rejection(*model) == Some(Failure::Account);
-        (0..self.0.len())
-            .find(needs_user)
-            .map_or(NoAnswer::Fail, |model| NoAnswer::Wait { model })
+        for model in 0..self.0.len() {
+            if self.rejection(model) == Some(Failure::Account) {
+                return NoAnswer::Wait { model };
+            }
+        }
+        NoAnswer::Fail
     }
 
     fn rejection(&self, model: usize) -> Option<Failure> {

@@ -189,23 +189,25 @@ fn entry(message: &Message) -> String {
         Message::Assistant {
             text, tool_calls, ..
         } => {
-            let said = Some(text.trim()).filter(|text| !text.is_empty());
-            let said = said.map(|text| format!("you: {}", truncate(text, SAID_CHARS)));
-            let calls = tool_calls.iter().map(|call| {
-                format!(
-                    "call {} {}",
-                    call.name,
-                    truncate(&call.arguments.to_string(), CALL_CHARS)
-                )
-            });
-            said.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+            let mut lines = Vec::new();
+            let said = text.trim();
+            if !said.is_empty() {
+                lines.push(format!("you: {}", truncate(said, SAID_CHARS)));
+            }
+            for call in tool_calls {
+                let arguments = truncate(&call.arguments.to_string(), CALL_CHARS);
+                lines.push(format!("call {} {arguments}", call.name));
+            }
+            lines.join("\n")
         }
         Message::Tool { results } => {
-            let result = |result: &crate::agent::conversation::ToolResult| {
+            let mut lines = Vec::new();
+            for result in results {
                 let kind = if result.is_error { "error" } else { "result" };
-                format!("{kind}: {}", truncate(&result.text, RESULT_CHARS))
-            };
-            results.iter().map(result).collect::<Vec<_>>().join("\n")
+                let text = truncate(&result.text, RESULT_CHARS);
+                lines.push(format!("{kind}: {text}"));
+            }
+            lines.join("\n")
         }
     }
 }

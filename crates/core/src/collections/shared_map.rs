@@ -99,6 +99,7 @@ impl<K: Ord, V> SharedMap<K, V> {
                     let at = entries.partition_point(|(entry, _)| entry.borrow() < key);
                     return Iter {
                         open,
+                        // Never missing: the point is at most the length, also below.
                         leaf: entries.get(at..).unwrap_or_default().iter(),
                     };
                 }

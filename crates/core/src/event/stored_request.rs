@@ -298,13 +298,8 @@ impl Whole<'_> {
         messages: impl Iterator<Item = &'m [u8]>,
         mut put: impl FnMut(&[u8]),
     ) -> serde_json::Result<()> {
-        let text = |text: &str| Value::from(text).to_string();
-        put(format!(
-            r#"{{"model":{},"system":{},"tools":"#,
-            text(self.model),
-            text(self.system)
-        )
-        .as_bytes());
+        let (model, system) = (Value::from(self.model), Value::from(self.system));
+        put(format!(r#"{{"model":{model},"system":{system},"tools":"#).as_bytes());
         put(self.tools);
         put(br#","messages":["#);
         let mut separator: &[u8] = b"";

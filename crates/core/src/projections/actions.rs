@@ -73,13 +73,13 @@ impl RunState {
         };
         match record.state() {
             state if state.reads_messages() => {
-                let asked = self.questions_to_user().filter(|(agent, _)| *agent == task);
-                asked
-                    .map(|(_, asked)| Action::Reply {
-                        task: task.clone(),
-                        question: asked.sequence,
-                    })
-                    .collect()
+                let mut replies = Vec::new();
+                for (agent, asked) in self.questions_to_user() {
+                    if agent == task {
+                        replies.push(reply(agent, asked));
+                    }
+                }
+                replies
             }
             TaskState::AwaitingReview => {
                 vec![Action::Approve(task.clone()), Action::Reject(task.clone())]
@@ -89,12 +89,16 @@ impl RunState {
                 vec![Action::Approve(task.clone()), Action::Reject(task.clone())]
             }
             TaskState::Merged | TaskState::NothingToDo => {
-                let may_return = record.may_be_returned(ReturnCause::Rejected)
-                    && self.lost_parent(record).is_none();
-                let reject = may_return.then(|| Action::Reject(task.clone()));
-                let land = (!self.is_landed() && self.rejected_in_result().is_empty())
-                    .then_some(Action::Land);
-                reject.into_iter().chain(land).collect()
+                let mut actions = Vec::new();
+                if record.may_be_returned(ReturnCause::Rejected)
+                    && self.lost_parent(record).is_none()
+                {
+                    actions.push(Action::Reject(task.clone()));
+                }
+                if !self.is_landed() && self.rejected_in_result().is_empty() {
+                    actions.push(Action::Land);
+                }
+                actions
             }
             TaskState::Failed | TaskState::Conflicted => self.ways_on(record),
             _ if self.holds_work(record) || self.is_left_out(record) => self.ways_on(record),
@@ -104,16 +108,18 @@ impl RunState {
 
     /// Reports whether a task was stopped while finished work waits for its verdict.
     fn holds_work(&self, record: &TaskRecord) -> bool {
-        let waits = |other: &TaskRecord| self.waits_for_verdict_of(other).contains(&record.task.id);
-        record.state() == TaskState::Cancelled && self.tasks().any(waits)
+        let task = &record.task.id;
+        record.state() == TaskState::Cancelled
+            && self
+                .tasks()
+                .any(|other| self.waits_for_verdict_of(other).contains(task))
     }
 
     /// Reports whether a run has ended without the work of an agent's child that was ended before
     /// it was merged.
     pub fn is_left_out(&self, record: &TaskRecord) -> bool {
-        let has_work = record
-            .newest_work()
-            .is_some_and(|work| record.base() != Some(work));
+        let work = record.newest_work();
+        let has_work = work.is_some() && work != record.base();
         let is_ended = self.exit_code.is_some() && record.state() == TaskState::Cancelled;
         is_ended && record.parent.is_some() && record.merged().is_empty() && has_work
     }
@@ -123,27 +129,28 @@ impl RunState {
     /// again.
     fn ways_on(&self, record: &TaskRecord) -> Vec<Action> {
         let task = &record.task.id;
-        let take_back = record
-            .may_take_rejection_back()
-            .then(|| Action::Approve(task.clone()));
+        let mut actions = Vec::new();
+        if record.may_take_rejection_back() {
+            actions.push(Action::Approve(task.clone()));
+        }
         let has_no_time = self.time_left() == Some(Duration::ZERO);
-        let go_on = match self.stopped_by(record) {
+        actions.push(match self.stopped_by(record) {
             Some(Limit::RunTokens) => resume(true, false, has_no_time),
             Some(Limit::RunMoney) => resume(false, true, has_no_time),
             Some(Limit::RunTime) => resume(false, false, true),
             Some(Limit::Endpoint) => resume(false, false, has_no_time),
             Some(Limit::TaskTokens) if self.budget.is_bound_by_plan(task) => Action::RunAnotherPlan,
             // An agent has set it, and is told.
-            Some(Limit::TaskTokens) => return take_back.into_iter().collect(),
+            Some(Limit::TaskTokens) => return actions,
             // Nothing would take its work, or it would bring dropped work back.
             None if self.lost_parent(record).is_some()
                 || !self.dropped_within(record).is_empty() =>
             {
-                return take_back.into_iter().collect();
+                return actions;
             }
             None => Action::Retry(task.clone()),
-        };
-        take_back.into_iter().chain([go_on]).collect()
+        });
+        actions
     }
 
     /// Returns the action that drops a task, with the agent whose work contains its own if there is
@@ -171,13 +178,20 @@ impl RunState {
             }
             return actions;
         }
-        let by_hand = || Action::MergeByHand(self.integration.clone());
         let land = if self.base_branch.is_some() {
             Action::Land
         } else {
-            by_hand()
+            Action::MergeByHand(self.integration.clone())
         };
         vec![Action::Review(None), land]
+    }
+}
+
+/// Returns the action that answers an agent's question.
+fn reply(task: &TaskId, question: &Envelope) -> Action {
+    Action::Reply {
+        task: task.clone(),
+        question: question.sequence,
     }
 }
 
@@ -211,29 +225,20 @@ impl Report {
         if self.status == status_name(RunStatus::Running) {
             actions.extend([Action::Log(None), Action::Stop]);
         }
-        actions.extend(
-            state
-                .open_approvals()
-                .map(|(call, _)| Action::Answer(call.clone())),
-        );
-        let questions = state.questions_to_user();
-        actions.extend(questions.map(|(task, asked)| Action::Reply {
-            task: task.clone(),
-            question: asked.sequence,
-        }));
-        for task in &self.tasks {
-            let more = task
-                .actions(state)
-                .into_iter()
-                .filter(|action| !actions.contains(action));
-            actions.extend(more.collect::<Vec<_>>());
+        for (call, _) in state.open_approvals() {
+            actions.push(Action::Answer(call.clone()));
         }
-        let is_in_result = |task: &TaskReport| {
-            state
-                .task(&task.id)
-                .is_some_and(|record| state.is_in_result(record))
-        };
-        let has_result = self.tasks.iter().filter(is_merged).any(is_in_result);
+        for (task, asked) in state.questions_to_user() {
+            actions.push(reply(task, asked));
+        }
+        for task in &self.tasks {
+            for action in task.actions(state) {
+                if !actions.contains(&action) {
+                    actions.push(action);
+                }
+            }
+        }
+        let has_result = self.tasks.iter().any(|task| task.is_in_result(state));
         if has_result && self.exit_code.is_some() && !state.is_landed() {
             actions.extend(state.actions_on_result());
         }
@@ -243,29 +248,35 @@ impl Report {
     }
 }
 
-fn is_merged(task: &&TaskReport) -> bool {
-    task.state == TaskState::Merged && task.commit.is_some()
-}
-
 impl TaskReport {
+    /// Reports whether a commit of the task is part of the run's result.
+    fn is_in_result(&self, state: &RunState) -> bool {
+        match state.task(&self.id) {
+            Some(record) if self.state == TaskState::Merged && self.commit.is_some() => {
+                state.is_in_result(record)
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the actions on the task, whose work may not have been reviewed.
     fn actions(&self, state: &RunState) -> Vec<Action> {
-        let review = || vec![Action::Review(Some(self.id.clone()))];
+        let review = Action::Review(Some(self.id.clone()));
         match self.state {
-            TaskState::AwaitingReview => review(),
+            TaskState::AwaitingReview => vec![review],
             // While the run goes on, its reviewer may still approve it.
             TaskState::Verified
                 if !self.waits_for_verdict_of.is_empty() && state.exit_code.is_some() =>
             {
-                review()
+                vec![review]
             }
-            TaskState::Merged if self.stale || self.is_report() => review(),
+            TaskState::Merged if self.stale || self.is_report() => vec![review],
             TaskState::Failed | TaskState::Conflicted => {
-                let log = Action::Log(Some(self.id.clone()));
-                let ways_on = state.task(&self.id).map(|record| state.ways_on(record));
-                std::iter::once(log)
-                    .chain(ways_on.unwrap_or_default())
-                    .collect()
+                let mut actions = vec![Action::Log(Some(self.id.clone()))];
+                if let Some(record) = state.task(&self.id) {
+                    actions.extend(state.ways_on(record));
+                }
+                actions
             }
             TaskState::Cancelled => state.actions(&self.id),
             _ => Vec::new(),
@@ -276,17 +287,15 @@ impl TaskReport {
 impl ReviewEntry {
     /// Returns the actions on the branch and its agent in a list of branches.
     pub fn actions(&self) -> Vec<Action> {
-        let is_asked_for = self.state == TaskState::AwaitingReview || self.stale;
-        let review = is_asked_for.then(|| Action::Review(Some(self.task.clone())));
-        let reply = |question: &Envelope| Action::Reply {
-            task: self.task.clone(),
-            question: question.sequence,
-        };
-        review
-            .into_iter()
-            .chain(self.adopt())
-            .chain(self.questions.iter().map(reply))
-            .collect()
+        let mut actions = Vec::new();
+        if self.state == TaskState::AwaitingReview || self.stale {
+            actions.push(Action::Review(Some(self.task.clone())));
+        }
+        actions.extend(self.adopt());
+        for question in &self.questions {
+            actions.push(reply(&self.task, question));
+        }
+        actions
     }
 
     /// Returns the action that makes the user's changes part of the work, if there are any.

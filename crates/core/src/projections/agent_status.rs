@@ -124,18 +124,20 @@ impl RunState {
 
     fn blocked_by_order(&self, record: &TaskRecord) -> Liveness {
         let before = record.task.depends.iter().chain(&record.task.after);
-        let is_open = |id: &&TaskId| {
-            self.task(id)
-                .is_none_or(|record| !record.state().is_settled())
-        };
-        Liveness::BlockedOn(named(before.filter(is_open), Blocker::Dependencies))
+        let open = before.filter(|id| match self.task(id) {
+            Some(record) => !record.state().is_settled(),
+            None => true,
+        });
+        Liveness::BlockedOn(named(open, Blocker::Dependencies))
     }
 
     fn blocked_by_wait(&self, record: &TaskRecord) -> Liveness {
         match record.wait() {
             Some(Wait::Agents { ids, .. }) => {
-                let is_open = |id: &&TaskId| !self.is_done_for(&record.task.id, id);
-                Liveness::BlockedOn(named(ids.iter().filter(is_open), Blocker::Agents))
+                let open = ids
+                    .iter()
+                    .filter(|id| !self.is_done_for(&record.task.id, id));
+                Liveness::BlockedOn(named(open, Blocker::Agents))
             }
             Some(Wait::Children) => {
                 let children = self

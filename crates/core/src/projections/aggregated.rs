@@ -139,23 +139,26 @@ impl AgentChanges {
 /// and at most [`MAX_COMPARED_PAIRS`]; and how many others there are. The position after the last
 /// agent is the caller's branch.
 pub fn pairs_to_merge(changes: &[AgentChanges]) -> (Vec<(usize, usize)>, usize) {
-    let changing = |at: &usize| {
-        changes
-            .get(*at)
-            .is_some_and(|agent| !agent.files.is_empty())
-    };
-    let agents: Vec<usize> = (0..changes.len()).filter(changing).collect();
-    let mut pairs: Vec<(usize, usize)> = agents.iter().map(|one| (*one, changes.len())).collect();
-    let others = agents
-        .iter()
-        .enumerate()
-        .flat_map(|(at, one)| agents.iter().skip(at + 1).map(|other| (*one, *other)));
-    let mut others: Vec<(usize, usize)> = others.collect();
-    let common = |(one, other): &(usize, usize)| match (changes.get(*one), changes.get(*other)) {
-        (Some(one), Some(other)) => !one.paths().is_disjoint(&other.paths()),
-        _ => false,
-    };
-    others.sort_by_cached_key(|pair| !common(pair));
+    let mut pairs = Vec::new();
+    let (mut with_common_paths, mut others) = (Vec::new(), Vec::new());
+    for (at, one) in changes.iter().enumerate() {
+        if one.files.is_empty() {
+            continue;
+        }
+        pairs.push((at, changes.len()));
+        let paths = one.paths();
+        for (later, other) in changes.iter().enumerate().skip(at + 1) {
+            if other.files.is_empty() {
+                continue;
+            }
+            if paths.is_disjoint(&other.paths()) {
+                others.push((at, later));
+            } else {
+                with_common_paths.push((at, later));
+            }
+        }
+    }
+    pairs.extend(with_common_paths);
     pairs.extend(others);
     let surplus = pairs.len().saturating_sub(MAX_COMPARED_PAIRS);
     pairs.truncate(MAX_COMPARED_PAIRS);

@@ -401,13 +401,13 @@ pub fn foreign<'a>(text: &'a str, run: &RunId, is_shared: bool) -> Vec<Foreign<'
             Ok(Line { number, .. }) | Err(Broken { line: number, .. }) => found.push(number),
         }
     }
-    let foreign = |number: usize| {
-        Some(Foreign {
-            line: number,
-            text: all.get(number.checked_sub(1)?)?,
-        })
-    };
-    found.into_iter().filter_map(foreign).collect()
+    let mut foreign = Vec::new();
+    for number in found {
+        if let Some(text) = number.checked_sub(1).and_then(|at| all.get(at)) {
+            foreign.push(Foreign { line: number, text });
+        }
+    }
+    foreign
 }
 
 /// One line of a file, taken apart.
@@ -423,17 +423,17 @@ struct Line<'a> {
 impl Line<'_> {
     /// Adds the line to its run's chain, if it is unchanged and belongs there.
     fn follow(&self, chain: &mut Chain) -> Result<(), Broken> {
-        let broken = |fault| {
-            Err(Broken {
-                line: self.number,
-                fault,
-            })
-        };
         if hash_of(&self.content) != self.hash {
-            return broken(Fault::Changed);
+            return Err(Broken {
+                line: self.number,
+                fault: Fault::Changed,
+            });
         }
         if self.entry.previous != chain.head {
-            return broken(Fault::OutOfOrder);
+            return Err(Broken {
+                line: self.number,
+                fault: Fault::OutOfOrder,
+            });
         }
         *chain = Chain {
             lines: chain.lines + 1,

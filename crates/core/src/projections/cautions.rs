@@ -49,34 +49,20 @@ impl RunState {
         let merged = self.newly_merged();
         let mut cautions = Vec::new();
         for record in merged.iter().filter_map(|task| self.task(task)) {
-            let mut add = |about| {
-                cautions.push(Caution {
-                    task: record.task.id.clone(),
-                    about,
-                })
-            };
+            let mut topics = Vec::new();
             if let Some(work) = record.compared() {
-                work.risks
-                    .iter()
-                    .cloned()
-                    .map(CautionAbout::Risk)
-                    .for_each(&mut add);
-                work.weakened
-                    .iter()
-                    .cloned()
-                    .map(CautionAbout::Weakened)
-                    .for_each(&mut add);
+                topics.extend(work.risks.iter().cloned().map(CautionAbout::Risk));
+                topics.extend(work.weakened.iter().cloned().map(CautionAbout::Weakened));
             }
-            let claims = self
-                .ended_hand_back(record)
-                .map(|ended| ended.unverified)
-                .unwrap_or_default();
-            claims
-                .into_iter()
-                .map(CautionAbout::Claim)
-                .for_each(&mut add);
+            if let Some(ended) = self.ended_hand_back(record) {
+                topics.extend(ended.unverified.into_iter().map(CautionAbout::Claim));
+            }
             if record.state() == TaskState::NothingToDo && record.works_on_rest() {
-                add(CautionAbout::Rest);
+                topics.push(CautionAbout::Rest);
+            }
+            for about in topics {
+                let task = record.task.id.clone();
+                cautions.push(Caution { task, about });
             }
         }
         cautions

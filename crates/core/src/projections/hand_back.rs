@@ -260,7 +260,10 @@ impl RunState {
     /// Returns what an agent hands back; `None` until its work has ended, and for a command.
     pub fn ended_hand_back(&self, record: &TaskRecord) -> Option<HandBack> {
         let has_ended = record.attempt() > 0 && Outcome::from_record(record) != Outcome::Working;
-        (has_ended && !record.is_command()).then(|| self.hand_back(record))
+        if !has_ended || record.is_command() {
+            return None;
+        }
+        Some(self.hand_back(record))
     }
 
     /// Returns what a task hands back.
@@ -311,10 +314,10 @@ impl RunState {
 
 /// Returns what the facts say of work without a report.
 fn without_report(record: &TaskRecord, files: usize) -> String {
-    let tool = record
-        .last_tool()
-        .map(|tool| format!(", the last call was of {tool}"))
-        .unwrap_or_default();
+    let tool = match record.last_tool() {
+        Some(tool) => format!(", the last call was of {tool}"),
+        None => String::new(),
+    };
     format!(
         "no report: {} replies{tool}, {files} files changed",
         record.turns()
@@ -385,43 +388,35 @@ impl TaskRecord {
             return Vec::new();
         }
         let made = claims(report);
-        let undeclared = || self.undeclared_tests(report);
+        let undeclared = self.undeclared_tests(report);
         let mut held = Vec::new();
         if !made.iter().any(|claim| claim.kind == ClaimKind::Done) && self.reached_limit().is_none()
         {
-            let why = undeclared().into_iter().collect();
-            held.push((
-                UnverifiedClaim {
-                    claim: ClaimKind::Done,
-                    said: String::new(),
-                    why,
-                },
-                true,
-            ));
-        }
-        held.extend(made.into_iter().map(|claim| {
-            let why = match claim.kind {
-                ClaimKind::Done => {
-                    let is_empty = self.changed_files().is_empty() && self.delivers_changes();
-                    is_empty
-                        .then_some(Doubt::NoChanges)
-                        .into_iter()
-                        .chain(undeclared())
-                        .collect()
-                }
-                ClaimKind::Verified | ClaimKind::TestsPass => {
-                    self.doubt_of_check().into_iter().collect()
-                }
+            let unsaid = UnverifiedClaim {
+                claim: ClaimKind::Done,
+                said: String::new(),
+                why: undeclared.iter().cloned().collect(),
             };
-            (
-                UnverifiedClaim {
-                    claim: claim.kind,
-                    said: claim.said,
-                    why,
-                },
-                claim.listed,
-            )
-        }));
+            held.push((unsaid, true));
+        }
+        for claim in made {
+            let mut why = Vec::new();
+            match claim.kind {
+                ClaimKind::Done => {
+                    if self.changed_files().is_empty() && self.delivers_changes() {
+                        why.push(Doubt::NoChanges);
+                    }
+                    why.extend(undeclared.clone());
+                }
+                ClaimKind::Verified | ClaimKind::TestsPass => why.extend(self.doubt_of_check()),
+            }
+            let unverified = UnverifiedClaim {
+                claim: claim.kind,
+                said: claim.said,
+                why,
+            };
+            held.push((unverified, claim.listed));
+        }
         held.retain(|(claim, _)| !claim.why.is_empty());
         held
     }
@@ -434,18 +429,12 @@ impl TaskRecord {
     /// Returns the doubt about tests that are changed although the report does not name them. What
     /// its children changed was theirs to name.
     fn undeclared_tests(&self, report: &str) -> Option<Doubt> {
-        let is_named = |path: &String| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            report.contains(path.as_str()) || report.contains(name)
-        };
         let own = self
             .changed_files()
             .iter()
             .filter(|file| !self.childrens_tests().contains(file));
-        let files: Vec<String> = changed_tests(own)
-            .into_iter()
-            .filter(|path| !is_named(path))
-            .collect();
+        let mut files = changed_tests(own);
+        files.retain(|path| !is_named(path, report));
         (!files.is_empty()).then_some(Doubt::TestsChanged { files })
     }
 
@@ -458,14 +447,13 @@ impl TaskRecord {
     /// Returns what speaks against a claim that a check passes. The run's own check of the very
     /// work decides, and is waited for.
     fn doubt_of_check(&self) -> Option<Doubt> {
-        let of_run = |receipt: &&CheckReceipt| {
-            receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree()
-        };
         match self.verify() {
             Verify::Passed => return None,
             Verify::Failed => {
-                if let Some(receipt) = self.checks().iter().rev().find(of_run) {
-                    return Some(failed_check(receipt));
+                for receipt in self.checks().iter().rev() {
+                    if receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree() {
+                        return Some(failed_check(receipt));
+                    }
                 }
             }
             Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => {
@@ -473,23 +461,14 @@ impl TaskRecord {
             }
             Verify::None => {}
         }
-        let own = || {
-            self.checks()
-                .iter()
-                .rev()
-                .filter(|receipt| receipt.by == CheckedBy::Agent)
+        let Some(newest) = self.newest_own_check() else {
+            return Some(Doubt::NoCheck);
         };
-        let newest = match own().find(is_current) {
-            Some(current) => current,
-            None => match own().next() {
-                Some(old) => {
-                    return Some(Doubt::Outdated {
-                        command: old.command.clone(),
-                    });
-                }
-                None => return Some(Doubt::NoCheck),
-            },
-        };
+        if newest.outdated {
+            return Some(Doubt::Outdated {
+                command: newest.command.clone(),
+            });
+        }
         match newest.verdict {
             CheckVerdict::Passed | CheckVerdict::Flaky => None,
             CheckVerdict::Failed => Some(failed_check(newest)),
@@ -500,11 +479,32 @@ impl TaskRecord {
     }
 }
 
+impl TaskRecord {
+    /// Returns the newest check of the agent's own that is not outdated, or else the newest.
+    fn newest_own_check(&self) -> Option<&CheckReceipt> {
+        let mut newest = None;
+        for receipt in self.checks().iter().rev() {
+            if receipt.by != CheckedBy::Agent {
+                continue;
+            }
+            if !receipt.outdated {
+                return Some(receipt);
+            }
+            if newest.is_none() {
+                newest = Some(receipt);
+            }
+        }
+        newest
+    }
+}
+
+/// Reports whether a report names a file, by its path or its name.
+fn is_named(path: &str, report: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    report.contains(path) || report.contains(name)
+}
+
 fn failed_check(receipt: &CheckReceipt) -> Doubt {
     let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
     Doubt::CheckFailed { command, exit }
-}
-
-fn is_current(receipt: &&CheckReceipt) -> bool {
-    !receipt.outdated
 }

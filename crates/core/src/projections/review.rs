@@ -377,14 +377,7 @@ impl ReviewEntry {
 /// Reports whether one of two agents is an ancestor of the other: it takes the other's work into
 /// its own.
 fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
-    let parent = |task: &TaskId| state.task(task)?.parent.as_ref();
-    let is_below = |task: &TaskId, above: &TaskId| {
-        // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let mut ancestors =
-            std::iter::successors(parent(task), |at| parent(at)).take(state.tasks().count());
-        ancestors.any(|ancestor| ancestor == above)
-    };
-    is_below(one, other) || is_below(other, one)
+    state.is_ancestor(one, other) || state.is_ancestor(other, one)
 }
 
 /// Returns the entry of a task whose branch has changes, with how the task stands.
@@ -515,31 +508,26 @@ fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();
     let name = folders.pop().unwrap_or_default();
-    let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
-    let is_role = name.ends_with(".md")
-        && folders
-            .last()
-            .is_some_and(|folder| ROLE_FOLDERS.contains(folder));
-    let kinds = [
-        (Kind::Secret, name_of_secret(path).is_some()),
-        (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
-        (
-            Kind::Build,
-            BUILD_FILES.contains(&name)
-                || name.starts_with("dockerfile.")
-                || is_within(&BUILD_FOLDERS),
-        ),
-        (
-            Kind::Lock,
-            name.ends_with(".lock") || LOCK_FILES.contains(&name),
-        ),
-        (Kind::Rules, is_role || RULE_FILES.contains(&name)),
-        (Kind::Test, is_test_file(path)),
-    ];
-    kinds
-        .into_iter()
-        .find(|(_, is_it)| *is_it)
-        .map(|(kind, _)| kind)
+    let is_ci = folders.iter().any(|folder| CI_FOLDERS.contains(folder));
+    let is_build = folders.iter().any(|folder| BUILD_FOLDERS.contains(folder));
+    let is_in_roles = folders
+        .last()
+        .is_some_and(|folder| ROLE_FOLDERS.contains(folder));
+    if name_of_secret(path).is_some() {
+        Some(Kind::Secret)
+    } else if is_ci || CI_FILES.contains(&name) {
+        Some(Kind::Ci)
+    } else if is_build || BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") {
+        Some(Kind::Build)
+    } else if LOCK_FILES.contains(&name) || name.ends_with(".lock") {
+        Some(Kind::Lock)
+    } else if RULE_FILES.contains(&name) || is_in_roles && name.ends_with(".md") {
+        Some(Kind::Rules)
+    } else if is_test_file(path) {
+        Some(Kind::Test)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

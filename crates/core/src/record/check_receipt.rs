@@ -180,15 +180,14 @@ impl CheckReceipts {
 
     /// Withdraws what a check on a tree says against the work, since it has passed there, too.
     fn note_flaky(&mut self, tree: &Oid, command: &str) {
-        let of_it = |receipt: &&mut CheckReceipt| {
-            receipt.tree.as_ref() == Some(tree)
+        for receipt in &mut self.receipts {
+            if receipt.tree.as_ref() == Some(tree)
                 && receipt.command == command
                 && receipt.verdict == CheckVerdict::Failed
-        };
-        self.receipts
-            .iter_mut()
-            .filter(of_it)
-            .for_each(|receipt| receipt.verdict = CheckVerdict::Flaky);
+            {
+                receipt.verdict = CheckVerdict::Flaky;
+            }
+        }
     }
 
     fn finished(
@@ -251,15 +250,18 @@ impl CheckReceipts {
 
 /// Reads a call that runs a command or the tests; `None` for any other tool.
 fn of_call(tool: &str, arguments: &Value, checks: &[&str]) -> Option<(Reading, String)> {
-    let text = |name: &str| {
-        arguments
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+    let name = if tool == RUN_TESTS {
+        "test_pattern"
+    } else {
+        "command"
     };
+    let text = arguments
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     match tool {
         RUN_TESTS => {
-            let command = format!("{RUN_TESTS} {}", text("test_pattern"));
+            let command = format!("{RUN_TESTS} {text}");
             Some((
                 Reading::Check {
                     is_exact: true,
@@ -268,10 +270,7 @@ fn of_call(tool: &str, arguments: &Value, checks: &[&str]) -> Option<(Reading, S
                 truncate(command.trim(), COMMAND_CHARS),
             ))
         }
-        RUN_COMMAND => Some((
-            read(text("command"), checks),
-            truncate(text("command"), COMMAND_CHARS),
-        )),
+        RUN_COMMAND => Some((read(text, checks), truncate(text, COMMAND_CHARS))),
         _ => None,
     }
 }

@@ -193,19 +193,21 @@ impl Mailboxes {
     }
 
     fn take(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
-        let unknown = || Illegal::NoMessage {
+        if let Some(waiting) = self.waiting.get_mut(to)
+            && let Some(at) = waiting
+                .iter()
+                .position(|message| message.from == *from && message.sequence == sequence)
+        {
+            waiting.remove(at);
+            if waiting.is_empty() {
+                self.waiting.remove(to);
+            }
+            return Ok(());
+        }
+        Err(Illegal::NoMessage {
             to: to.clone(),
             sequence,
-        };
-        let waiting = self.waiting.get_mut(to).ok_or_else(unknown)?;
-        let is_meant =
-            |message: &Arc<Envelope>| message.from == *from && message.sequence == sequence;
-        let at = waiting.iter().position(is_meant).ok_or_else(unknown)?;
-        waiting.remove(at);
-        if waiting.is_empty() {
-            self.waiting.remove(to);
-        }
-        Ok(())
+        })
     }
 
     /// Acknowledges a sender's messages up to this number, or all of them.

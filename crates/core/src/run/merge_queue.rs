@@ -205,9 +205,8 @@ impl MergeQueue {
             | Event::TaskCancelled { task, .. }
             | Event::TaskFailed { task, .. } => {
                 // The branch of an agent that has ended is left as it is.
-                let concerns =
-                    |current: &Current| current.task == *task || current.into.agent() == Some(task);
-                self.current.take_if(|current| concerns(current));
+                self.current
+                    .take_if(|current| current.task == *task || current.into.agent() == Some(task));
                 Ok(())
             }
             _ => Ok(()),

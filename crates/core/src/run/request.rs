@@ -245,19 +245,21 @@ impl Allowance {
     /// Returns the tasks that failed for lack of a limit that is raised, or of a model that
     /// answers.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
-        let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
-            Some(Limit::RunTokens) => self.tokens.is_some(),
-            Some(Limit::RunMoney) => self.micro_usd.is_some(),
-            Some(Limit::RunTime) => self.time.is_some(),
-            // The user has resumed the run because the endpoint should answer again.
-            Some(Limit::Endpoint) => true,
-            Some(Limit::TaskTokens) | None => false,
-        };
-        state
-            .tasks()
-            .filter(is_given)
-            .map(|record| record.task.id.clone())
-            .collect()
+        let mut reopened = Vec::new();
+        for record in state.tasks() {
+            let is_given = match state.stopped_by(record) {
+                Some(Limit::RunTokens) => self.tokens.is_some(),
+                Some(Limit::RunMoney) => self.micro_usd.is_some(),
+                Some(Limit::RunTime) => self.time.is_some(),
+                // The user has resumed the run because the endpoint should answer again.
+                Some(Limit::Endpoint) => true,
+                Some(Limit::TaskTokens) | None => false,
+            };
+            if is_given {
+                reopened.push(record.task.id.clone());
+            }
+        }
+        reopened
     }
 }
 
@@ -367,22 +369,23 @@ impl RunState {
         &self,
         allowance: Allowance,
     ) -> Result<Option<Return>, RequestRefused> {
-        let is_unknown =
-            || self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced);
-        if allowance.micro_usd.is_some() && is_unknown() {
+        if allowance.micro_usd.is_some()
+            && (self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced))
+        {
             return Err(RequestRefused::UnknownCost);
         }
         let tasks = allowance.reopens(self);
-        let waiting = self
-            .rejecting_endpoints()
-            .into_iter()
-            .flat_map(|rejecting| rejecting.tasks);
-        let continuing: Vec<TaskId> = tasks.iter().cloned().chain(waiting).collect();
+        let mut continuing = tasks.clone();
+        for rejecting in self.rejecting_endpoints() {
+            continuing.extend(rejecting.tasks);
+        }
         if continuing.is_empty() {
             return Ok(None);
         }
         let limit = allowance.timeout_ms().or(self.settings.timeout_ms);
-        if let Some(limit_ms) = limit.filter(|limit| *limit <= self.worked_ms()) {
+        if let Some(limit_ms) = limit
+            && limit_ms <= self.worked_ms()
+        {
             let more_tokens = allowance.tokens.is_some();
             return Err(RequestRefused::StillOutOfTime {
                 tasks: continuing,

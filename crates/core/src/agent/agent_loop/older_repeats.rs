@@ -24,15 +24,18 @@ pub(super) struct OlderRepeats {
 impl OlderRepeats {
     /// Counts a turn; one that differs from the last begins anew.
     pub(super) fn count_turn(&mut self, calls: &[ToolCall], answers: &[ToolAnswer]) -> Repeated {
-        let has = |kind: SameAgain| answers.iter().any(|answer| answer.same_again == kind);
-        if has(SameAgain::Stopped) {
+        let (mut told, mut kinds) = (Vec::new(), Vec::new());
+        for answer in answers {
+            told.push(answer.text.as_str());
+            kinds.push(answer.same_again);
+        }
+        if kinds.contains(&SameAgain::Stopped) {
             return Repeated::No;
         }
         let asked: Vec<String> = calls
             .iter()
             .map(|call| format!("{} {}", call.name, call.arguments))
             .collect();
-        let told: Vec<&str> = answers.iter().map(|answer| answer.text.as_str()).collect();
         let this = Some((asked.join("\n"), told.join("\n")));
         self.count = if self.last == this {
             self.count.saturating_add(1)
@@ -42,7 +45,7 @@ impl OlderRepeats {
         self.last = this;
         if self.count < REPEATS_BEFORE_WARNING {
             Repeated::No
-        } else if has(SameAgain::GoesOn) {
+        } else if kinds.contains(&SameAgain::GoesOn) {
             Repeated::Polls
         } else if self.count < REPEATS_BEFORE_STOP {
             Repeated::Warned

@@ -38,10 +38,11 @@ impl TokenCounter for ByteBound {
 
 /// Returns the tokens of a request's canonical rendering, margins included.
 pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
-    let tokens =
-        |message: &Message| message_tokens(message, counter) + PART_MARGIN * parts(message);
-    let messages: usize = request.messages.iter().map(tokens).sum();
-    tokens_beside_messages(&request.system, &request.tools, counter) + messages
+    let mut tokens = tokens_beside_messages(&request.system, &request.tools, counter);
+    for message in &request.messages {
+        tokens += message_tokens(message, counter) + PART_MARGIN * parts(message);
+    }
+    tokens
 }
 
 /// Returns the tokens of everything in a request but its messages, margins included.

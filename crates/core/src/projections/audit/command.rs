@@ -47,7 +47,13 @@ pub fn last_of(text: &str, chain: &RunId) -> Chain {
 /// parameters that are no JSON.
 pub fn line_after(last: &Chain, chain: &RunId, end: CommandEnd) -> Option<String> {
     let success = end.exit_code == 0;
-    let because = || format!("exit code {}", end.exit_code);
+    let error = if success {
+        None
+    } else if let Some(error) = &end.error {
+        Some(error.clone())
+    } else {
+        Some(format!("exit code {}", end.exit_code))
+    };
     let entry = Entry {
         timestamp: rfc3339(end.ended_ms),
         agent_id: end.agent,
@@ -55,7 +61,7 @@ pub fn line_after(last: &Chain, chain: &RunId, end: CommandEnd) -> Option<String
         parameters: end.parameters,
         success,
         execution_time: std::time::Duration::from_millis(end.duration_ms).as_secs_f64(),
-        error: (!success).then(|| end.error.clone().unwrap_or_else(because)),
+        error,
         cached: end.cached,
         error_class: None,
         exit_code: Some(end.exit_code),

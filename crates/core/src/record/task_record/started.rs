@@ -620,15 +620,15 @@ impl Started {
                 ..
             })
         );
-        let is_green = |work: &Work| match work.verify {
-            Verify::Passed => true,
-            Verify::Failed => false,
-            Verify::None => task.verify.is_none(),
+        let is_green = match self.work() {
+            Some(work) if work.commit == self.branch.tip => match work.verify {
+                Verify::Passed => true,
+                Verify::Failed => false,
+                Verify::None => task.verify.is_none(),
+            },
+            _ => false,
         };
-        let stands = |work: &Work| {
-            work.commit == self.branch.tip && is_green(work) && self.merged.is_empty()
-        };
-        let is_kept = self.is_work_merged() || self.work().is_some_and(stands);
+        let is_kept = self.is_work_merged() || is_green && self.merged.is_empty();
         self.rejection_stands && is_unchanged && !task.is_command() && is_kept
     }
 

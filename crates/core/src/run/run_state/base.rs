@@ -21,13 +21,15 @@ impl RunState {
     pub fn base_check(&self) -> Option<&str> {
         let command = self.settings.verify.as_deref()?;
         let is_wanted = self.settings.verify_base && self.settings.merge != MergeMode::None;
-        let has_begun = || self.tasks().any(|record| record.attempt() > 0);
         let is_unknown = matches!(
             self.base_result,
             BaseResult::Unknown | BaseResult::FailedSoFar
         );
         let is_open = is_wanted && is_unknown && self.to_work_on().next().is_some();
-        (is_open && !has_begun()).then_some(command)
+        if !is_open || self.tasks().any(|record| record.attempt() > 0) {
+            return None;
+        }
+        Some(command)
     }
 
     /// Returns how the check of the base has failed, or `None` if it has not.

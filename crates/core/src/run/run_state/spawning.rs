@@ -92,11 +92,13 @@ impl RunState {
         let limit = self.settings.max_depth;
         if self.settings.max_children_per_agent == 0 {
             Some(SpawnRefused::NoSpawning)
-        } else {
-            (depth >= limit).then(|| SpawnRefused::TooDeep {
+        } else if depth >= limit {
+            Some(SpawnRefused::TooDeep {
                 parent: agent.clone(),
                 limit,
             })
+        } else {
+            None
         }
     }
 
@@ -115,20 +117,22 @@ impl RunState {
         call: Option<&CallOfTurn>,
     ) -> Option<&TaskRecord> {
         let (parent, call) = (parent?, call?);
-        let is_spawned = |record: &&TaskRecord| {
-            record
-                .spawn
-                .as_ref()
-                .is_some_and(|it| it.call.as_ref() == Some(call))
-        };
-        self.children(parent).find(is_spawned)
+        for child in self.children(parent) {
+            if let Some(spawn) = &child.spawn
+                && spawn.call.as_ref() == Some(call)
+            {
+                return Some(child);
+            }
+        }
+        None
     }
 
     /// Returns the id that a program has chosen, or one made of the task's words.
     fn id_of_child(&self, asked: &AskedChild) -> Result<TaskId, SpawnRefused> {
-        let is_taken = |id: &TaskId| self.schedule.has_key_of(id);
         let Some(id) = &asked.id else {
-            return Ok(child_id(&asked.task.title, is_taken));
+            return Ok(child_id(&asked.task.title, |id| {
+                self.schedule.has_key_of(id)
+            }));
         };
         if let Some(reason) = TaskId::refusal(id.as_str()) {
             return Err(SpawnRefused::BadId {
@@ -136,7 +140,7 @@ impl RunState {
                 reason,
             });
         }
-        if is_taken(id) {
+        if self.schedule.has_key_of(id) {
             Err(SpawnRefused::Taken)
         } else {
             Ok(id.clone())
@@ -144,13 +148,14 @@ impl RunState {
     }
 
     fn check_parent(&self, parent: &AgentId) -> Result<(), SpawnRefused> {
-        let unknown = || SpawnRefused::UnknownParent {
-            parent: parent.clone(),
+        let record = match self.task(parent) {
+            Some(record) if !record.is_command() => record,
+            _ => {
+                return Err(SpawnRefused::UnknownParent {
+                    parent: parent.clone(),
+                });
+            }
         };
-        let record = self
-            .task(parent)
-            .filter(|record| !record.is_command())
-            .ok_or_else(unknown)?;
         if record.state().is_settled() || record.is_stopping() {
             return Err(SpawnRefused::ParentEnded {
                 parent: parent.clone(),
@@ -186,14 +191,20 @@ impl RunState {
         asked: &AskedChild,
     ) -> Result<Authority, SpawnRefused> {
         let parent = asked.parent.as_ref().and_then(|parent| self.task(parent));
-        let recorded = parent
-            .and_then(|parent| parent.spawn.as_ref())
-            .map(|spawn| &spawn.authority);
-        let of_parent = recorded.or(asked.of_parents_role.as_ref().filter(|_| parent.is_some()));
-        let mut authority =
-            of_parent.map_or_else(|| asked.of_role.clone(), |above| asked.of_role.meet(above));
-        let depth = asked.parent.as_ref().map_or(0, |parent| self.depth(parent)) + 1;
-        if let Some(barred) = self.bars_children_at(id, depth) {
+        let of_parent = match parent.map(|parent| &parent.spawn) {
+            Some(Some(spawn)) => Some(&spawn.authority),
+            Some(None) => asked.of_parents_role.as_ref(),
+            None => None,
+        };
+        let mut authority = match of_parent {
+            Some(above) => asked.of_role.meet(above),
+            None => asked.of_role.clone(),
+        };
+        let parents_depth = match &asked.parent {
+            Some(parent) => self.depth(parent),
+            None => 0,
+        };
+        if let Some(barred) = self.bars_children_at(id, parents_depth + 1) {
             authority
                 .grant
                 .withhold(&PARENTS_TOOLS, &barred.to_string());
@@ -212,13 +223,15 @@ impl RunState {
     }
 
     fn can_change_files(&self, authority: &Authority) -> bool {
-        let changes = |tool: &String| {
-            let traits = self.settings.tools.tool(tool);
-            traits.is_some_and(|traits| {
-                traits.changes_files && authority.grant.permits(tool, traits.permission)
-            })
-        };
-        authority.grant.tools.iter().any(changes)
+        for tool in &authority.grant.tools {
+            if let Some(traits) = self.settings.tools.tool(tool)
+                && traits.changes_files
+                && authority.grant.permits(tool, traits.permission)
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the budget of a child: what is asked for, but no more than its ancestors and the run
@@ -234,7 +247,9 @@ impl RunState {
         // A request reserves its input and its maximum reply.
         let least =
             LEAST_CONTEXT_TOKENS.saturating_add(u64::from(authority.limits.max_output_tokens));
-        if let Some(tokens) = asked.task.tokens.filter(|tokens| *tokens < least) {
+        if let Some(tokens) = asked.task.tokens
+            && tokens < least
+        {
             return Err(SpawnRefused::SmallBudget { tokens, least });
         }
         let Some(left) = self.budget.left_for_children(parent) else {

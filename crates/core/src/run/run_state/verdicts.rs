@@ -23,34 +23,32 @@ impl RunState {
         if self.settings.merge == MergeMode::None || !record.awaits_verdict() {
             return Vec::new();
         }
-        let is_open = |reviewer: &&TaskId| {
-            self.task(reviewer).is_some_and(|reviewer| {
-                let is_wanted = !reviewer.is_given_up() && !reviewer.was_done();
-                is_wanted && !reviewer.has_approved(&record.task.id, record.tree())
-            })
-        };
-        self.schedule
-            .reviewers(&record.task.id)
-            .filter(is_open)
-            .cloned()
-            .collect()
+        let mut open = Vec::new();
+        for id in self.schedule.reviewers(&record.task.id) {
+            let Some(reviewer) = self.task(id) else {
+                continue;
+            };
+            let is_wanted = !reviewer.is_given_up() && !reviewer.was_done();
+            if is_wanted && !reviewer.has_approved(&record.task.id, record.tree()) {
+                open.push(id.clone());
+            }
+        }
+        open
     }
 
     /// Returns the tasks whose finished work is merged without a review if these tasks are dropped.
     pub fn unreviewed_without(&self, dropped: &[TaskId]) -> Vec<TaskId> {
-        let is_freed = |record: &&TaskRecord| {
-            let waits_for = self.waits_for_verdict_of(record);
-            let is_held = waits_for.iter().any(|reviewer| !dropped.contains(reviewer))
-                || self.needs_review(record);
-            !waits_for.is_empty() && !is_held
-        };
-        let stays = self
-            .tasks()
-            .filter(|record| !dropped.contains(&record.task.id));
-        stays
-            .filter(is_freed)
-            .map(|record| record.task.id.clone())
-            .collect()
+        let mut freed = Vec::new();
+        for record in self.tasks() {
+            let id = &record.task.id;
+            let reviewers = self.waits_for_verdict_of(record);
+            let waits_for_dropped =
+                !reviewers.is_empty() && reviewers.iter().all(|id| dropped.contains(id));
+            if waits_for_dropped && !dropped.contains(id) && !self.needs_review(record) {
+                freed.push(id.clone());
+            }
+        }
+        freed
     }
 
     /// Reports whether a task's finished work waits for the verdict of a task that reviews it.
@@ -60,13 +58,16 @@ impl RunState {
 
     /// Returns the trees of the finished work that a reviewing task has to review.
     pub fn work_under_review(&self, reviewer: &TaskId) -> BTreeMap<TaskId, Oid> {
-        let reviewed = self.schedule.reviews(reviewer).into_iter();
-        let finished = reviewed
-            .filter_map(|id| self.task(&id))
-            .filter(|record| record.awaits_verdict());
-        finished
-            .filter_map(|record| Some((record.task.id.clone(), record.tree()?.clone())))
-            .collect()
+        let mut work = BTreeMap::new();
+        for id in self.schedule.reviews(reviewer) {
+            if let Some(record) = self.task(&id)
+                && record.awaits_verdict()
+                && let Some(tree) = record.tree()
+            {
+                work.insert(id, tree.clone());
+            }
+        }
+        work
     }
 
     /// Decides whether a verdict is accepted. Of several in one reply the first counts, but an
@@ -84,14 +85,12 @@ impl RunState {
             return Err(VerdictRefused::NotAReviewer);
         };
         given.check()?;
-        let is_sharper = |earlier: &ReviewVerdict| {
-            given.verdict == VerdictKind::Changes && earlier.verdict != VerdictKind::Changes
-        };
-        if reviewer
-            .given_verdict()
-            .is_some_and(|earlier| !is_sharper(earlier))
-        {
-            return Err(VerdictRefused::AlreadyGiven);
+        if let Some(earlier) = reviewer.given_verdict() {
+            let is_sharper =
+                given.verdict == VerdictKind::Changes && earlier.verdict != VerdictKind::Changes;
+            if !is_sharper {
+                return Err(VerdictRefused::AlreadyGiven);
+            }
         }
         let waiting: Vec<TaskId> = self.work_under_review(task).into_keys().collect();
         if let Some(other) = given

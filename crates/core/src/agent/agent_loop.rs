@@ -35,7 +35,7 @@ const EMPTY_REPLIES: u32 = 2;
 const CUT_REPLIES: u32 = 3;
 /// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
-/// What an agent is told that repeats itself.
+/// The answer to an agent that repeats itself.
 const REPEATED: &str = "You have made the same calls with the same results several times. Do something different, or \
                         end with a report of what blocks you.";
 /// The answer to a call that is not run because it has had the same result too often.
@@ -44,7 +44,7 @@ const NOT_REPEATED: &str = "Not run: this call has had the same result five time
 /// The tool with which an agent waits for others.
 const WAIT_TOOL: &str = "wait_for_agents";
 
-/// What the driver has to do next.
+/// The next step of the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Send this request.
@@ -137,7 +137,7 @@ pub enum AgentFact {
     Returned {
         /// Why.
         cause: ReturnCause,
-        /// What to fix, with the evidence.
+        /// The text that says what to fix, with the evidence.
         text: String,
     },
     /// A new attempt began: the turns count from zero again.

@@ -44,7 +44,7 @@ pub struct BudgetTree {
     waiting: Vec<(TaskId, u64)>,
 }
 
-/// What a budget counts.
+/// The unit that a budget counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Tokens.
@@ -54,7 +54,7 @@ pub enum Unit {
     Money,
 }
 
-/// What a request needs of the budgets.
+/// The tokens and the money that a request needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     /// Tokens.
@@ -101,7 +101,7 @@ pub struct Exhausted {
     pub task: Option<TaskId>,
     /// The agent that spawned the task, and set the budget.
     pub parent: Option<TaskId>,
-    /// What it counts.
+    /// The unit that it counts.
     pub unit: Unit,
     /// The cap.
     pub cap: u64,
@@ -154,7 +154,7 @@ impl BudgetTree {
     }
 
     /// Adds a task below its parent, or below the run. Its cap is at most what its parent has left:
-    /// more would promise what nobody can spend. The run's budget does not count, since it can be
+    /// more would promise what cannot be spent. The run's budget does not count, since it can be
     /// raised.
     pub fn add(&mut self, task: TaskId, parent: Option<TaskId>, cap: Option<u64>) {
         let above = parent
@@ -445,7 +445,7 @@ impl BudgetTree {
     }
 }
 
-/// Returns who has set a budget that is used up, and what that means, as the end of a message.
+/// Returns the origin of a budget that is used up, and what that means, as the end of a message.
 fn set_by(task: Option<&TaskId>, parent: Option<&TaskId>) -> String {
     match (task, parent) {
         (None, _) => String::new(),

@@ -62,7 +62,7 @@ pub enum Fit {
     TooLarge(usize),
 }
 
-/// What is left out so that a request fits.
+/// The parts that are left out so that a request fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compaction {

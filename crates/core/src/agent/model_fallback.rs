@@ -43,7 +43,7 @@ impl Failure {
     }
 }
 
-/// What happens to an agent that no model answers.
+/// The consequence for an agent that no model answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// It waits until the user has mended the key or the account of this model.
@@ -64,11 +64,11 @@ pub struct NextModel {
     pub wait: Duration,
 }
 
-/// What the models of an agent answered to one request; times are measured from its first failure.
+/// The answers of an agent's models to one request; times are measured from its first failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered(Vec<Asked>);
 
-/// What one model answered.
+/// The answer of one model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     NotYet,

@@ -89,7 +89,7 @@ impl ReachedLimit {
     }
 }
 
-/// What the request is made of.
+/// The parts of the request.
 pub(crate) struct Material<'a> {
     /// The limit.
     pub(crate) limit: &'a ReachedLimit,

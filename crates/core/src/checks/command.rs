@@ -1,4 +1,4 @@
-//! What a command of an agent says about its work: whether it runs a check, whether its exit code
+//! Commands of agents as evidence of their work: whether one runs a check, whether its exit code
 //! is the check's, and whether it can have changed a file.
 //!
 //! This is a reading of plain lines, for what is shown of an agent's claims; it is no boundary.
@@ -132,7 +132,7 @@ const GIT_READING: [&str; 8] = [
     "status",
 ];
 
-/// What is known of a command.
+/// The kind of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// It runs a check.

@@ -1,13 +1,13 @@
-//! What to type when a check, a setup or a command of the plan fails for a known cause that no
-//! agent can fix.
+//! Hints for checks, setups and commands of the plan that fail for a known cause which no
+//! agent can fix: what to type then.
 //!
 //! Only output of tools themselves is recognised, by words that a project's own tests hardly print.
 
-/// What a tool prints for a known cause, and what to type.
+/// A known cause: the words that a tool prints for it, and the hint.
 struct Cause {
     /// The words that all stand in one line of the output, in lower case.
     words: &'static [&'static str],
-    /// What to type or set.
+    /// The hint: what to type or set.
     hint: &'static str,
 }
 

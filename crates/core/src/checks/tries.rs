@@ -30,7 +30,7 @@ pub struct VerifyResult {
     pub output: BlobId,
 }
 
-/// What follows from a task's own check that has failed.
+/// The consequence of a task's own check that has failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AfterRedCheck {
     /// It is tried again on the very work.
@@ -63,7 +63,7 @@ pub(crate) struct CheckTries {
     green: Option<VerifyResult>,
 }
 
-/// What the tries of a check say.
+/// The result of a check by all its tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TriedCheck {
     /// It is to be tried, or tried again.
@@ -94,7 +94,7 @@ impl CheckTries {
     }
 }
 
-/// What is checked: a tree, or the work that a task has handed over last, in its own worktree.
+/// The object of a check: a tree, or the work that a task has handed over last, in its worktree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Checked {
     Tree(Oid, String),

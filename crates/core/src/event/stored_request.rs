@@ -79,14 +79,14 @@ impl Part {
 pub struct DividedRequest {
     /// The hash of the whole request.
     pub hash: RequestHash,
-    /// What it is made of.
+    /// Its parts.
     pub parts: RequestParts,
     /// The parts that are not stored with the request before; to be stored before the fact that
     /// names them, or with it.
     pub new: Vec<Part>,
 }
 
-/// What the newest request of one agent is made of: a fold over the facts of its requests.
+/// The parts of the newest request of one agent: a fold over the facts of its requests.
 #[derive(Clone, Debug, Default)]
 pub struct RequestChain {
     newest: Option<Newest>,

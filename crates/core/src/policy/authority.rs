@@ -1,4 +1,4 @@
-//! What an agent may do and how much it may use, as a value that only ever narrows from parent to
+//! The authority of an agent and its limits, as a value that only ever narrows from parent to
 //! child.
 //!
 //! A child has the meet of what its role and its parent have, decided once, when it is spawned

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is written where a value is not one of the known words.
+/// A value that is not one of the known words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not one of {known}")]
 pub struct UnknownWord {

@@ -1,5 +1,5 @@
-//! What a tool call may do, as a pure decision over rules: the first match of deny, then ask, then
-//! allow.
+//! The permission of a tool call, a pure decision over rules: the first match of deny, then ask,
+//! then allow.
 //!
 //! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies
 //! matches if *any* part of a call matches, a rule that allows only if *every* part does, so a
@@ -8,7 +8,7 @@
 //! apply (agents may not write the files that configure agents, unless a rule of the user's allows
 //! it), then the role's grant.
 //!
-//! Deliberately absent: any claim to contain a program. Rules are for users who want to be asked or
+//! Deliberately absent: any claim to contain a program. Rules are a means for users to be asked or
 //! to forbid something; the kernel is the boundary. Resolving links is the executor's work, which
 //! asks again with the path that was really opened.
 
@@ -145,7 +145,7 @@ pub struct Question<'a> {
     pub permission: Permission,
     /// How it uses the targets.
     pub access: Access,
-    /// What the call affects.
+    /// The objects that the call affects.
     pub targets: &'a [Target],
 }
 
@@ -191,7 +191,7 @@ pub enum PolicyError {
         rule: String,
         /// Where it was written.
         source_name: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// It does not do what one of its examples says.
@@ -229,7 +229,7 @@ struct Pattern {
     hosts: Option<HostPattern>,
 }
 
-/// What may stand before a host in a rule, as in rules written for other products.
+/// The word that may stand before a host in a rule, as in rules written for other products.
 const DOMAIN: &str = "domain:";
 
 impl Pattern {

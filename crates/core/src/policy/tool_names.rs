@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::permission::Permission;
 
-/// What roles and rules need to know about a tool.
+/// The traits of a tool that roles and rules depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolTraits {

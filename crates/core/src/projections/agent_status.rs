@@ -1,4 +1,4 @@
-//! What an agent is doing, derived from facts alone, for other agents, for people and for programs.
+//! The status of an agent, derived from facts alone, for other agents, for people and for programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub enum Liveness {
     Lost,
 }
 
-/// What an agent waits for.
+/// The object of an agent's wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
@@ -69,12 +69,12 @@ pub struct AgentInfo {
     pub turns: u32,
     /// The last tool that it called.
     pub last_tool: Option<String>,
-    /// What it is doing.
+    /// Its present activity.
     #[serde(flatten)]
     pub liveness: Liveness,
 }
 
-/// What is known of one agent.
+/// The facts about one agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The same in short.
@@ -88,10 +88,10 @@ pub struct AgentStatus {
     pub summary: Option<String>,
     /// Why it did not succeed, truncated if it is long.
     pub error: Option<String>,
-    /// What it hands back; `None` until its work has ended.
+    /// The result that it hands back; `None` until its work has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_back: Option<HandBack>,
-    /// What is known of the messages to it of the agent that asks.
+    /// The messages to it of the agent that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Channel>,
 }

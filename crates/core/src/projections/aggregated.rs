@@ -41,7 +41,7 @@ pub struct SharedFile {
     pub agents: Vec<AgentId>,
 }
 
-/// What an agent's branch was merged with.
+/// The other side of a merge of an agent's branch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counterpart {
@@ -67,7 +67,7 @@ pub struct ConflictingFile {
 pub struct BranchConflict {
     /// The agent.
     pub agent_id: AgentId,
-    /// What its branch was merged with.
+    /// The other side of the merge.
     pub with: Counterpart,
     /// The files in conflict.
     pub files: Vec<ConflictingFile>,
@@ -87,7 +87,7 @@ pub struct CombinedUsage {
 /// The results of several agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AggregatedResults {
-    /// What each hands back, in the order of the call.
+    /// The results that they hand back, in the order of the call.
     pub results: Vec<HandBack>,
     /// The size of each one's changes, in the same order.
     pub changes: Vec<ChangeSize>,
@@ -97,7 +97,7 @@ pub struct AggregatedResults {
     pub conflicts: Vec<BranchConflict>,
     /// How many pairs of branches were not merged to find conflicts, because there are too many.
     pub unchecked_pairs: usize,
-    /// What they used together.
+    /// The resources that they used together.
     pub usage: CombinedUsage,
     /// The changes of each as a unified diff, below a line with the agent; truncated if it is long.
     pub diff: String,

@@ -19,9 +19,9 @@ use crate::policy::egress::{EgressDecided, EgressDecision};
 use crate::secrecy::taint::{Exposure, Exposures, Leg};
 use crate::text::hex;
 
-/// What separates the content of a line from its hash.
+/// The separator of the content of a line from its hash.
 const HASH_FIELD: &str = ",\"hash\":\"";
-/// What ends a line.
+/// The end of a line.
 const END: &str = "\"}";
 
 /// The audit log of one run, as far as its events have been applied.
@@ -34,7 +34,7 @@ pub struct AuditLog {
     /// The calls that were decided about, with whether they may run and the approver that decided;
     /// `None` for a user.
     decided: BTreeMap<(AgentId, CallId), (bool, Option<String>)>,
-    /// What the agents were exposed to; `None` before the run's first event.
+    /// The exposures of the agents; `None` before the run's first event.
     exposures: Option<Exposures>,
     /// The hash of the newest line; empty before the first.
     head: String,
@@ -69,10 +69,10 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     exit_code: Option<i32>,
     decision: Decision,
-    /// What the proxy of its program decided.
+    /// The decisions of its program's proxy.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     egress: Vec<EgressDecision>,
-    /// What was done about failures on the way.
+    /// The reactions to failures on the way.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     recovered: Vec<Recovery>,
     resource_usage: ResourceUsage,
@@ -89,7 +89,7 @@ struct Entry {
     previous: String,
 }
 
-/// What was decided about a call before it ran, and by which rule.
+/// The decision about a call before it ran, and the rule that made it.
 #[derive(Serialize, Deserialize)]
 struct Decision {
     outcome: DecisionOutcome,
@@ -309,11 +309,11 @@ impl std::fmt::Display for Difference {
 pub struct Broken {
     /// Its number in the file, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It is not a line of an audit log.
@@ -415,7 +415,7 @@ struct Line<'a> {
     /// Its number in the file, from 1.
     number: usize,
     entry: Entry,
-    /// What its hash was computed from.
+    /// The text that its hash was computed from.
     content: String,
     hash: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What a person should look at before a run's result is landed.
+//! The cautions for a person before a run's result is landed.
 
 use crate::ids::TaskId;
 use crate::projections::hand_back::UnverifiedClaim;
@@ -10,11 +10,11 @@ use crate::task::TaskState;
 pub struct Caution {
     /// The task.
     pub task: TaskId,
-    /// What it is.
+    /// Its subject.
     pub about: CautionAbout,
 }
 
-/// What a person should look at.
+/// The subject of a caution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CautionAbout {
     /// The risk is high.

@@ -1,5 +1,5 @@
-//! What a task hands back to its parent and to people: one value, from the agent's words and from
-//! the facts.
+//! The result that a task hands back to its parent and to people: one value, from the agent's
+//! words and from the facts.
 //!
 //! The agent gives a summary and open questions. Everything else follows from what was recorded,
 //! and so does whether the agent's claims hold: a claim that the facts do not bear out is shown
@@ -48,7 +48,7 @@ pub enum Outcome {
     Skipped,
 }
 
-/// What speaks against a claim.
+/// A reason to doubt a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "doubt", rename_all = "snake_case")]
 pub enum Doubt {
@@ -94,11 +94,11 @@ pub enum Doubt {
 /// A claim that the facts do not bear out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnverifiedClaim {
-    /// What it is about.
+    /// Its subject.
     pub claim: ClaimKind,
     /// The words of the report; empty if the claim is only that the work has ended.
     pub said: String,
-    /// What speaks against it.
+    /// The reasons to doubt it.
     pub why: Vec<Doubt>,
 }
 
@@ -134,7 +134,7 @@ pub struct ChildOutcome {
     pub outcome: Outcome,
 }
 
-/// What a task has used.
+/// The resources that a task has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedUp {
     /// Tokens, of requests and replies.
@@ -158,7 +158,7 @@ pub enum AfterClaims {
     Fail(Vec<UnverifiedClaim>),
 }
 
-/// What a task hands back.
+/// The result that a task hands back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandBack {
     /// The agent, whose id is its task's.
@@ -172,7 +172,7 @@ pub struct HandBack {
     pub summary: String,
     /// Whether the summary is the agent's.
     pub by_agent: bool,
-    /// What others have to decide.
+    /// The decisions that it leaves to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_questions: Vec<String>,
     /// The claims that the facts do not bear out.
@@ -190,7 +190,7 @@ pub struct HandBack {
     /// The newest checks, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckReceipt>,
-    /// What it used.
+    /// The resources that it used.
     pub usage: UsedUp,
     /// The agents that it spawned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! What to look at before deciding about a run's branches: size, risk, overlaps and cost of each.
+//! The facts to decide about a run's branches by: size, risk, overlaps and cost of each.
 //!
 //! A listing is a function of the run's state and of the changes of each branch, which a caller
 //! with access to the repository provides. Risk is a rule about paths, not a judgement about code:
@@ -135,11 +135,11 @@ pub struct BranchChanges {
     pub own: Option<OwnChanges>,
     /// Files whose content looks like a secret, with the reasons.
     pub secrets: Vec<String>,
-    /// What they take from existing tests.
+    /// Their losses of existing tests.
     pub weakened: Vec<String>,
 }
 
-/// What a person has changed on a task's branch and in its worktree, which is not in its work.
+/// Changes of a person on a task's branch and in its worktree, which are not in its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OwnChanges {
     /// The number of commits on the branch.
@@ -235,7 +235,7 @@ pub struct ReviewEntry {
     pub loses_most: bool,
     /// Other branches that change the same files, in the run's order.
     pub overlaps: Vec<Overlap>,
-    /// What the task used.
+    /// The tokens and the money that the task used.
     pub usage: ReportUsage,
     /// The attempts whose work is in the result, oldest first, including work rejected after it was
     /// merged.
@@ -256,7 +256,7 @@ pub struct ReviewEntry {
     /// The questions of its agent that wait for the user's answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
-    /// What its agent was exposed to, once it has read text from outside.
+    /// The exposure of its agent, once it has read text from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
     /// What the user has changed on its branch and in its worktree, and can make part of the work.
@@ -479,7 +479,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
     }
 }
 
-/// What a file affects.
+/// The part of a project that a file affects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Secret,

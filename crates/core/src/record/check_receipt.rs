@@ -1,5 +1,5 @@
-//! The receipts of checks: which check ran, by whom, on what, how it ended, and whether the work
-//! has changed since.
+//! The receipts of checks: which check ran, started by the run or by the agent, on what, how it
+//! ended, and whether the work has changed since.
 //!
 //! A fold over the calls of one agent and the checks of its work. Whether a call changed files
 //! follows from what it may write and, for a command, from its text; where that is not certain, the
@@ -25,7 +25,7 @@ const RUN_TESTS: &str = "run_tests";
 /// The tool that runs a command line.
 const RUN_COMMAND: &str = "run_shell_command";
 
-/// Who ran a check.
+/// The origin of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedBy {
@@ -35,7 +35,7 @@ pub enum CheckedBy {
     Run,
 }
 
-/// What a check says.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
@@ -55,12 +55,12 @@ pub enum CheckVerdict {
 pub struct CheckReceipt {
     /// The command.
     pub command: String,
-    /// Who ran it.
+    /// Its origin.
     pub by: CheckedBy,
     /// The tree that it ran on; `None` for the agent's worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<Oid>,
-    /// What it says.
+    /// Its verdict.
     pub verdict: CheckVerdict,
     /// How it ended, in words: `exit 1`, `timed out`.
     pub exit: String,

@@ -25,7 +25,7 @@ pub(crate) struct Mailboxes {
     of_turn: SharedMap<AgentId, OfTurn>,
 }
 
-/// What the calls of one turn have sent.
+/// The messages that the calls of one turn have sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OfTurn {
     turn: u32,
@@ -165,7 +165,7 @@ impl Mailboxes {
         Ok(())
     }
 
-    /// Removes a message whose deadline has passed; a question that nobody has read is closed.
+    /// Removes a message whose deadline has passed; a question that was not read is closed.
     pub(crate) fn expire(
         &mut self,
         from: &Sender,
@@ -219,7 +219,7 @@ impl Mailboxes {
 }
 
 impl Envelope {
-    /// Returns who asked the question that it answers, and whom.
+    /// Returns the sender and the receiver of the question that it answers.
     fn to_asker(&self) -> Option<(Sender, Receiver)> {
         Some((self.to.as_sender(), self.from.as_receiver()?))
     }

@@ -1,4 +1,4 @@
-//! What to merge, verify, advance or return: pure, one merge at a time.
+//! The queue of merges: which work to merge, verify, advance or return; one merge at a time.
 //!
 //! Work is merged into the integration branch, or into the branch of the agent that spawned its
 //! task, by the same rules. What is merged has passed the run's check: a candidate is merged
@@ -40,7 +40,7 @@ enum Stage {
     Prepared { commit: Oid, tree: Oid },
 }
 
-/// What the merge executor does next.
+/// The next step of the merge executor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeStep {
     /// Merge the candidate into the target without a checkout, and record the result.

@@ -115,7 +115,7 @@ pub struct Adoption {
     pub commit: Oid,
     /// Its tree.
     pub tree: Oid,
-    /// What it takes of the agent's work; `None` if it is the person's own work.
+    /// The part of the agent's work that it takes; `None` if it is the person's own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
 }
@@ -154,7 +154,7 @@ pub struct Holder {
     pub pid: u32,
     /// When it took the run, in Unix milliseconds.
     pub since_ms: u64,
-    /// What it holds the run for.
+    /// The reason for which it holds the run.
     #[serde(default)]
     pub purpose: Purpose,
 }

@@ -121,7 +121,7 @@ pub struct Landing {
     pub is_done: bool,
 }
 
-/// What has become of a landing.
+/// The fate of a landing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LandingOutcome {
     /// It is as recorded: complete, or begun and not yet overtaken by another change of its branch.

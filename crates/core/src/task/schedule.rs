@@ -117,7 +117,7 @@ struct Node {
     begins: Progress,
 }
 
-/// What a task requires of one that it waits for.
+/// A requirement of a task on one that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
     Depends,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What has parts that go up to an offset or begin at one. A part that is not there, or that would
+/// A text or a list with parts up to an offset or from one. A part that is not there, or that would
 /// begin or end within a character, is empty.
 pub trait Parts {
     /// Returns what is before an offset.

@@ -1,4 +1,4 @@
-//! What the settings of tools forbid or ask about, besides the rules.
+//! The limits in the settings of tools, which forbid or ask about calls, besides the rules.
 //!
 //! Paths and programs that are not allowed are denied before any rule is asked, so no rule widens a
 //! limit. A command that is more than one program with plain words is asked about, since its
@@ -26,7 +26,7 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/bin/", "/usr/bin/", "/bin/"];
 pub(super) struct LimitRefusal {
     /// The key of the setting.
     pub(super) rule: &'static str,
-    /// What is wrong, and what is allowed.
+    /// The fault of the call, and what is allowed.
     pub(super) reason: String,
 }
 
@@ -270,7 +270,7 @@ fn services(settings: &ToolSettings) -> Vec<(&'static str, Host)> {
         .collect()
 }
 
-/// What a command line runs.
+/// The programs of a command line.
 enum Program {
     /// One program, with plain words.
     Single(String),

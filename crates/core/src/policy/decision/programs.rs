@@ -7,7 +7,7 @@
 use super::lexer::is_mark;
 use crate::text::parts::behind_leading;
 
-/// What a simple command may run besides its own program.
+/// The programs that a simple command may run besides its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Nothing.

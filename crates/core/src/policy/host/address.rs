@@ -88,7 +88,7 @@ pub fn special_use(address: IpAddr) -> Option<&'static str> {
 }
 
 /// Reports whether a name may lead to an address that is not global where the user has named the
-/// host: to a private network, and as `localhost` to this machine. Whoever answers for the name
+/// host: to a private network, and as `localhost` to this machine. The owner of the name
 /// cannot make it lead to where machines keep what they hold for themselves.
 ///
 /// ```
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Whoever answers for a name that the user has listed chooses the address.
+    /// The owner of a name that the user has listed chooses the address.
     #[test]
     fn no_name_leads_to_a_clouds_service() {
         let over_v4 = V4

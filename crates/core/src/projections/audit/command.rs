@@ -12,7 +12,7 @@ use crate::ids::{AgentId, CallId, RunId};
 pub struct CommandEnd {
     /// Its id.
     pub call: CallId,
-    /// Who has called it, as its key names them.
+    /// The caller, as its key names them.
     pub agent: AgentId,
     /// The name of the tool.
     pub tool: String,

@@ -74,7 +74,7 @@ pub(super) struct Started {
     pub(super) rejection_stands: bool,
     /// Requests answered, across attempts.
     pub(super) turns: u32,
-    /// What a person has chosen of its work.
+    /// The choices of a person about its work.
     #[serde(default)]
     pub(super) chosen: Chosen,
     /// Tokens used, across attempts.
@@ -93,11 +93,11 @@ pub(super) struct Started {
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
     pub(super) summary: String,
-    /// What it was shown and has decided, if it reviews other tasks.
+    /// The work that it was shown and its decision, if it reviews other tasks.
     pub(super) review: Review,
     /// The checks of its work.
     pub(super) checks: CheckReceipts,
-    /// What its work changes, as it was compared last.
+    /// The changes of its work, as they were compared last.
     pub(super) compared: Option<ComparedWork>,
 }
 
@@ -567,7 +567,7 @@ impl Started {
         tally.deletions_told |= cause == ReturnCause::Deletions;
         tally.awaits_children &= cause != ReturnCause::ChildrenEnded;
         tally.rounds += u32::from(cause.is_fault());
-        // What the agent makes of it now, nobody has chosen.
+        // A person has not chosen what the agent makes of it now.
         self.chosen.approved = None;
         // A command cannot fix anything: it is rerun from the integration branch's tip.
         self.enter(if task.is_command() {

@@ -1,4 +1,4 @@
-//! What one agent was exposed to so far.
+//! The exposure of one agent so far.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum OutsideSource {
     Agent(AgentId),
 }
 
-/// What an agent was exposed to so far.
+/// The exposure of an agent so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
     /// The first text from outside, and the request whose call brought it; zero if another agent

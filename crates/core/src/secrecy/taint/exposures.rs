@@ -1,4 +1,4 @@
-//! What each agent of a run was exposed to: a fold over its events.
+//! The exposure of each agent of a run: a fold over its events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const READ_AGENTS: [&str; 5] = [
 ];
 
 /// The tools of the web, which count what their text has of others: a failed call that read nothing
-/// quotes nobody.
+/// quotes no one.
 const COUNTS_WHAT_IT_READS: [&str; 6] = [
     "fetch_api_docs",
     "fetch_url",
@@ -38,9 +38,9 @@ const COUNTS_WHAT_IT_READS: [&str; 6] = [
     "web_search",
 ];
 
-/// What the agents of a run were exposed to.
+/// The exposures of the agents of a run.
 ///
-/// What an agent makes may be in its branch and its report, so whoever gets these is exposed as
+/// An agent's branch and report may contain text that it has read, so their readers are exposed as
 /// well: the agent that spawned it, those whose work begins with the merged result or depends on
 /// it, and those that it reviews. A command does not see the branches of others, but objects cannot
 /// be hidden: one that names a commit with such work, or asks git for objects without naming any,

@@ -1,4 +1,4 @@
-//! What one call reads and sends, by its tool, its permission and its arguments.
+//! The data that one call reads and sends, by its tool, its permission and its arguments.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const BRANCH: &str = "branch";
 pub struct PrivateData {
     /// The files and the history of the repository.
     is_in_repository: bool,
-    /// What the user lets commands see besides the repository and programs.
+    /// The data besides the repository and programs that the user lets commands see.
     is_around_commands: bool,
 }
 
@@ -54,7 +54,7 @@ impl PrivateData {
     }
 }
 
-/// What a call reads and sends.
+/// The kinds of data that a call reads, and whether it sends any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reach {
     /// It brings text from outside.

@@ -21,18 +21,18 @@ const SEARCH: &str = "web_search";
 /// A host that stands for each that no list and no rule names.
 const ANY_HOST: &str = "any.invalid";
 
-/// What the commands of an agent reach of the network.
+/// The part of the network that an agent's commands reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandNetwork {
     /// Nothing: their sandbox has none.
     Absent,
-    /// What a proxy lets through, if the call asks for the network.
+    /// As much as a proxy lets through, if the call asks for the network.
     Proxied,
     /// Everything: they run without a sandbox.
     Unlimited,
 }
 
-/// What an agent has with which it could send data out.
+/// The means of an agent to send data out.
 #[derive(Clone, Copy, Debug)]
 pub struct Means<'a> {
     /// Its tools, with the parameters of each.
@@ -41,9 +41,9 @@ pub struct Means<'a> {
     pub grant: &'a Grant,
     /// The rules for its calls, with the limits of its tools.
     pub policy: &'a Policy,
-    /// What its tools for the web may reach.
+    /// The hosts that its tools for the web may reach.
     pub web: &'a WebRequests,
-    /// What its commands reach of the network.
+    /// The part of the network that its commands reach.
     pub commands: CommandNetwork,
     /// The settings of its run.
     pub settings: &'a RunSettings,
@@ -91,7 +91,7 @@ impl Means<'_> {
         )
     }
 
-    /// Decides about what an installation tells a registry; who consents to the call consents to
+    /// Decides about what an installation tells a registry; consent to the call is consent to
     /// that.
     fn by_registry(&self) -> Option<Sending> {
         let host = Host::parse(ANY_HOST).ok()?;
@@ -145,7 +145,7 @@ impl Means<'_> {
             },
         ) {
             Decision::Allow { .. } => Some(Sending::Allowed),
-            // Where nobody can be asked, the call is refused.
+            // Where no person can be asked, the call is refused.
             Decision::Ask { .. } => self.settings.ask_parks.then_some(Sending::Asked),
             Decision::Deny { .. } => None,
         }

@@ -3,7 +3,7 @@
 //!
 //! A name that people also give to folders of sources (`build`, `dist`, `target`) counts only
 //! beside a file of the ecosystem that makes such a folder, or with a file inside that says what it
-//! is. A folder that holds a tracked file is never one of these: somebody has put it under version
+//! is. A folder that holds a tracked file is never one of these: it was put under version
 //! control.
 
 /// How the surroundings of a new file or folder look.
@@ -22,7 +22,7 @@ struct Row {
     /// Entries of the same folder of which one must exist, unless there are none; `*` begins a
     /// suffix.
     beside: &'static [&'static str],
-    /// What it is, in words.
+    /// Its kind, in words.
     what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What looks like a secret: files by the names of keys and credentials, and contents by the forms
+//! Likely secrets: files by the names of keys and credentials, and contents by the forms
 //! of keys and tokens.
 //!
 //! A name counts whatever is in the file, except where only keys are meant and the file holds
@@ -51,7 +51,7 @@ const PATHS: &[&str] = &[
     ".config/gh/hosts.yml",
 ];
 
-/// Names that end so are templates, in which nobody writes secrets.
+/// Endings of the names of templates, which hold no secrets.
 const TEMPLATES: &[&str] = &[
     ".example",
     ".sample",
@@ -97,7 +97,7 @@ const REGISTRY: &[&str] = &[
 #[rustfmt::skip]
 const SETTINGS: &[&str] =
     &[".envrc", "credentials", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "secrets.ini"];
-/// What is in the names of settings that are secrets, in lower case.
+/// Parts of the names of settings that are secrets, in lower case.
 const SECRET_NAMES: &[&str] = &[
     "secret",
     "token",
@@ -112,13 +112,13 @@ const SECRET_NAMES: &[&str] = &[
 /// characters.
 const AWS_SECRET: (&str, usize) = ("aws_secret_access_key", 40);
 
-/// What a content is searched for, in one pass.
+/// The beginnings of keys and tokens that a content is searched for, in one pass.
 static STARTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let starts = TOKENS.iter().map(|(start, ..)| *start).chain([PEM, PUTTY]);
     AhoCorasick::new(starts).ok()
 });
 
-/// What a name says about a file.
+/// The meaning of a file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     /// It is a secret, with the reason.

@@ -1,4 +1,4 @@
-//! What the progress of all tasks means for each: whether it may start now, or never can.
+//! The consequences of the progress of all tasks for each: whether it may start now, or never can.
 //!
 //! [`Outlook`] keeps the answer for each task while tasks progress. It is a function of the graph
 //! and of the progress alone, the same that [`Schedule::ready`] and [`Schedule::skipped`] evaluate
@@ -170,7 +170,7 @@ impl States for Evaluation<'_> {
     }
 }
 
-/// What a task requires of another one that it waits for, named for how it is not met.
+/// A requirement of a task on one that it waits for, named for how it is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Requirement {
     /// The work that it depends on is not there.

@@ -6,7 +6,7 @@ use crate::task::test_files::is_test_file;
 /// How many lines after a mark the function may begin that it makes a test.
 const MARK_REACHES: usize = 12;
 
-/// What one version of a file has.
+/// The tests and assertions in one version of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     /// The tests, in the order of the file.

@@ -1,4 +1,4 @@
-//! What a change takes from existing tests, by what both versions of its files have.
+//! The losses of existing tests by a change, read from both versions of its files.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct FileVersions {
     pub is_deleted: bool,
 }
 
-/// What is known of one test by name, in all files of a change together.
+/// One test by name, in all files of a change together.
 #[derive(Default)]
 struct Known {
     before: usize,
@@ -46,7 +46,7 @@ struct Both<'f> {
     after: Reading,
 }
 
-/// What is known of all files of a change together.
+/// All files of a change together.
 #[derive(Default)]
 struct Change<'r> {
     tests: BTreeMap<&'r str, Known>,

@@ -36,8 +36,9 @@ pub use checks::tries::{FlakyCheck, VerifyResult};
 pub use checks::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
 pub use event::settings::RunSettings;
 pub use event::{
-    DividedRequest, EndedWait, Event, Illegal, IllegalEvent, MergeTarget, Part, Recorded,
-    RejectingEndpoint, RequestChain, SpawnRecord, StopRequest, Underivable, Wait, WaitRefused,
+    DividedRequest, DroppedTasks, EndedWait, Event, Illegal, IllegalEvent, MergeTarget, Part,
+    Recorded, RejectingEndpoint, RequestChain, SpawnRecord, StopRequest, Underivable, Wait,
+    WaitRefused,
 };
 pub use ids::{AgentId, BlobId, CallHash, CallId, CallOfTurn, Oid, RequestHash, RunId, TaskId};
 pub use messages::{Address, Body, Envelope, MessageKind, Outgoing};
@@ -63,7 +64,7 @@ pub use task::verdict::{
     RequestedChange, ReviewVerdict, VerdictGiven, VerdictKind, VerdictRefused,
 };
 pub use task::{
-    ChangedPath, ClaimKind, CommitSettings, ComparedWork, DroppedTasks, LeftAside,
-    MAX_CHANGED_PATHS, Reopening, ReviewMode, ScratchFile, Task, TaskState, WorkCompared,
+    ChangedPath, ClaimKind, CommitSettings, ComparedWork, LeftAside, MAX_CHANGED_PATHS, Reopening,
+    ReviewMode, ScratchFile, Task, TaskState, WorkCompared,
 };
 pub use text::{block, hex, shell_word, truncate};

@@ -1,4 +1,6 @@
-//! What can happen in a run.
+//! The kinds of events in a run, and the values that only these hold.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,21 +10,18 @@ use crate::agent::conversation::{StopReason, Usage};
 use crate::agent::model_search::{SearchEnded, SearchRequested};
 use crate::agent::{ReportDue, ReportGiven, RequestParts};
 use crate::checks::tries::FlakyCheck;
-use crate::event::adopted::AdoptedWork;
-use crate::event::landing::{FailedLanding, HeldIntegration, UndoneLanding};
 use crate::event::merge_target::MergeTarget;
 use crate::event::outcome::{
     CacheLookup, ErrorKind, Recovery, ResourceUsage, RunStatus, ToolOutcome, VerifyScope,
 };
 use crate::event::settings::RunSettings;
-use crate::event::spawn_record::SpawnRecord;
-use crate::event::stop_request::StopRequest;
 use crate::event::wait::Wait;
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, CallOfTurn, Oid, RequestHash, TaskId};
 use crate::messages::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
+use crate::policy::Authority;
 use crate::policy::egress::EgressDecided;
 use crate::task::verdict::VerdictGiven;
-use crate::task::{DroppedTasks, FailureCause, LeftAside, ReturnCause, Task, WorkCompared};
+use crate::task::{FailureCause, LeftAside, ReturnCause, Task, WorkCompared};
 
 /// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -705,4 +704,100 @@ pub enum Event {
         /// The tasks whose worktrees are gone.
         tasks: Vec<TaskId>,
     },
+}
+
+/// A person's commit on a task's branch became the task's finished work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AdoptedWork {
+    /// The task.
+    pub task: TaskId,
+    /// The branch's tip.
+    pub commit: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Whether the person has approved this very tree.
+    #[serde(default)]
+    pub approved: bool,
+    /// Files that look like secrets, and that the person has taken all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub admitted: Vec<String>,
+    /// The message to the agent, to which the rest of its work returns once this is merged; `None`
+    /// if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<BlobId>,
+}
+
+/// How a child began: at whose call, from where, and with what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpawnRecord {
+    /// The call of its parent that spawned it; `None` if a program did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallOfTurn>,
+    /// The commit that its first attempt starts from, with its parent's work so far; `None` for the
+    /// run's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Oid>,
+    /// What it may do.
+    pub authority: Authority,
+    /// What it is given beside its task: text, or JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<BlobId>,
+}
+
+/// The fact that an agent is to be stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StopRequest {
+    /// The task.
+    pub task: TaskId,
+    /// The agent that asks for it; `None` for a user or a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+}
+
+/// A landing could not be completed, or the user's branch has moved on without it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedLanding {
+    /// The user's branch.
+    pub branch: String,
+    /// The reason, in words.
+    pub message: String,
+}
+
+/// A landing was undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UndoneLanding {
+    /// The user's branch.
+    pub branch: String,
+    /// Its tip, the same as before the landing.
+    pub to: Oid,
+}
+
+/// The integration branch was not moved because it is checked out; the result is kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeldIntegration {
+    /// Where it is checked out.
+    pub checkout: String,
+    /// The result, to which that checkout can be fast-forwarded.
+    pub commit: Oid,
+}
+
+/// Tasks that the user dropped, and what the integration branch was rebuilt to without them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DroppedTasks {
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+    /// The integration branch's previous tip.
+    pub target: Oid,
+    /// Its new tip.
+    pub commit: Oid,
+    /// The merges of other tasks that were made again, each with the commit that replaces it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub merges: BTreeMap<Oid, Oid>,
 }

@@ -1,7 +1,7 @@
 //! The task that an event is about, and the event that adds one.
 
 use crate::event::Event;
-use crate::event::stop_request::StopRequest;
+use crate::event::kinds::StopRequest;
 use crate::ids::TaskId;
 use crate::task::Task;
 use crate::task::verdict::VerdictGiven;

@@ -33,12 +33,12 @@ use crate::policy::permission::Permission;
 use crate::policy::rule::{RuleDecision, RuleText};
 use crate::policy::tool_names::ToolNames;
 use crate::policy::tool_settings::ToolSettings;
-use crate::policy::withheld_file::WithheldFile;
 use crate::text::case_folding::folded_path;
 
 use command::Command;
 use examples::Judged;
 use glob::PathPattern;
+pub use limits::WithheldFile;
 use limits::{LimitRefusal, Limits};
 pub use target::{Registry, RemoteBranch, Target};
 

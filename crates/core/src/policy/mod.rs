@@ -17,16 +17,14 @@ pub mod tool_extensions;
 pub mod tool_names;
 pub mod tool_settings;
 pub mod web;
-mod withheld_file;
 
 pub use authority::{AgentLimits, Authority};
 pub use cache_mode::{CacheMode, UnknownWord};
 pub(crate) use decision::glob::PathPattern;
 pub use decision::{
     Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Policy, PolicyError,
-    Question, Registry, RemoteBranch, Rule, Target, git_subcommands,
+    Question, Registry, RemoteBranch, Rule, Target, WithheldFile, git_subcommands,
 };
 pub use permission::Permission;
 pub use rule::{RuleDecision, RuleExample, RuleExamples, RuleText};
 pub use sending::Sending;
-pub use withheld_file::WithheldFile;

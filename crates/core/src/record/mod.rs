@@ -8,15 +8,13 @@ mod hand_over;
 mod task_failure;
 mod task_record;
 mod task_records;
-mod verdict_end;
 mod work_step;
 
 pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
 pub use hand_over::{
     ChildrenSettled, FinishedWork, HandOver, HandOverFinding, HandOverOutcome, HandOverStep,
 };
-pub use task_failure::{AfterFault, GivenUp, ReviewEnd, WithoutChanges};
+pub use task_failure::{AfterFault, AfterReview, GivenUp, ReviewEnd, VerdictEnd, WithoutChanges};
 pub use task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub(crate) use task_records::{Changes, TaskRecords};
-pub use verdict_end::{AfterReview, VerdictEnd};
 pub use work_step::{LandingConcern, WorkStep};

@@ -9,13 +9,11 @@
 mod adopted;
 mod branch;
 mod calls;
-mod choice;
 mod last_report;
 mod review;
 mod review_events;
 mod stage;
 mod started;
-mod stopping;
 mod stored_work;
 mod waits;
 
@@ -789,5 +787,40 @@ impl TaskRecord {
 
     fn refusal(&self) -> Illegal {
         Illegal::State(self.state())
+    }
+}
+
+impl TaskRecord {
+    /// Reports whether it is to be stopped, and has not ended yet.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_some() && !self.state().is_settled()
+    }
+
+    /// Returns the event with which it is cancelled, as was asked for, and before it the one that
+    /// counts its request; none if nothing asks for that.
+    pub(crate) fn cancellation(&self) -> Vec<Event> {
+        let by = match &self.stop {
+            Some(StopRequest {
+                by: Some(agent), ..
+            }) => format!("agent {agent}"),
+            Some(_) => "request".to_owned(),
+            None => return Vec::new(),
+        };
+        if !self.is_stopping() {
+            return Vec::new();
+        }
+        let mut events: Vec<Event> = self.cut().into_iter().collect();
+        events.push(Event::TaskCancelled {
+            task: self.task.id.clone(),
+            message: format!("stopped by {by}; its worktree and branch are kept"),
+        });
+        events
+    }
+
+    /// Records that it is to be stopped; the first request counts.
+    pub(crate) fn request_stop(&mut self, request: &StopRequest) {
+        if !self.state().is_settled() {
+            self.stop.get_or_insert_with(|| request.clone());
+        }
     }
 }

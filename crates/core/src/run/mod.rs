@@ -16,9 +16,9 @@ pub mod request;
 mod routing;
 mod run_branches;
 mod run_state;
-mod shutdown_level;
 
 pub use asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
+pub use board::ShutdownLevel;
 pub use hold::Hold;
 pub use outcome::{
     EXIT_DENIED, EXIT_FAILED, EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_LIMIT, EXIT_NEEDS_HUMAN,
@@ -28,4 +28,3 @@ pub use parked_call::{is_whole, shown_hash};
 pub use routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 pub use run_branches::{RunBranches, TaskBranch, WorkSpan};
 pub use run_state::{Approval, ApprovalDecision, Landing, LandingOutcome, Limit, RunState};
-pub use shutdown_level::ShutdownLevel;

@@ -11,7 +11,6 @@ mod base;
 mod checks;
 mod clock;
 mod dropping;
-mod endpoints;
 mod holds;
 mod landing;
 mod merging;
@@ -20,7 +19,6 @@ mod reporting;
 mod spawning;
 mod spending;
 mod stopping;
-mod token_limit;
 mod verdicts;
 mod waiting;
 

@@ -6,11 +6,9 @@
 
 mod cause;
 mod claims;
-mod commit_settings;
 mod compared_work;
 mod definition;
 mod delivers;
-mod dropped_tasks;
 pub mod kept_out;
 mod left_aside;
 mod review_mode;
@@ -24,11 +22,10 @@ pub mod verdict;
 pub use cause::{FailureCause, ReturnCause};
 pub use claims::ClaimKind;
 pub(crate) use claims::{claims, has_claims_line, open_questions};
-pub use commit_settings::CommitSettings;
 pub use compared_work::{ChangedPath, ComparedWork, MAX_CHANGED_PATHS, WorkCompared};
 pub use definition::{Task, TaskStatus, Work, waiting};
 pub use delivers::Delivers;
-pub use dropped_tasks::DroppedTasks;
+pub use kept_out::CommitSettings;
 pub use left_aside::{LeftAside, ScratchFile};
 pub use review_mode::ReviewMode;
 pub(crate) use severity::Severity;

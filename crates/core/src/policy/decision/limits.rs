@@ -6,11 +6,13 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::Command;
 use super::programs;
 use crate::policy::host::{Host, HostPattern, WebUrl};
 use crate::policy::tool_settings::{ALLOWED_DOMAINS, ToolSettings};
-use crate::policy::withheld_file::WithheldFile;
+use crate::text::invisible::shown;
 
 const FORBIDDEN: &str = "tools.file_operations.forbidden_paths";
 const WITHHELD: &str = "built-in:secrets";
@@ -276,4 +278,20 @@ enum Program {
     Single(String),
     /// Several programs, or some that cannot be named for certain.
     Several,
+}
+
+/// A new file that looks like a secret: it stays in its worktree, out of every commit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WithheldFile {
+    /// Its path, relative to the worktree.
+    pub path: String,
+    /// Why it looks like one.
+    pub reason: String,
+}
+
+impl std::fmt::Display for WithheldFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", shown(&self.path), self.reason)
+    }
 }

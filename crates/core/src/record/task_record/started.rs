@@ -6,7 +6,6 @@ use std::mem;
 use serde::{Deserialize, Serialize};
 
 use super::branch::{Branch, Snapshot};
-use super::choice::Chosen;
 use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::agent::ReachedLimit;
@@ -660,4 +659,15 @@ impl Started {
     pub(super) fn refusal(&self) -> Illegal {
         Illegal::State(self.stage.state())
     }
+}
+
+/// What a person has chosen of a task's work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Chosen {
+    /// The tree that was approved before its check.
+    pub(super) approved: Option<Oid>,
+    /// The message with which the rest is returned to the agent once this is merged.
+    pub(super) rest: Option<BlobId>,
+    /// Whether a part was merged, and the agent works on the rest.
+    pub(super) is_part: bool,
 }

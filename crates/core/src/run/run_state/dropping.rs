@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Illegal;
+use crate::event::{DroppedTasks, Illegal};
 use crate::ids::{AgentId, TaskId};
 use crate::record::TaskRecord;
 use crate::run::request::RequestRefused;
 use crate::run::run_state::RunState;
-use crate::task::DroppedTasks;
 
 impl RunState {
     /// Decides which tasks are dropped: the task, and those that were built on it if they are to

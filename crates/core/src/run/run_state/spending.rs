@@ -1,15 +1,17 @@
-//! What the run spends: reservations and settlements of tokens and money.
+//! The spending of the run: reservations and settlements of tokens and money, and how large a
+//! request of an agent may be.
 
 use std::sync::Arc;
 
 use crate::agent::budget::{Amount, Reservation};
 use crate::agent::price::Cost;
 use crate::event::Event;
-use crate::ids::TaskId;
+use crate::event::settings::{ROOT_AGENT, RunSettings};
+use crate::ids::{AgentId, TaskId};
 use crate::record::TaskRecord;
 use crate::run::run_state::RunState;
 use crate::run::run_state::reporting::both;
-use crate::task::ReturnCause;
+use crate::task::{ReturnCause, Task};
 
 impl RunState {
     /// Decides whether a task may send a request that needs this much now, of tokens and of money.
@@ -143,4 +145,32 @@ impl RunState {
 
 fn is_held(record: &TaskRecord) -> bool {
     record.state().is_under_way() && !record.is_command() && !record.has_asked_for_report()
+}
+
+impl RunState {
+    /// Returns the maximum size of a request of an agent, in tokens; its role and its model may
+    /// narrow it further.
+    ///
+    /// The root is also found by the name [`ROOT_AGENT`], unless a task has it.
+    pub fn token_limit(&self, agent: &AgentId) -> u64 {
+        match self.task(self.agent_named(agent)) {
+            Some(record) => self.settings.token_limit_of(&record.task, record.model()),
+            None if agent.as_str() == ROOT_AGENT => self.settings.root_context_tokens,
+            None => self.settings.context_tokens,
+        }
+    }
+}
+
+impl RunSettings {
+    /// Returns the maximum size of a request of a task's agent to a model, in tokens; the run's own
+    /// limit if no model is named, or if none is set for it.
+    pub fn token_limit_of(&self, task: &Task, model: Option<&str>) -> u64 {
+        let of_agent = if task.goal {
+            self.root_context_tokens
+        } else {
+            self.context_tokens
+        };
+        let of_model = model.and_then(|model| self.context_limits.get(model).copied());
+        of_model.map_or(of_agent, |own| own.min(of_agent))
+    }
 }

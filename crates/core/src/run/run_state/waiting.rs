@@ -1,10 +1,14 @@
 //! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline
-//! passes.
+//! passes; and waiting for endpoints that reject the key or the account.
+//!
+//! A task that waits for an endpoint keeps its work and its attempt. Only a resumption ends its
+//! wait, since only the user can mend the cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::event::{Event, MergeTarget, Wait, WaitRefused};
+use crate::event::settings::ROOT_AGENT;
+use crate::event::{Event, MergeTarget, RejectingEndpoint, Wait, WaitRefused};
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
 use crate::messages::{MAX_DEADLINE_SECONDS, Receiver};
 use crate::record::TaskRecord;
@@ -534,6 +538,58 @@ impl SupposedProgress<'_> {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl RunState {
+    /// Returns the endpoints that tasks wait for, in the order of the tasks and each once.
+    pub fn rejecting_endpoints(&self) -> Vec<RejectingEndpoint> {
+        let mut found: Vec<RejectingEndpoint> = Vec::new();
+        for record in self.tasks() {
+            let Some(Wait::Endpoint { endpoint, error }) = record.wait() else {
+                continue;
+            };
+            let task = record.task.id.clone();
+            match found.iter_mut().find(|known| known.endpoint == *endpoint) {
+                Some(known) => known.tasks.push(task),
+                None => {
+                    let (endpoint, error) = (endpoint.clone(), error.clone());
+                    found.push(RejectingEndpoint {
+                        endpoint,
+                        error,
+                        tasks: vec![task],
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Ends the waits for endpoints: the user who resumes the run may have mended the key or the
+    /// account.
+    pub(super) fn ask_endpoints_again(&mut self) {
+        self.tasks.change_if(
+            |record| record.rejecting_endpoint().is_some(),
+            TaskRecord::ask_again,
+        );
+    }
+}
+
+impl RunState {
+    /// Returns the task that is the goal of the run, whose agent is the root; `None` if the run has
+    /// a plan.
+    pub fn goal(&self) -> Option<&TaskRecord> {
+        self.tasks().find(|record| record.task.goal)
+    }
+
+    /// Returns the agent that a name stands for: the agent of the goal for [`ROOT_AGENT`], unless a
+    /// task has that name.
+    pub(super) fn agent_named<'s>(&'s self, name: &'s AgentId) -> &'s AgentId {
+        // Only for that name: finding the goal goes through all tasks.
+        if name.as_str() != ROOT_AGENT || self.task(name).is_some() {
+            return name;
+        }
+        self.goal().map_or(name, |goal| &goal.task.id)
+    }
 }
 
 #[cfg(test)]

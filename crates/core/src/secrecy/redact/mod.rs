@@ -12,11 +12,9 @@ mod forms;
 mod needles;
 mod redactor;
 mod secret;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod views;
 
-pub use redactor::{RedactionError, Redactor};
+pub use redactor::{RedactedStream, RedactionError, Redactor};
 pub use secret::Secret;
-pub use stream::RedactedStream;

@@ -180,7 +180,7 @@ impl Redactor {
 
     /// Redacts the beginning of a growing text, leaving in it the end that may still become a
     /// secret.
-    pub(super) fn take_settled(&self, text: &mut String) -> String {
+    fn take_settled(&self, text: &mut String) -> String {
         let Some(known) = &self.0 else {
             return std::mem::take(text);
         };
@@ -330,4 +330,34 @@ fn below(path: &str, field: &str) -> String {
 /// Returns the mark that replaces a secret.
 fn mark(name: &str) -> String {
     format!("{REDACTED}{name}]")
+}
+
+/// Retains the end of a text that may be the beginning of a secret.
+#[derive(Debug)]
+pub struct RedactedStream {
+    redactor: Redactor,
+    held: String,
+}
+
+impl RedactedStream {
+    /// Creates the stream of one text.
+    pub fn new(redactor: &Redactor) -> Self {
+        Self {
+            redactor: redactor.clone(),
+            held: String::new(),
+        }
+    }
+
+    /// Adds the next piece, and returns the text that can be shown now.
+    #[must_use]
+    pub fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        self.redactor.take_settled(&mut self.held)
+    }
+
+    /// Returns the retained rest at the end of the text.
+    #[must_use]
+    pub fn finish(&mut self) -> String {
+        self.redactor.owned(std::mem::take(&mut self.held))
+    }
 }

@@ -13,6 +13,6 @@ mod rules;
 mod scratch;
 mod secrets;
 
-pub use rules::{CommitRules, Untracked};
+pub use rules::{CommitRules, CommitSettings, Untracked};
 pub(crate) use secrets::name_of_secret;
 pub use secrets::{MAX_SEARCHED_BYTES, secret_in};

@@ -1,9 +1,10 @@
 //! The rules of one run: the built-in table with what the user and the project add to it.
 
+use serde::{Deserialize, Serialize};
+
 use super::scratch::{self, Place};
 use super::secrets::secret_in;
 use crate::policy::PathPattern;
-use crate::task::commit_settings::CommitSettings;
 use crate::text::case_folding::folded_path;
 
 /// A new file or folder of a worktree, with what surrounds it.
@@ -87,6 +88,30 @@ fn patterns(globs: &[String]) -> Vec<PathPattern> {
 
 fn matches(patterns: &[PathPattern], path: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(path))
+}
+
+/// The user's and the project's additions to the table of files that stay out of commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CommitSettings {
+    /// Globs over paths that are left out as scratch files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<String>,
+    /// Globs over paths that the user takes into commits whatever they look like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Globs over paths that the repository takes although they look like scratch files; what looks
+    /// like a secret stays out, since a repository cannot widen what its user allows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_scratch: Vec<String>,
+}
+
+impl CommitSettings {
+    /// Reports whether nothing is added.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[cfg(test)]

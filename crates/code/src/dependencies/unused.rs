@@ -12,6 +12,8 @@ use crate::source::{Stop, go_on};
 
 /// The endings of files with scripts of JavaScript that are not read.
 const COMPONENTS: [&str; 4] = [".astro", ".mdx", ".svelte", ".vue"];
+const OF_COMPONENTS: &str =
+    "imported by a component (Astro, MDX, Svelte, Vue), whose script is not read";
 
 /// What is known of the use of dependencies.
 pub(super) struct Usage<'u> {
@@ -42,9 +44,7 @@ impl Usage<'_> {
                     continue;
                 }
                 let perhaps = match manifest.ecosystem {
-                    Ecosystem::Npm if has_components => Some(
-                        "imported by a component (Astro, MDX, Svelte, Vue), whose script is not read",
-                    ),
+                    Ecosystem::Npm if has_components => Some(OF_COMPONENTS),
                     _ => self.perhaps(number, manifest, dependency),
                 };
                 unused.push(UnusedDependency {

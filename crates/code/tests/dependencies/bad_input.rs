@@ -237,6 +237,12 @@ fn what_refers_to_more_than_it_has_stays_small() {
     let levels: String = (1..9).map(alias).collect();
     let bomb = format!("x0: &x0 a\n{levels}packages: *x8\n");
     assert!(Manifest::read("pnpm-workspace.yaml", &bomb).is_err());
+    let large = format!(
+        "x: &x {}\npackages: [{}]\n",
+        "a".repeat(100_000),
+        "*x, ".repeat(20)
+    );
+    assert!(Manifest::read("pnpm-workspace.yaml", &large).is_err());
     let plain = "x0: &x0 a\npackages: [*x0, 'b']\n";
     assert!(Manifest::read("pnpm-workspace.yaml", plain).is_ok());
 }

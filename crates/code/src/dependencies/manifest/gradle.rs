@@ -1,6 +1,6 @@
 //! The plain declarations of `build.gradle` and `build.gradle.kts`:
-//! `implementation("group:artifact:version")` and `api(project(":name"))`. What a version catalog or
-//! code says is left out.
+//! `implementation("group:artifact:version")` and `api(project(":name"))`. What a version catalog
+//! or code says is left out.
 
 use super::model::{Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, Settings};
 

@@ -19,6 +19,8 @@ const SECTIONS: [(&str, DependencyKind); 4] = [
     ("optionalDependencies", DependencyKind::Optional),
     ("peerDependencies", DependencyKind::Peer),
 ];
+/// Maximum number of aliases in YAML, each of which may repeat a large text.
+const MAX_ALIASES: usize = 10;
 /// Maximum number of texts of a value.
 const MAX_TEXTS: usize = 10_000;
 
@@ -153,7 +155,10 @@ struct PnpmWorkspace {
 
 /// Reads the members of a `pnpm-workspace.yaml`.
 pub(super) fn read_pnpm(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let read = serde_saphyr::from_str::<PnpmWorkspace>(text);
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_aliases: MAX_ALIASES }
+    };
+    let read = serde_saphyr::from_str_with_options::<PnpmWorkspace>(text, options);
     let workspace = read.map_err(|error| ManifestError {
         line: error
             .location()

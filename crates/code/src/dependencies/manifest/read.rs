@@ -1,8 +1,8 @@
 //! Which files are manifests, and how each is read.
 //!
-//! Nothing here is recursive, and what libraries parse is bounded by them: `toml` refuses values
-//! deeper than 80 levels, `jsonc-parser` than 512 and `roxmltree` than 1,024, and `serde-saphyr` has
-//! a budget for depth, nodes and what aliases repeat.
+//! Nothing here is recursive, and libraries bound what they parse: `toml` refuses values deeper
+//! than 80 levels, `jsonc-parser` than 512 and `serde-saphyr` than 64, which has a budget for
+//! aliases as well; `roxmltree` parses without recursion, and entities to a depth of 10.
 
 use super::model::{Manifest, ManifestError};
 use super::{cargo, cmake, go, gradle, maven, npm, python, requirements};

@@ -80,8 +80,8 @@ impl<'p> NodeModules<'p> {
         }
     }
 
-    /// Returns what a configuration of the compiler says about names, and what those that it extends
-    /// do.
+    /// Returns what a configuration of the compiler says about names, and what those say that it
+    /// extends.
     fn extended(&self, path: &str) -> Vec<Names<'p>> {
         let (mut names, mut pending) = (Vec::new(), vec![path.to_owned()]);
         for _ in 0..MAX_EXTENDS {

@@ -137,8 +137,8 @@ impl<'p> Crates<'p> {
         Ok(())
     }
 
-    /// Adds the crate with a root, and returns its number; `None` if there is no such file, or it is
-    /// part of another crate.
+    /// Adds the crate with a root, and returns its number; `None` if there is no such file, or it
+    /// is part of another crate.
     fn add_crate(
         &mut self,
         manifest: usize,
@@ -276,11 +276,15 @@ impl<'p> Crates<'p> {
                     self.member(&place, rest, hops)
                 }
             }
-            _ => self
-                .descend(from, path, hops)
-                .or_else(|| self.package(from.owner, path, hops))
+            _ => {
+                let found = self.descend(from, path, hops);
+                let found = found.or_else(|| self.package(from.owner, path, hops));
+                if found.is_some() || *from == root {
+                    return found;
+                }
                 // `extern crate` names a package for all modules, and so does any name in old code.
-                .or_else(|| self.descend(&root, path, hops).filter(|_| *from != root)),
+                self.descend(&root, path, hops)
+            }
         }
     }
 

@@ -326,11 +326,11 @@ fn limits(graph: &DependencyGraph) -> Vec<String> {
     let notes = [
         (
             Ecosystem::Gradle,
-            "[of Gradle's scripts only plain declarations are read, and unused ones are not reported]",
+            "[of Gradle's scripts only plain declarations are read; unused ones are not reported]",
         ),
         (
             Ecosystem::Maven,
-            "[of Maven's files neither parents nor properties are followed, and unused dependencies are not reported]",
+            "[Maven's parents and properties are not followed; unused dependencies are not reported]",
         ),
         (
             Ecosystem::CMake,

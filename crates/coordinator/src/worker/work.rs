@@ -403,8 +403,7 @@ async fn left_in_conflict(
             return Ok(left);
         }
     }
-    let left = workplace.files.left_of_merge().await?;
-    Ok(left.unwrap_or_default())
+    workplace.files.left_of_merge().await
 }
 
 /// Reports whether the branch's tip changes anything besides the boxes of the plan.

@@ -43,7 +43,7 @@ impl Workspace {
             Some(repair) => self.unresolved(repair).await?,
             None => Unresolved::default(),
         };
-        let merge = self.left_of_merge().await?.unwrap_or_default();
+        let merge = self.left_of_merge().await?;
         let left: Vec<String> = [repair, merge]
             .into_iter()
             .flat_map(|left| left.marked.into_iter().chain(left.untouched))

@@ -242,11 +242,11 @@ impl Workspace {
         Ok(merge.and_then(|merge| merge.parents.into_iter().nth(1)))
     }
 
-    /// Returns what is unresolved of the merge that the agent has begun; `None` if there is none.
-    pub(crate) async fn left_of_merge(&self) -> Result<Option<Unresolved>, CoordinatorError> {
+    /// Returns what is unresolved of the merge that the agent has begun; nothing if there is none.
+    pub(crate) async fn left_of_merge(&self) -> Result<Unresolved, CoordinatorError> {
         let (_, tip) = self.record().await?;
         let Some(onto) = self.merging(&tip).await? else {
-            return Ok(None);
+            return Ok(Unresolved::default());
         };
         let mut left = self
             .unresolved(&Repair {
@@ -264,7 +264,7 @@ impl Workspace {
                 .iter()
                 .map(|path| format!("{} (not merged)", shown_path(path))),
         );
-        Ok(Some(left))
+        Ok(left)
     }
 
     /// Returns what an agent means to merge: another task's work, the result so far, or a name of

@@ -122,7 +122,8 @@ impl Workspace {
     /// Returns what the next commit takes.
     async fn next_commit(&self) -> Result<Next, ServiceError> {
         let (record, tip) = self.record().await?;
-        if let Some(left) = self.left_of_merge().await?.filter(|left| !left.is_empty()) {
+        let left = self.left_of_merge().await?;
+        if !left.is_empty() {
             let files: Vec<String> = left.marked.into_iter().chain(left.untouched).collect();
             let reason = format!(
                 "the merge in progress is not resolved in {}; see git_status",

@@ -36,7 +36,7 @@ const IN_TESTS: [&str; 11] = [
     "toml",
 ];
 
-const WALLS: [Wall; 17] = [
+const WALLS: [Wall; 18] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -68,6 +68,7 @@ const WALLS: [Wall; 17] = [
         package: "orchestrate-coordinator",
         ours: &[
             "orchestrate-cache",
+            "orchestrate-checks",
             "orchestrate-core",
             "orchestrate-files",
             "orchestrate-git",
@@ -80,6 +81,19 @@ const WALLS: [Wall; 17] = [
             "orchestrate-web",
         ],
         others: &["async-trait", "tokio"],
+    },
+    Wall {
+        package: "orchestrate-checks",
+        ours: &[
+            "orchestrate-core",
+            "orchestrate-files",
+            "orchestrate-git",
+            "orchestrate-journal",
+            "orchestrate-sandbox",
+            "orchestrate-web",
+        ],
+        // A setup's proxy is served while the setup runs, and what is blocking runs on threads.
+        others: &["tokio"],
     },
     Wall {
         package: "orchestrate-journal",

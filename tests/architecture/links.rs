@@ -11,35 +11,35 @@ use super::source::tokens;
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// The worker's files and folders, below the coordinator's sources.
+/// The worker's files and folders, in the folder of all crates.
 const WORKER: [&str; 8] = [
-    "link",
-    "checks/check.rs",
-    "run/assignment.rs",
-    "worker/driver",
-    "worker/failing.rs",
-    "worker/faulty_work.rs",
-    "worker/work.rs",
-    "worker/workplace.rs",
+    "checks/src/check.rs",
+    "coordinator/src/link",
+    "coordinator/src/run/assignment.rs",
+    "coordinator/src/worker/driver",
+    "coordinator/src/worker/failing.rs",
+    "coordinator/src/worker/faulty_work.rs",
+    "coordinator/src/worker/work.rs",
+    "coordinator/src/worker/workplace.rs",
 ];
 
 /// Those of them that work on the repository of its machine.
 const WORKSPACE: [&str; 15] = [
-    "run/host.rs",
-    "worktree/aggregate.rs",
-    "worktree/attempt.rs",
-    "worktree/before_command.rs",
-    "worktree/branch.rs",
-    "worktree/checkout.rs",
-    "worktree/childrens_work.rs",
-    "worktree/commit.rs",
-    "worktree/compare.rs",
-    "worktree/merge.rs",
-    "worktree/rehearsal.rs",
-    "worktree/selection.rs",
-    "worktree/stash.rs",
-    "worktree/status.rs",
-    "worktree/workspace.rs",
+    "coordinator/src/run/host.rs",
+    "coordinator/src/worktree/aggregate.rs",
+    "coordinator/src/worktree/attempt.rs",
+    "coordinator/src/worktree/before_command.rs",
+    "coordinator/src/worktree/branch.rs",
+    "coordinator/src/worktree/checkout.rs",
+    "coordinator/src/worktree/childrens_work.rs",
+    "coordinator/src/worktree/commit.rs",
+    "coordinator/src/worktree/compare.rs",
+    "coordinator/src/worktree/merge.rs",
+    "coordinator/src/worktree/rehearsal.rs",
+    "coordinator/src/worktree/selection.rs",
+    "coordinator/src/worktree/stash.rs",
+    "coordinator/src/worktree/status.rs",
+    "coordinator/src/worktree/workspace.rs",
 ];
 
 /// Names of what stays with the coordinator, and is not available to a worker on another machine.
@@ -56,7 +56,7 @@ const REPOSITORY: [&str; 4] = ["Repo", "Worktree", "Layout", "orchestrate_git"];
 
 /// Checks the worker's files.
 pub(super) fn workspace_holds() -> Outcome {
-    let sources = Path::new("crates/coordinator/src");
+    let sources = Path::new("crates");
     for part in WORKER.iter().chain(&WORKSPACE) {
         if !root().join(sources).join(part).exists() {
             return Err(Failed::from(format!(

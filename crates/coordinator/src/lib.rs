@@ -7,15 +7,12 @@
 mod afterwards;
 mod api;
 mod blocking;
-mod checks;
-mod disk;
 mod dispatch;
 mod error;
 mod link;
 mod merge;
 mod ruling;
 mod run;
-mod shutdown;
 mod texts;
 mod worker;
 mod worktree;
@@ -45,11 +42,11 @@ pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
-pub use checks::running_checks::{RunningCheck, RunningChecks};
-pub use checks::setup_network::setup_hosts;
-pub use disk::layout::Layout;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace, ResultRefusal};
+pub use orchestrate_checks::{
+    Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel, setup_hosts,
+};
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink,
@@ -69,7 +66,6 @@ pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
 pub use run::settings::{ConfinementChoice, Settings};
-pub use shutdown::{Shutdown, ShutdownLevel};
 pub use texts::repository_map::{MapError, NoMap};
 pub use texts::roles::{FoundRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

@@ -8,16 +8,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_checks::{Layout, RunningCheck, RunningChecks, noted_by};
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 use orchestrate_journal::{JournalError, Store};
 
 use crate::afterwards::moved;
 use crate::blocking::blocking;
-use crate::checks::running_checks::{self, RunningCheck, RunningChecks};
-use crate::disk::layout::{Layout, require_own_state};
 use crate::error::CoordinatorError;
 use crate::run::settings::Settings;
+use crate::run::state_folder::require_own_state;
 
 /// The runs of a repository.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl Archive {
     /// Returns what the process of this id, which works on a run, runs now besides its agents'
     /// commands.
     pub fn running_in(&self, pid: u32, run: &RunId) -> Vec<RunningCheck> {
-        running_checks::noted_by(pid, &self.layout.running(run))
+        noted_by(pid, &self.layout.running(run))
     }
 
     /// Returns the file of a run's audit log.

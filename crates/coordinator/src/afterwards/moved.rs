@@ -11,11 +11,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use orchestrate_checks::Layout;
 use orchestrate_core::{RunState, shell_word};
 use orchestrate_git::Repo;
 use orchestrate_journal::{RunSummary, Store};
 
-use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 
 /// The maximum number of state folders to inspect: more than any user has, so that the state folder

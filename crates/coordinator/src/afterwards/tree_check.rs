@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use orchestrate_checks::{
+    Check, CheckResult, CheckedTree, Layout, OnBase, ProjectSetup, ShellCommand, explained,
+    on_base_blocking, run_check_blocking, sandbox_of, verifier,
+};
 use orchestrate_core::{Oid, RunState};
 use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
-use crate::checks::base_setup::{OnBase, on_base_blocking};
-use crate::checks::check::{Check, CheckResult, ShellCommand, run_check_blocking};
-use crate::checks::green::CheckedTree;
-use crate::checks::project_setup::{ProjectSetup, explained, sandbox_of};
-use crate::checks::verifier;
-use crate::disk::layout::Layout;
 use crate::error::{CoordinatorError, ResultRefusal};
 use crate::run::confinement::sandbox;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
@@ -142,7 +140,9 @@ fn set_up_with_network(
     let Some(setup) = ProjectSetup::for_run(state).filter(|setup| setup.has_network) else {
         return Ok(None);
     };
-    on_base_blocking(repo, layout, &setup, sandbox, cancel).map(Some)
+    Ok(Some(on_base_blocking(
+        repo, layout, &setup, sandbox, cancel,
+    )?))
 }
 
 /// Returns how a command has failed; fails if it was interrupted.

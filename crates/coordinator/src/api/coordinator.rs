@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_checks::{KnownBase, Layout, RunningChecks, Site, sandbox_of};
 use orchestrate_core::event::Event;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::tool_extensions::PluginTools;
@@ -27,9 +28,6 @@ use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
 use crate::blocking::blocking;
-use crate::checks::project_setup::sandbox_of;
-use crate::checks::running_checks::RunningChecks;
-use crate::disk::layout::{Layout, require_own_state};
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::{recovery, requests};
 use crate::error::CoordinatorError;
@@ -45,6 +43,7 @@ use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::settings::Settings;
+use crate::run::state_folder::require_own_state;
 use crate::run::web::Web;
 use crate::run::{logs, worktree_folder};
 use crate::texts::map_parts::MapParts;
@@ -549,6 +548,7 @@ impl Coordinator {
             .with_patience(patience)
             .with_prices(state.settings.prices.clone())
             .with_redactor(self.redactor.clone());
+        let web = Web::new(environment, proxy_connections(self.settings.run.max_agents));
         let cancel = Cancel::new();
         let chosen = self.settings.worktree_folder.as_deref();
         worktree_folder::place(&self.repo, &self.layout, &state.run_id, chosen)?;
@@ -566,19 +566,22 @@ impl Coordinator {
             run: state.run_id.clone(),
             store: self.store.clone(),
             host: Arc::new(Host {
-                repo: self
-                    .repo
-                    .killed_by(&cancel)
-                    .committing_by(CommitRules::new(&state.settings.commit)),
+                site: Site {
+                    repo: self
+                        .repo
+                        .killed_by(&cancel)
+                        .committing_by(CommitRules::new(&state.settings.commit)),
+                    no_gc: Arc::new(NoGc::new(&self.repo)),
+                    layout: self.layout.clone(),
+                    sandbox: sandbox_of(&self.sandbox, &self.layout, &state),
+                    running: RunningChecks::redacting(self.redactor.clone())
+                        .noted_in(self.layout.running(&state.run_id)),
+                    web: web.client().clone(),
+                    redactor: self.redactor.clone(),
+                    base: KnownBase::default(),
+                },
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
-                no_gc: Arc::new(NoGc::new(&self.repo)),
-                layout: self.layout.clone(),
                 identities: self.identities()?,
-                set_up: tokio::sync::Mutex::default(),
-                warm: tokio::sync::Mutex::default(),
-                sandbox: sandbox_of(&self.sandbox, &self.layout, &state),
-                running: RunningChecks::redacting(self.redactor.clone())
-                    .noted_in(self.layout.running(&state.run_id)),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(
                     &self.settings.state_dir,
@@ -590,13 +593,9 @@ impl Coordinator {
                     self.repo.killed_by(&cancel),
                     MapParts::at(&self.layout.map_parts()),
                 ),
-                web: Arc::new(Web::new(
-                    environment,
-                    proxy_connections(self.settings.run.max_agents),
-                )),
+                web: Arc::new(web),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
-                redactor: self.redactor.clone(),
             }),
             roles,
             prompts,

@@ -18,10 +18,10 @@ use crate::api::programs::may_find;
 use crate::api::project::Project;
 use crate::api::seen_programs::{ProgramSeen, different_programs, seen_programs};
 use crate::api::web_search::SearchService;
-use crate::disk::layout::require_own_state;
 use crate::error::CoordinatorError;
 use crate::run::confinement::additions_of;
 use crate::run::open_files::OpenFiles;
+use crate::run::state_folder::require_own_state;
 use crate::texts::repository_map::NoMap;
 
 /// The results of all tests.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use orchestrate_checks::place_of;
 use orchestrate_core::task::Work;
 use orchestrate_core::{Price, RunSettings, Task};
 use orchestrate_model::{Environment, ModelName, Models, Preferences};
@@ -12,7 +13,6 @@ use serde_json::Value;
 
 use crate::api::coordinator::Coordinator;
 use crate::api::programs;
-use crate::checks::check::place_of;
 use crate::error::CoordinatorError;
 use crate::run::confinement::{MIB, default_memory};
 use crate::run::settings::{ConfinementChoice, Settings};

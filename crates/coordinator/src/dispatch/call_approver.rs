@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use orchestrate_checks::{Shutdown, ShutdownLevel};
 use orchestrate_core::{CallHash, RunState};
 use orchestrate_journal::Batch;
 
 use crate::error::CoordinatorError;
 use crate::run::approver::{Approver, ApproverAnswer, AskedCall};
 use crate::run::context::RunContext;
-use crate::shutdown::{Shutdown, ShutdownLevel};
 
 /// Asks the approver about a call; returns once it is decided or left to a person.
 pub(crate) async fn ask(
@@ -28,7 +28,9 @@ pub(crate) async fn ask(
     };
     let (allowed, message) = match answer {
         Ok(ApproverAnswer::Allow) => (true, None),
-        Ok(ApproverAnswer::Deny { reason }) => (false, Some(context.host.redactor.owned(reason))),
+        Ok(ApproverAnswer::Deny { reason }) => {
+            (false, Some(context.host.site.redactor.owned(reason)))
+        }
         Ok(ApproverAnswer::LeaveToPerson) => return Ok(()),
         Err(error) => {
             left_to_person(
@@ -61,7 +63,7 @@ pub(crate) async fn ask(
 
 /// Warns that a call waits for a person after all.
 pub(crate) fn left_to_person(context: &RunContext, approver: &str, call: &CallHash, why: &str) {
-    let why = context.host.redactor.owned(why.to_owned());
+    let why = context.host.site.redactor.owned(why.to_owned());
     (context.warn)(&format!(
         "the approver {approver} {why}; the call {call} waits for a person"
     ));

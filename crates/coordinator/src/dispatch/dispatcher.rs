@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use orchestrate_checks::{RunningChecks, Shutdown, ShutdownLevel};
 use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::board::{Board, Effect, Input};
@@ -20,7 +21,6 @@ use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use crate::checks::running_checks::RunningChecks;
 use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
@@ -31,7 +31,6 @@ use crate::run::handle::RunHandle;
 use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
 use crate::run::time_limit;
-use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::{spawn, task_end};
 use crate::worktree::release;
 
@@ -76,10 +75,10 @@ impl Run {
         let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
-        let running = context.host.running.clone();
+        let running = context.host.site.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
-        let (warn, confinement) = (context.warn, context.host.sandbox.confinement());
-        let markers = context.host.layout.markers(&context.run);
+        let (warn, confinement) = (context.warn, context.host.site.sandbox.confinement());
+        let markers = context.host.site.layout.markers(&context.run);
         let logs = RunLogs::new(
             context.store.clone(),
             context.run.clone(),

@@ -53,7 +53,11 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
     {
         return Ok(());
     }
-    let path = context.host.layout.worktree(&context.run, &record.task.id);
+    let path = context
+        .host
+        .site
+        .layout
+        .worktree(&context.run, &record.task.id);
     context
         .git(move |repo| match repo.worktrees().open(&path) {
             Ok(worktree) => repo

@@ -78,6 +78,7 @@ pub(crate) async fn carry_out_after(
     let (id, prompts) = (received.id, context.prompts.clone());
     let request = context
         .host
+        .site
         .redactor
         .all_of(received.request)
         .map_err(RequestRefused::Secret);

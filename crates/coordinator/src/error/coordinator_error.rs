@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use orchestrate_checks::ChecksError;
 use orchestrate_core::agent::agent_loop::IllegalFact;
 use orchestrate_core::messages::{MessageRefused, SpawnRefused};
 use orchestrate_core::policy::PolicyError;
@@ -575,6 +576,18 @@ impl CoordinatorError {
                     | GitError::Unreplaceable { .. }
             ),
             _ => false,
+        }
+    }
+}
+
+impl From<ChecksError> for CoordinatorError {
+    fn from(error: ChecksError) -> Self {
+        match error {
+            ChecksError::Git(error) => Self::Git(error),
+            ChecksError::ReadOnlyRepository { source } => Self::ReadOnlyRepository { source },
+            ChecksError::Sandbox(error) => Self::Sandbox(error),
+            ChecksError::Io { path, source } => Self::Io { path, source },
+            ChecksError::Panicked { what } => Self::Panicked { what },
         }
     }
 }

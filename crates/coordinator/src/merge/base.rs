@@ -1,19 +1,17 @@
 //! Checks the base of a run before any agent starts: work on a base whose check fails would be
 //! wasted.
 
+use orchestrate_checks::{Preparation, Shutdown, warm};
 use orchestrate_core::checks::hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
 use orchestrate_journal::{Batch, Store};
 use orchestrate_sandbox::Confinement;
 
-use crate::checks::project_setup::Preparation;
 use crate::error::{BaseFailure, CoordinatorError};
 use crate::merge::exact_tree;
 use crate::merge::exact_tree::{Checked, ExactTree};
-use crate::merge::warm;
 use crate::run::context::RunContext;
-use crate::shutdown::Shutdown;
 
 /// Runs the run's check on its base, unless it has passed there before, and records the result. An
 /// interrupted check has none.
@@ -31,7 +29,7 @@ pub(crate) async fn verify(
     {
         let conditions = exact_tree::conditions(context, &command).await?;
         warm::adopt(
-            &context.host,
+            &context.host.site,
             &Preparation::for_run(&context.state()),
             conditions,
         )

@@ -1,23 +1,17 @@
 //! Checks the exact tree of a commit: of a merge in the run's verifier, and of the base where its
 //! outputs are kept.
 
+use orchestrate_checks::warm::Place;
+use orchestrate_checks::{
+    Check, CheckResult, CheckedTree, Preparation, ShellCommand, Shutdown, Unprepared, Warm,
+    prepare, run_check, verifier, warm,
+};
 use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
 
 use crate::blocking::blocking;
-use crate::checks::base_outputs::Warm;
-use crate::checks::check::{Check, CheckResult, ShellCommand, run_check};
-use crate::checks::green;
-use crate::checks::green::CheckedTree;
-use crate::checks::project_setup::Preparation;
-use crate::checks::verifier;
 use crate::error::CoordinatorError;
-use crate::merge::prepare::prepare;
-use crate::merge::setup::Unprepared;
-use crate::merge::warm;
-use crate::merge::warm::Place;
 use crate::run::context::RunContext;
-use crate::shutdown::Shutdown;
 
 /// A commit and its tree.
 #[derive(Clone)]
@@ -51,7 +45,7 @@ pub(crate) async fn check(
     let conditions = conditions(context, command).await?;
     let place = match state.base_check() {
         Some(_) if of.commit == state.base => {
-            warm::place(&context.host, &preparation, shutdown).await?
+            warm::place(&context.host.site, &preparation, shutdown).await?
         }
         _ => Place::Verifier,
     };
@@ -66,7 +60,8 @@ pub(crate) async fn check(
         Place::Own(worktree) => {
             let result = check_in(context, &worktree, command, shutdown).await?;
             if result.passed {
-                let warm = warm::passed(&context.host, &preparation, worktree, conditions).await?;
+                let warm =
+                    warm::passed(&context.host.site, &preparation, worktree, conditions).await?;
                 tell(context, &warm);
             }
             Checked {
@@ -98,7 +93,11 @@ async fn in_verifier(
     command: &str,
     shutdown: &Shutdown,
 ) -> Result<Checked, CoordinatorError> {
-    let (layout, run, commit) = (context.host.layout.clone(), context.run.clone(), of.commit);
+    let (layout, run, commit) = (
+        context.host.site.layout.clone(),
+        context.run.clone(),
+        of.commit,
+    );
     let setup = preparation.setup.clone();
     let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, setup.as_ref(), &commit);
     let verifier = context.git(bring).await?;
@@ -108,7 +107,7 @@ async fn in_verifier(
         seen: &worktree.seen(),
         tree: of.tree,
     };
-    let prepared = prepare(&context.host, preparation, unprepared, shutdown).await?;
+    let prepared = prepare(&context.host.site, preparation, unprepared, shutdown).await?;
     if let Some(failed) = prepared.filter(|result| !result.passed) {
         let setup = preparation
             .setup
@@ -142,11 +141,11 @@ async fn check_in(
         worktree: &worktree.seen(),
         timeout_ms,
     };
-    let sandbox = context.host.sandbox_in(worktree.path());
-    let result = run_check(&sandbox, &context.host.running, check, shutdown).await?;
+    let sandbox = context.host.site.sandbox_in(worktree.path());
+    let result = run_check(&sandbox, &context.host.site.running, check, shutdown).await?;
     Ok(result
-        .explaining_missing(context.host.repo.workdir())
-        .redacted(&context.host.redactor))
+        .explaining_missing(context.host.site.repo.workdir())
+        .redacted(&context.host.site.redactor))
 }
 
 /// Tells the user what new worktrees have to make again, and notes what they start with.
@@ -166,11 +165,11 @@ pub(crate) async fn conditions(
 ) -> Result<BlobId, CoordinatorError> {
     let (state, sandbox, command) = (
         context.state(),
-        context.host.sandbox.clone(),
+        context.host.site.sandbox.clone(),
         command.to_owned(),
     );
     context
-        .git(move |repo| green::conditions(repo, &sandbox, &state.settings, &command))
+        .git(move |repo| orchestrate_checks::conditions(repo, &sandbox, &state.settings, &command))
         .await
 }
 
@@ -181,7 +180,7 @@ pub(crate) async fn remembered(
     command: &str,
 ) -> Result<CheckedTree, CoordinatorError> {
     let (state, command) = (context.state(), command.to_owned());
-    let sandbox = context.host.sandbox.clone();
+    let sandbox = context.host.site.sandbox.clone();
     let key = context.git(move |repo| CheckedTree::key(repo, &sandbox, &state, &tree, &command));
-    Ok(CheckedTree::new(&context.host.layout, key.await?))
+    Ok(CheckedTree::new(&context.host.site.layout, key.await?))
 }

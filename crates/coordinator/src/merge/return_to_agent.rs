@@ -133,6 +133,7 @@ async fn give_up_message(
     };
     let worktree = context
         .host
+        .site
         .layout
         .worktree(&context.run, task)
         .display()

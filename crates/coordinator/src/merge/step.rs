@@ -5,19 +5,18 @@
 //! integration branch was tested in exactly this form, and so was all work of others in an agent's
 //! branch.
 
+use orchestrate_checks::{Shutdown, Verification};
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;
 
-use crate::checks::check::Verification;
 use crate::error::CoordinatorError;
 use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::merge::{exact_tree, return_to_agent, target_branch};
 use crate::run::context::RunContext;
 use crate::run::time::unix_seconds;
-use crate::shutdown::Shutdown;
 use crate::worktree::commit::{keep_commit, trailers};
 
 /// Carries out one step and records its outcome.

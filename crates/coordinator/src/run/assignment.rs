@@ -5,13 +5,13 @@
 //! Data that changes while the worker works is requested through its
 //! [`crate::link::worker_link::WorkerLink`].
 
+use orchestrate_checks::Preparation;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::policy::{Grant, RuleText};
 use orchestrate_core::task::Delivers;
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::project_setup::Preparation;
 use crate::texts::prompts::Prompts;
 
 /// One task for one worker.
@@ -82,7 +82,7 @@ mod tests {
     use orchestrate_core::task::Work;
 
     use super::*;
-    use crate::checks::project_setup::ProjectSetup;
+    use orchestrate_checks::ProjectSetup;
 
     #[test]
     fn an_assignment_survives_being_written_down() {

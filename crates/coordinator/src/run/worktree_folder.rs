@@ -10,10 +10,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use orchestrate_checks::Layout;
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 
-use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 
 /// The folder that is used unless the user chooses one: beside the first hidden folder on the way

@@ -108,7 +108,7 @@ pub(crate) async fn take(
     )?;
     let wait = Duration::from_millis(context.state().settings.map_wait_ms);
     match context.host.maps.make(order, wait).await {
-        Ok(map) => Ok(Some(context.host.redactor.owned(map))),
+        Ok(map) => Ok(Some(context.host.site.redactor.owned(map))),
         Err(MapError::None(_)) => Ok(None),
         Err(MapError::Failed(error)) => Err(error),
     }

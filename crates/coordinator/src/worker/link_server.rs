@@ -271,7 +271,7 @@ impl LinkServer {
         let read = move || {
             context
                 .skills
-                .read(&context.host.repo, &base, &name, file.as_deref())
+                .read(&context.host.site.repo, &base, &name, file.as_deref())
         };
         blocking("a reader of skills", read).await
     }

@@ -1,12 +1,12 @@
 //! Ends a reviewing task's work with its verdict: records what [`RunState::verdict_end`] decides,
 //! with the messages to the agents whose work is returned.
 
+use orchestrate_checks::Layout;
 use orchestrate_core::event::Event;
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, AfterReview, RunId, RunState, TaskId, VerdictEnd};
 use orchestrate_journal::{Batch, Blob};
 
-use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::failed_checks::after_rounds;
@@ -25,7 +25,7 @@ pub(crate) async fn conclude(
         summary,
         prompts,
         run: context.run.clone(),
-        layout: context.host.layout.clone(),
+        layout: context.host.site.layout.clone(),
     };
     let concluded = context.journal.append_if(move |state| {
         if let Some(unread) = state.messages_for(&ending.task).next() {

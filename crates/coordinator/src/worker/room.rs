@@ -1,13 +1,11 @@
 //! Admission by disk space: an agent starts only if the disk has room for its worktree, since a
 //! disk that fills up stops all of them in the middle of their work.
 
+use orchestrate_checks::{Preparation, caches, warm};
 use orchestrate_core::TaskId;
 
 use crate::blocking::blocking;
-use crate::checks::project_setup::Preparation;
-use crate::disk::caches;
 use crate::error::CoordinatorError;
-use crate::merge::warm;
 use crate::run::context::RunContext;
 
 /// What is left for git's entry, the journal and the first snapshots.
@@ -20,17 +18,17 @@ const SPARE: u64 = 2 << 20;
 pub(crate) async fn require(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (host, state) = (&context.host, context.state());
     let is_there = state.task(task).is_none_or(|record| record.is_prepared());
-    if is_there || host.layout.worktree(&context.run, task).exists() {
+    if is_there || host.site.layout.worktree(&context.run, task).exists() {
         return Ok(());
     }
     let preparation = Preparation::for_run(&state);
-    let outputs = warm::copied_bytes(host, &preparation).await?;
-    let caches = caches::copied_bytes(&host.layout, preparation.warm_limit).await?;
+    let outputs = warm::copied_bytes(&host.site, &preparation).await?;
+    let caches = caches::copied_bytes(&host.site.layout, preparation.warm_limit).await?;
     let tracked = context.git(|repo| repo.worktrees().tracked_bytes()).await?;
     let needed = [outputs, caches, tracked, SPARE]
         .into_iter()
         .fold(0, u64::saturating_add);
-    let path = host.layout.run(&context.run);
+    let path = host.site.layout.run(&context.run);
     let looked_at = path.clone();
     let look = move || {
         let free = orchestrate_files::create_folder(&looked_at)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orchestrate_checks::{Preparation, Shutdown};
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::secrecy::taint::{CommandNetwork, Means};
@@ -18,23 +19,18 @@ use orchestrate_plan::Role;
 use orchestrate_sandbox::Confinement;
 
 use crate::blocking::blocking;
-use crate::checks::project_setup::Preparation;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::authority::{self, READ_SKILL};
 use crate::run::codec::value_bytes;
 use crate::run::context::RunContext;
-use crate::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
-use crate::worker::agent_map;
-use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
-use crate::worker::room;
 use crate::worker::under_review::{self, UnderReview};
-use crate::worker::work;
+use crate::worker::{agent_map, failing, room, work};
 
 /// The tool that shows the plan.
 const READ_PLAN: &str = "read_plan";
@@ -134,7 +130,7 @@ async fn assign(
         run: context.run.clone(),
         agent: task.clone(),
         attempt: record.attempt(),
-        repository: context.host.repo.id(),
+        repository: context.host.site.repo.id(),
         base: record.base().unwrap_or(&state.base).clone(),
         task: record.task,
         role,
@@ -309,10 +305,11 @@ async fn agent_spec(
         model,
         system: context
             .host
+            .site
             .redactor
             .owned(system(context, task, role, &authority.grant, context_tokens).await?),
         tools: context.host.executor.specs(&authority.grant),
-        instruction: context.host.redactor.owned(instruction),
+        instruction: context.host.site.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
@@ -338,10 +335,10 @@ fn sending(
         &tools,
         &context.host.path_seen(&context.run, &record.task.id),
     );
-    let commands = match context.host.sandbox.confinement() {
+    let commands = match context.host.site.sandbox.confinement() {
         Confinement::Unconfined => CommandNetwork::Unlimited,
         Confinement::Full | Confinement::Fallback
-            if context.host.sandbox.require_egress().is_ok() =>
+            if context.host.site.sandbox.require_egress().is_ok() =>
         {
             CommandNetwork::Proxied
         }
@@ -369,7 +366,7 @@ async fn system(
     context_tokens: u64,
 ) -> Result<String, CoordinatorError> {
     let (repo, base, files) = (
-        context.host.repo.clone(),
+        context.host.site.repo.clone(),
         context.state().base.clone(),
         task.files.clone(),
     );
@@ -462,7 +459,7 @@ async fn new_work(
         spec.tools.iter().any(|tool| tool.name == READ_PLAN),
     );
     let text = task_message::compose_deliveries(begin, &deliveries, bound);
-    Ok(Some(context.host.redactor.owned(text)))
+    Ok(Some(context.host.site.redactor.owned(text)))
 }
 
 /// Returns what a task's dependencies have delivered.

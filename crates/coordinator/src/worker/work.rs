@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_checks::{Shutdown, ShutdownLevel, Verification};
 use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::projections::AfterClaims;
@@ -18,7 +19,6 @@ use orchestrate_core::{
     Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
 };
 
-use crate::checks::check::Verification;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     AwaitTimeout, ConcludeReview, Facts, Failure, HandOver, JudgePlan, JudgeRedCheck, ReachLimit,
@@ -27,7 +27,6 @@ use crate::link::requests::{
 use crate::link::worker_link::WorkerLink;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
-use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;

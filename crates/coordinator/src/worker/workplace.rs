@@ -3,21 +3,20 @@
 
 use std::sync::Arc;
 
+use orchestrate_checks::{
+    Check, CheckResult, ShellCommand, Shutdown, Unprepared, prepare, run_check,
+};
 use orchestrate_core::TaskId;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Seen;
 use orchestrate_tools::WorktreeScope;
 
-use crate::checks::check::{Check, CheckResult, ShellCommand, run_check};
 use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
 use crate::link::worker_link::WorkerLink;
-use crate::merge::prepare::prepare;
-use crate::merge::setup::Unprepared;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
-use crate::shutdown::Shutdown;
 use crate::worker::failing;
 use crate::worktree::workspace::Workspace;
 
@@ -78,13 +77,13 @@ impl Workplace {
             seen: &seen,
             tree,
         };
-        prepare(
-            &self.host,
+        Ok(prepare(
+            &self.host.site,
             &self.assignment.preparation,
             unprepared,
             &self.shutdown,
         )
-        .await
+        .await?)
     }
 
     /// Returns the worktree as its processes see it now.
@@ -121,10 +120,10 @@ impl Workplace {
             worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        let sandbox = self.host.sandbox_in(self.files.path());
-        let result = run_check(&sandbox, &self.host.running, check, &self.shutdown).await?;
+        let sandbox = self.host.site.sandbox_in(self.files.path());
+        let result = run_check(&sandbox, &self.host.site.running, check, &self.shutdown).await?;
         Ok(result
-            .explaining_missing(self.host.repo.workdir())
-            .redacted(&self.host.redactor))
+            .explaining_missing(self.host.site.repo.workdir())
+            .redacted(&self.host.site.redactor))
     }
 }

@@ -41,7 +41,7 @@ impl Workspace {
         link: &WorkerLink,
     ) -> Result<(), CoordinatorError> {
         let (record, mut kept) = (link.task().await?, None);
-        if record.tip().is_some() && host.layout.worktree(&link.run, &link.agent).exists() {
+        if record.tip().is_some() && host.site.layout.worktree(&link.run, &link.agent).exists() {
             let worktree = worktrees::open(host, &link.run, &record).await?;
             kept = Self {
                 host: Arc::clone(host),

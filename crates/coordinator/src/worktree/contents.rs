@@ -14,7 +14,7 @@ impl Workspace {
     /// Reads what the worktree's index knows. It blocks.
     pub(crate) fn contents(&self) -> Result<GitContents, CoordinatorError> {
         Ok(GitContents(
-            self.host.repo.store().recorded(&self.worktree)?,
+            self.host.site.repo.store().recorded(&self.worktree)?,
         ))
     }
 }

@@ -5,10 +5,10 @@
 //! that nothing can make again, stays until the run is cleaned. If the work is rejected, the next
 //! worker creates the worktree again.
 
+use orchestrate_checks::caches;
 use orchestrate_core::{Event, Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 
-use crate::disk::caches;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::worktree::own_refs::OwnRefs;
@@ -17,7 +17,7 @@ use crate::worktree::own_refs::OwnRefs;
 /// nowhere else.
 pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), CoordinatorError> {
     let record = context.task(&task)?;
-    let (layout, run) = (context.host.layout.clone(), context.run.clone());
+    let (layout, run) = (context.host.site.layout.clone(), context.run.clone());
     let (path, trash) = (layout.worktree(&run, &task), layout.trash());
     if !path.exists() && !record.is_prepared() {
         return Ok(());
@@ -53,7 +53,7 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
     context
         .record(vec![Event::WorktreeLost { task: task.clone() }])
         .await?;
-    let path = context.host.layout.worktree(&context.run, &task);
+    let path = context.host.site.layout.worktree(&context.run, &task);
     let delete = move |_: &Repo| {
         caches::forget(&path);
         removed.delete()

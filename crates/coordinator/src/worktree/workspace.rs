@@ -75,7 +75,12 @@ impl Workspace {
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
-        let path = self.host.repo.worktrees().path_seen(self.path().to_owned());
+        let path = self
+            .host
+            .site
+            .repo
+            .worktrees()
+            .path_seen(self.path().to_owned());
         Ok(WorktreeScope {
             path,
             root: Arc::new(root),
@@ -106,7 +111,7 @@ impl Workspace {
 
     /// Returns when git's index of the worktree was last written.
     pub(crate) fn index_written(&self) -> Result<SystemTime, CoordinatorError> {
-        Ok(self.host.repo.store().index_written(&self.worktree)?)
+        Ok(self.host.site.repo.store().index_written(&self.worktree)?)
     }
 
     /// Returns the names of the agent's own refs.

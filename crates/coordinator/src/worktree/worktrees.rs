@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use orchestrate_checks::Layout;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
-use crate::disk::layout::Layout;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
@@ -22,7 +22,7 @@ pub(crate) async fn open(
         task: task.clone(),
     };
     let spec = worktree_spec(
-        &host.layout,
+        &host.site.layout,
         run,
         &task,
         record.tip().cloned().ok_or_else(unknown)?,
@@ -42,7 +42,7 @@ pub(crate) async fn restore(
     let Some(tip) = record.tip().cloned() else {
         return Ok(());
     };
-    let spec = worktree_spec(&host.layout, run, &record.task.id, tip);
+    let spec = worktree_spec(&host.site.layout, run, &record.task.id, tip);
     let merged = record
         .repair()
         .is_some()
@@ -71,7 +71,7 @@ pub(crate) async fn is_lost(
     record: &TaskRecord,
 ) -> Result<bool, CoordinatorError> {
     restore(host, run, record).await?;
-    let path = host.layout.worktree(run, &record.task.id);
+    let path = host.site.layout.worktree(run, &record.task.id);
     let look = move |repo: &Repo| match repo.worktrees().open(&path) {
         Err(GitError::NoWorktree { .. }) => Ok(true),
         // Other problems are reported where the worktree is used.
@@ -90,7 +90,7 @@ pub(crate) async fn settle_branch(
 ) -> Result<(), CoordinatorError> {
     let (short, to) = (branch.clone(), tip.clone());
     let may_be_ahead = context.state().require_adoptable(task).is_ok();
-    let own = context.host.layout.worktree(&context.run, task);
+    let own = context.host.site.layout.worktree(&context.run, task);
     let elsewhere = context.git(move |repo| {
         let name = format!("refs/heads/{short}");
         let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else {

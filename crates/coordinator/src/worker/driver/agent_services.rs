@@ -518,7 +518,7 @@ impl SkillService for AgentServices {
 impl ReviewService for AgentServices {
     async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
         let workplace = self.workplace()?;
-        let redactor = &workplace.host.redactor;
+        let redactor = &workplace.host.site.redactor;
         let ReviewVerdict {
             verdict,
             changes,
@@ -617,7 +617,7 @@ impl AgentServices {
         child: ChildRequest,
     ) -> Result<(NewChild, Option<AgentHandle>), ServiceError> {
         let (workplace, turn) = (self.workplace()?, self.turn().await?);
-        let new = new_child(&workplace.host.redactor, turn, child);
+        let new = new_child(&workplace.host.site.redactor, turn, child);
         let foreseen = workplace
             .link
             .ask(ForeseeChild { child: new.clone() })

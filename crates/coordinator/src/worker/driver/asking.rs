@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use orchestrate_checks::ShutdownLevel;
 use orchestrate_core::ModelReply;
 use orchestrate_core::agent::model_fallback::{Failure, NextModel, NoAnswer, Unanswered};
 use orchestrate_core::event::Event;
@@ -14,7 +15,6 @@ use super::agent_driver::DriverEnd;
 use super::spending::{Arrived, Due, announce, count_cut};
 use crate::error::CoordinatorError;
 use crate::run::retry_notices::Retry;
-use crate::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
 /// The length from which an outage is recorded and its time does not count, or another model takes

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_checks::CheckResult;
 use orchestrate_core::CallId;
 use orchestrate_core::event::{ErrorKind, Event, ResourceUsage, ToolOutcome};
 use orchestrate_core::task::FailureCause;
@@ -15,7 +16,6 @@ use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::call_end::{CallOf, finished};
-use crate::checks::check::CheckResult;
 use crate::error::CoordinatorError;
 use crate::link::requests::{Facts, ReadBlobs, ReadHistory};
 use crate::link::worker_link::WorkerLink;

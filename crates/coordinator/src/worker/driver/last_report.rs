@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use orchestrate_checks::{Shutdown, ShutdownLevel};
 use orchestrate_core::{AgentFact, ModelRequest};
 
 use super::agent_driver::DriverEnd;
@@ -11,7 +12,6 @@ use super::loop_driver::LoopDriver;
 use super::spending::{Due, announce};
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
-use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::workplace::Workplace;
 
 /// The time for the report: it begins when all other time may be used up.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_checks::ShutdownLevel;
 use orchestrate_core::agent::agent_loop::{Finish, Step};
 use orchestrate_core::agent::model_fallback::Failure;
 use orchestrate_core::event::{Event, Recorded};
@@ -39,7 +40,6 @@ use crate::link::requests::{
     DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint,
 };
 use crate::run::codec::value_bytes;
-use crate::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is
@@ -318,7 +318,7 @@ impl LoopDriver {
             approvals: Arc::new(approvals(workplace).await?),
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
-            sandbox: workplace.host.sandbox_in(workplace.files.path()),
+            sandbox: workplace.host.site.sandbox_in(workplace.files.path()),
             limits: CallLimits::from_settings(&assignment.tool_settings),
             agent_cpu: AgentCpu::from_settings(
                 &assignment.tool_settings,

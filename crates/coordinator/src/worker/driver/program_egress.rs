@@ -56,6 +56,7 @@ impl Egress for ProgramEgress {
             &self
                 .workplace
                 .host
+                .site
                 .redactor
                 .owned(format!("{asked}: {failure}")),
         );
@@ -66,7 +67,7 @@ impl Egress for ProgramEgress {
     }
 
     fn record(&self, decision: EgressDecision) -> Recording<'_> {
-        let redactor = &self.workplace.host.redactor;
+        let redactor = &self.workplace.host.site.redactor;
         let EgressDecision {
             asked,
             host,

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
+use orchestrate_checks::ShutdownLevel;
 use orchestrate_core::agent::budget::{Amount, Reservation, Unit};
 use orchestrate_core::agent::context::{TokenCounter, request_tokens};
 use orchestrate_core::event::Event;
@@ -14,7 +15,6 @@ use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
 use crate::link::requests::{AwaitBudget, ReadLimits, Reserve};
 use crate::ruling::Ruling;
-use crate::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
 /// An agent's request that is due.

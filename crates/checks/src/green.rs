@@ -11,18 +11,17 @@ use std::path::PathBuf;
 
 use orchestrate_core::{BlobId, Oid, RunSettings, RunState};
 use orchestrate_git::{GitError, Repo};
-use orchestrate_journal::Blob;
 use orchestrate_sandbox::Sandbox;
 
-use crate::checks::check::ShellCommand;
-use crate::checks::verifier;
-use crate::disk::layout::Layout;
+use crate::check::ShellCommand;
+use crate::layout::Layout;
+use crate::verifier;
 
 /// The maximum number of trees that are remembered: more than the merges of many runs.
 const MOST_TREES: usize = 1_000;
 
 /// A tree with everything that decides the result of its check.
-pub(crate) struct CheckedTree {
+pub struct CheckedTree {
     key: BlobId,
     file: PathBuf,
 }
@@ -31,7 +30,7 @@ pub(crate) struct CheckedTree {
 ///
 /// # Errors
 /// If the user's ignored files cannot be read.
-pub(crate) fn conditions(
+pub fn conditions(
     repo: &Repo,
     sandbox: &Sandbox,
     settings: &RunSettings,
@@ -43,12 +42,12 @@ pub(crate) fn conditions(
         sandbox.fingerprint(),
         repo.worktrees().included_fingerprint()?,
     );
-    Ok(Blob::new(format!("{facts:?}")).id().clone())
+    Ok(BlobId::from_content(format!("{facts:?}").as_bytes()))
 }
 
 impl CheckedTree {
     /// Returns the entry with a key.
-    pub(crate) fn new(layout: &Layout, key: BlobId) -> Self {
+    pub fn new(layout: &Layout, key: BlobId) -> Self {
         Self {
             key,
             file: layout.green_trees(),
@@ -56,7 +55,10 @@ impl CheckedTree {
     }
 
     /// Returns the key of a tree for this check, as it would run now.
-    pub(crate) fn key(
+    ///
+    /// # Errors
+    /// If git fails.
+    pub fn key(
         repo: &Repo,
         sandbox: &Sandbox,
         state: &RunState,
@@ -82,16 +84,16 @@ impl CheckedTree {
         );
         // Debug formatting quotes and escapes each part, so that no two differ only in where one
         // ends.
-        Ok(Blob::new(format!("{facts:?}")).id().clone())
+        Ok(BlobId::from_content(format!("{facts:?}").as_bytes()))
     }
 
     /// Reports whether it passed before.
-    pub(crate) fn is_green(&self) -> bool {
+    pub fn is_green(&self) -> bool {
         self.known().iter().any(|known| known == self.key.as_str())
     }
 
     /// Records that it has passed; the newest entries are kept. A failure costs only another check.
-    pub(crate) fn note_green(&self) {
+    pub fn note_green(&self) {
         let mut known = self.known();
         if known.iter().any(|known| known == self.key.as_str()) {
             return;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::MissedTickBehavior;
 
 use crate::blocking::blocking;
-use crate::error::CoordinatorError;
+use crate::checks_error::ChecksError;
 
 /// A check, a setup or a command of the plan that runs now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,14 +63,15 @@ struct Entry {
 }
 
 /// Keeps a command among those that run, until it is dropped.
-pub(crate) struct Shown {
-    pub(crate) output: LiveOutput,
+pub struct Shown {
+    /// What it writes.
+    pub output: LiveOutput,
     lives: Arc<()>,
 }
 
 impl RunningChecks {
     /// Creates an empty list, whose lines are redacted.
-    pub(crate) fn redacting(redactor: Redactor) -> Self {
+    pub fn redacting(redactor: Redactor) -> Self {
         Self {
             redactor,
             ..Self::default()
@@ -78,7 +79,7 @@ impl RunningChecks {
     }
 
     /// Sets the file in which they are noted for other processes.
-    pub(crate) fn noted_in(self, file: PathBuf) -> Self {
+    pub fn noted_in(self, file: PathBuf) -> Self {
         Self {
             file: Some(file),
             ..self
@@ -86,7 +87,7 @@ impl RunningChecks {
     }
 
     /// Waits for a command to end, and notes meanwhile what runs.
-    pub(crate) async fn noting<T>(&self, command: Shown, ended: impl Future<Output = T>) -> T {
+    pub async fn noting<T>(&self, command: Shown, ended: impl Future<Output = T>) -> T {
         tokio::pin!(ended);
         let mut times =
             tokio::time::interval_at(tokio::time::Instant::now() + NOTED_EVERY, NOTED_EVERY);
@@ -123,7 +124,7 @@ impl RunningChecks {
             .unwrap_or_default();
             let written = orchestrate_files::create_folder(folder)
                 .and_then(|()| orchestrate_files::write(&file, &text));
-            written.map_err(|source| CoordinatorError::Io { path: file, source })
+            written.map_err(|source| ChecksError::Io { path: file, source })
         };
         if let Err(error) = blocking("a note of what runs", write).await {
             tracing::info!(%error, "others do not see what runs");
@@ -131,7 +132,7 @@ impl RunningChecks {
     }
 
     /// Adds a command that starts now.
-    pub(crate) fn add(&self, command: &str) -> Shown {
+    pub fn add(&self, command: &str) -> Shown {
         let shown = Shown {
             output: LiveOutput::default(),
             lives: Arc::default(),
@@ -175,7 +176,7 @@ fn noted(check: RunningCheck) -> Noted {
 }
 
 /// Returns what a process has noted in a file that it runs now.
-pub(crate) fn noted_by(pid: u32, file: &Path) -> Vec<RunningCheck> {
+pub fn noted_by(pid: u32, file: &Path) -> Vec<RunningCheck> {
     let read = std::fs::read(file).ok();
     // One that is being written is read the next time.
     let note: Option<Note> = read.and_then(|text| serde_json::from_slice(&text).ok());

@@ -13,29 +13,30 @@ use orchestrate_git::{GitError, Repo};
 use orchestrate_sandbox::{Confinement, Network, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::check::{CheckResult, ShellCommand};
-use crate::checks::setup_files::changed_for_setup;
-use crate::checks::setup_network::setup_hosts;
-use crate::disk::layout::Layout;
+use crate::check::{CheckResult, ShellCommand};
+use crate::layout::Layout;
+use crate::setup_files::changed_for_setup;
+use crate::setup_network::setup_hosts;
 
 /// How many changed files a message names.
 const MOST_NAMED: usize = 3;
 
 /// How new worktrees of a run are prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Preparation {
-    pub(crate) run: RunId,
+pub struct Preparation {
+    /// The run.
+    pub run: RunId,
     /// The commit that the run started from.
-    pub(crate) base: Oid,
+    pub base: Oid,
     /// The command that prepares them, if there is one.
-    pub(crate) setup: Option<ProjectSetup>,
+    pub setup: Option<ProjectSetup>,
     /// How much of the base's outputs may be copied into one.
-    pub(crate) warm_limit: WarmLimit,
+    pub warm_limit: WarmLimit,
 }
 
 impl Preparation {
     /// Returns how a run prepares its worktrees.
-    pub(crate) fn for_run(state: &RunState) -> Self {
+    pub fn for_run(state: &RunState) -> Self {
         Self {
             run: state.run_id.clone(),
             base: state.base.clone(),
@@ -47,23 +48,25 @@ impl Preparation {
 
 /// The project's setup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProjectSetup {
-    pub(crate) run: RunId,
+pub struct ProjectSetup {
+    /// The run.
+    pub run: RunId,
     /// The commit that the run started from.
-    pub(crate) base: Oid,
+    pub base: Oid,
     /// The shell command.
-    pub(crate) command: String,
+    pub command: String,
     /// Whether it may use the network on the base.
-    pub(crate) has_network: bool,
+    pub has_network: bool,
     /// The hosts that settings name for it besides registries.
     #[serde(default)]
-    pub(crate) hosts: Vec<String>,
-    pub(crate) timeout_ms: u64,
+    pub hosts: Vec<String>,
+    /// Its time limit in milliseconds.
+    pub timeout_ms: u64,
 }
 
 impl ProjectSetup {
     /// Returns the setup of a run, if it has one.
-    pub(crate) fn for_run(state: &RunState) -> Option<Self> {
+    pub fn for_run(state: &RunState) -> Option<Self> {
         let settings = &state.settings;
         Some(Self {
             run: state.run_id.clone(),
@@ -99,11 +102,10 @@ impl ProjectSetup {
 
     /// Returns whether a tree is that of the run's base, and which files that the setup reads
     /// differ there.
-    pub(crate) fn difference(
-        &self,
-        repo: &Repo,
-        tree: &Oid,
-    ) -> Result<(bool, Vec<PathBuf>), GitError> {
+    ///
+    /// # Errors
+    /// If git fails.
+    pub fn difference(&self, repo: &Repo, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
         let base = repo.tree_of(&self.base)?;
         if base == *tree {
             return Ok((true, Vec::new()));
@@ -120,7 +122,7 @@ impl ProjectSetup {
 }
 
 /// Adds to a failure of a setup that ran without the network why it had none.
-pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult {
+pub fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult {
     if result.passed || result.cancelled {
         return result;
     }
@@ -147,11 +149,7 @@ pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult
 
 /// Returns the sandbox of a run, whose commands read what its setup and its agents' installations
 /// have downloaded.
-pub(crate) fn sandbox_of(
-    sandbox: &Arc<Sandbox>,
-    layout: &Layout,
-    state: &RunState,
-) -> Arc<Sandbox> {
+pub fn sandbox_of(sandbox: &Arc<Sandbox>, layout: &Layout, state: &RunState) -> Arc<Sandbox> {
     Arc::new(
         sandbox
             .as_ref()

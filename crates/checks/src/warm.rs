@@ -23,18 +23,16 @@ use orchestrate_core::{BlobId, Oid, RunId};
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::base_outputs::{Known, Warm};
+use crate::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
 use crate::blocking::blocking;
-use crate::checks::base_outputs::{Known, Warm};
-use crate::checks::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
-use crate::checks::check::CheckResult;
-use crate::checks::project_setup::Preparation;
-use crate::checks::verifier;
-use crate::disk::caches;
-use crate::disk::layout::Layout;
-use crate::error::CoordinatorError;
-use crate::merge::setup;
-use crate::run::host::Host;
+use crate::check::CheckResult;
+use crate::checks_error::ChecksError;
+use crate::layout::Layout;
+use crate::project_setup::Preparation;
 use crate::shutdown::Shutdown;
+use crate::site::Site;
+use crate::{caches, setup, verifier};
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// check has passed there.
@@ -53,7 +51,7 @@ struct Newest {
 }
 
 /// Where the base is to be checked.
-pub(crate) enum Place {
+pub enum Place {
     /// In this worktree, which is prepared.
     Own(Arc<Worktree>),
     /// Where merges are checked.
@@ -63,45 +61,51 @@ pub(crate) enum Place {
 }
 
 /// Prepares the worktree in which the base's check is to run, and notes that it has begun.
-pub(crate) async fn place(
-    host: &Host,
+///
+/// # Errors
+/// If git or the sandbox fails, or caches cannot be copied.
+pub async fn place(
+    site: &Site,
     preparation: &Preparation,
     shutdown: &Shutdown,
-) -> Result<Place, CoordinatorError> {
-    forget_failed(host, preparation).await?;
+) -> Result<Place, ChecksError> {
+    forget_failed(site, preparation).await?;
     let worktree = match &preparation.setup {
         None => {
-            let (layout, of) = (host.layout.clone(), preparation.clone());
+            let (layout, of) = (site.layout.clone(), preparation.clone());
             Arc::new(
-                host.git(move |repo| without_setup(repo, &layout, &of))
+                site.git(move |repo| without_setup(repo, &layout, &of))
                     .await?,
             )
         }
-        Some(setup) => match setup::on_base(host, setup, preparation.warm_limit, shutdown).await? {
+        Some(setup) => match setup::on_base(site, setup, preparation.warm_limit, shutdown).await? {
             OnBase::Failed(result) => return Ok(Place::Unprepared(result)),
             OnBase::Passed(base) if base.made.is_none() => return Ok(Place::Verifier),
             OnBase::Passed(base) => Arc::clone(&base.worktree),
         },
     };
-    caches::prepare(&host.layout, worktree.path(), preparation.warm_limit).await?;
+    caches::prepare(&site.layout, worktree.path(), preparation.warm_limit).await?;
     let checked = Arc::clone(&worktree);
-    host.git(move |_| write(&checked, CHECKING)).await?;
+    site.git(move |_| write(&checked, CHECKING)).await?;
     Ok(Place::Own(worktree))
 }
 
 /// Notes that the base's check has passed in its worktree, in which nothing runs from now on;
 /// returns its outputs.
-pub(crate) async fn passed(
-    host: &Host,
+///
+/// # Errors
+/// If git fails, or the note cannot be written.
+pub async fn passed(
+    site: &Site,
     preparation: &Preparation,
     worktree: Arc<Worktree>,
     conditions: BlobId,
-) -> Result<Arc<Warm>, CoordinatorError> {
-    let mut set_up = host.set_up.lock().await;
+) -> Result<Arc<Warm>, ChecksError> {
+    let mut set_up = site.base.set_up.lock().await;
     if let Some(OnBase::Passed(base)) = &*set_up {
         let base = Arc::clone(base);
         *set_up = Some(OnBase::Passed(Arc::new(
-            host.git(move |repo| base.after_check(repo)).await?,
+            site.git(move |repo| base.after_check(repo)).await?,
         )));
     }
     let of_setup = match &*set_up {
@@ -113,9 +117,9 @@ pub(crate) async fn passed(
         _ => Vec::new(),
     };
     drop(set_up);
-    caches::publish(&host.layout, worktree.path()).await?;
+    caches::publish(&site.layout, worktree.path()).await?;
     let limit = limit(preparation.warm_limit);
-    let found = host.git(move |repo| {
+    let found = site.git(move |repo| {
         let outputs = repo.worktrees().outputs(&worktree, &of_setup, limit)?;
         write(&worktree, CHECKED)?;
         remove(&worktree, CHECKING)?;
@@ -128,27 +132,30 @@ pub(crate) async fn passed(
         conditions,
     };
     let (path, text) = (
-        host.layout.newest_outputs(),
+        site.layout.newest_outputs(),
         serde_json::to_vec(&newest).map_err(std::io::Error::from),
     );
     let note = move || {
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
-        written.map_err(|source| CoordinatorError::Io { path, source })
+        written.map_err(|source| ChecksError::Io { path, source })
     };
     blocking("a note of outputs", note).await?;
-    *host.warm.lock().await = Some(Known::Outputs(Arc::clone(&warm)));
+    *site.base.warm.lock().await = Some(Known::Outputs(Arc::clone(&warm)));
     Ok(warm)
 }
 
 /// Lets a run whose base passed before adopt the outputs of another run's base. Call it before a
 /// worktree is created.
-pub(crate) async fn adopt(
-    host: &Host,
+///
+/// # Errors
+/// If git fails, or the note cannot be written.
+pub async fn adopt(
+    site: &Site,
     preparation: &Preparation,
     conditions: BlobId,
-) -> Result<(), CoordinatorError> {
-    let (layout, own) = (host.layout.clone(), preparation.clone());
-    host.git(move |repo| {
+) -> Result<(), ChecksError> {
+    let (layout, own) = (site.layout.clone(), preparation.clone());
+    site.git(move |repo| {
         let Some(newest) = newest_outputs(&layout)? else {
             return Ok(());
         };
@@ -173,15 +180,15 @@ pub(crate) async fn adopt(
 
 /// Brings the outputs of the base to a worktree, if there are any.
 pub(crate) async fn bring(
-    host: &Host,
+    site: &Site,
     preparation: &Preparation,
     to: &Path,
-) -> Result<(), CoordinatorError> {
-    let Some(warm) = known(host, preparation).await? else {
+) -> Result<(), ChecksError> {
+    let Some(warm) = known(site, preparation).await? else {
         return Ok(());
     };
     let to = to.to_owned();
-    let brought = host.git(move |repo| {
+    let brought = site.git(move |repo| {
         let to = repo.worktrees().open(&to)?;
         match repo
             .worktrees()
@@ -198,23 +205,20 @@ pub(crate) async fn bring(
 }
 
 /// Returns how many bytes a new worktree takes for outputs of the base.
-pub(crate) async fn copied_bytes(
-    host: &Host,
-    preparation: &Preparation,
-) -> Result<u64, CoordinatorError> {
-    Ok(known(host, preparation)
+///
+/// # Errors
+/// If git fails.
+pub async fn copied_bytes(site: &Site, preparation: &Preparation) -> Result<u64, ChecksError> {
+    Ok(known(site, preparation)
         .await?
         .map_or(0, |warm| warm.outputs.copied_bytes))
 }
 
 /// Returns the outputs of the base, looked for once.
-async fn known(
-    host: &Host,
-    preparation: &Preparation,
-) -> Result<Option<Arc<Warm>>, CoordinatorError> {
-    let mut known = host.warm.lock().await;
+async fn known(site: &Site, preparation: &Preparation) -> Result<Option<Arc<Warm>>, ChecksError> {
+    let mut known = site.base.warm.lock().await;
     if known.is_none() {
-        *known = Some(look(host, preparation).await?);
+        *known = Some(look(site, preparation).await?);
     }
     Ok(match &*known {
         Some(Known::Outputs(warm)) => Some(Arc::clone(warm)),
@@ -223,10 +227,10 @@ async fn known(
 }
 
 /// Looks for outputs that an earlier process of the run has left.
-async fn look(host: &Host, preparation: &Preparation) -> Result<Known, CoordinatorError> {
+async fn look(site: &Site, preparation: &Preparation) -> Result<Known, ChecksError> {
     let limit = limit(preparation.warm_limit);
-    let (layout, run) = (host.layout.clone(), preparation.run.clone());
-    let found = host.git(move |repo| {
+    let (layout, run) = (site.layout.clone(), preparation.run.clone());
+    let found = site.git(move |repo| {
         let own = checked(repo, &layout.setup(&run))?;
         let worktree = match (own, adopted(&layout, &run)?) {
             (Some(own), _) => own,
@@ -294,9 +298,9 @@ fn put(path: &Path, text: &[u8]) -> Result<(), GitError> {
 
 /// Removes a worktree in which a check of the base has not passed: the next one begins in a new
 /// one.
-async fn forget_failed(host: &Host, preparation: &Preparation) -> Result<(), CoordinatorError> {
-    let (layout, path) = (host.layout.clone(), host.layout.setup(&preparation.run));
-    let removed = host.git(move |repo| match repo.worktrees().open(&path) {
+async fn forget_failed(site: &Site, preparation: &Preparation) -> Result<(), ChecksError> {
+    let (layout, path) = (site.layout.clone(), site.layout.setup(&preparation.run));
+    let removed = site.git(move |repo| match repo.worktrees().open(&path) {
         Ok(worktree) if is_being_checked(&worktree) => {
             repo.worktrees().discard(&path, &layout.trash())?.delete()?;
             caches::forget(&path);
@@ -305,7 +309,7 @@ async fn forget_failed(host: &Host, preparation: &Preparation) -> Result<(), Coo
         _ => Ok(false),
     });
     if removed.await? {
-        *host.set_up.lock().await = None;
+        *site.base.set_up.lock().await = None;
     }
     Ok(())
 }

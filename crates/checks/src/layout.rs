@@ -8,24 +8,6 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::{RunId, TaskId};
 
-use crate::error::CoordinatorError;
-
-/// Refuses a state folder that another user owns or could replace, since its content is trusted.
-/// Access to the user's own folder is removed from everyone else.
-///
-/// # Errors
-///
-/// [`CoordinatorError::StateFolder`].
-pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError> {
-    let refused = |reason: String| CoordinatorError::StateFolder {
-        path: state_dir.to_owned(),
-        reason,
-    };
-    orchestrate_files::require_own(state_dir).map_err(|reason| refused(reason.to_string()))?;
-    orchestrate_files::close_to_others(state_dir)
-        .map_err(|error| refused(format!("its permissions cannot be restricted: {error}")))
-}
-
 /// The name of the folder of a run in which the tools of its worktrees keep their caches.
 const CACHES: &str = ".caches";
 
@@ -54,7 +36,7 @@ impl Layout {
     }
 
     /// Returns the folder with the state of all repositories.
-    pub(crate) fn all(state_dir: &Path) -> PathBuf {
+    pub fn all(state_dir: &Path) -> PathBuf {
         state_dir.join("repos")
     }
 
@@ -66,12 +48,12 @@ impl Layout {
     }
 
     /// Returns the place of that folder, or of the link to it, below the state folder.
-    pub(crate) fn run_in_state(&self, run: &RunId) -> PathBuf {
+    pub fn run_in_state(&self, run: &RunId) -> PathBuf {
         self.root.join("runs").join(run.as_str())
     }
 
     /// Removes the folder of a run's worktrees if it is empty, and a link to it.
-    pub(crate) fn remove_empty_run(&self, run: &RunId) {
+    pub fn remove_empty_run(&self, run: &RunId) {
         let (folder, place) = (self.run(run), self.run_in_state(run));
         let is_gone = std::fs::remove_dir(&folder).is_ok() || !folder.exists();
         if is_gone && folder != place {
@@ -98,7 +80,7 @@ impl Layout {
     }
 
     /// Returns the worktrees that earlier versions have made for checks and setups.
-    pub(crate) fn earlier_own(&self, run: &RunId) -> [PathBuf; 2] {
+    pub fn earlier_own(&self, run: &RunId) -> [PathBuf; 2] {
         [".verifier", ".setup"].map(|name| self.run(run).join(name))
     }
 
@@ -108,44 +90,44 @@ impl Layout {
     }
 
     /// Returns the record of the times that the files of a run's base have in all of its worktrees.
-    pub(crate) fn source_times(&self, run: &RunId) -> PathBuf {
+    pub fn source_times(&self, run: &RunId) -> PathBuf {
         self.root.join("source-times").join(run.as_str())
     }
 
     /// Returns the file of what the repository's files declare, from which maps are made.
-    pub(crate) fn map_parts(&self) -> PathBuf {
+    pub fn map_parts(&self) -> PathBuf {
         self.root.join("map-parts")
     }
 
     /// Returns the file that names the newest run whose base has outputs.
-    pub(crate) fn newest_outputs(&self) -> PathBuf {
+    pub fn newest_outputs(&self) -> PathBuf {
         self.root.join("outputs")
     }
 
     /// Returns the file that names the run whose base's outputs another run has adopted.
-    pub(crate) fn adopted_outputs(&self, run: &RunId) -> PathBuf {
+    pub fn adopted_outputs(&self, run: &RunId) -> PathBuf {
         self.root.join("adopted-outputs").join(run.as_str())
     }
 
     /// Returns the file in which a run's process notes which commands it runs.
-    pub(crate) fn running(&self, run: &RunId) -> PathBuf {
+    pub fn running(&self, run: &RunId) -> PathBuf {
         self.root.join("running").join(run.as_str())
     }
 
     /// Returns the folder of the caches that tools keep for each worktree of a run.
-    pub(crate) fn caches(&self, run: &RunId) -> PathBuf {
+    pub fn caches(&self, run: &RunId) -> PathBuf {
         self.run(run).join(CACHES)
     }
 
     /// Returns the folder of the caches that tools keep for a worktree of a run.
-    pub(crate) fn caches_of(worktree: &Path) -> PathBuf {
+    pub fn caches_of(worktree: &Path) -> PathBuf {
         let run = worktree.parent().unwrap_or(worktree);
         run.join(CACHES)
             .join(worktree.file_name().unwrap_or_default())
     }
 
     /// Returns the folder of the caches that new worktrees of all runs begin with.
-    pub(crate) fn cache_seeds(&self) -> PathBuf {
+    pub fn cache_seeds(&self) -> PathBuf {
         self.root.join("caches")
     }
 
@@ -160,12 +142,12 @@ impl Layout {
     }
 
     /// Returns the file with the description of the pull request for a run's result.
-    pub(crate) fn request_body(&self, run: &RunId) -> PathBuf {
+    pub fn request_body(&self, run: &RunId) -> PathBuf {
         self.logs(run).join("pull-request.md")
     }
 
     /// Returns the folders and files of everything that belongs to a run alone.
-    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 6] {
+    pub fn all_of(&self, run: &RunId) -> [PathBuf; 6] {
         let shown = self.root.join("shown").join(run.as_str());
         let (times, outputs) = (self.source_times(run), self.adopted_outputs(run));
         [
@@ -191,7 +173,7 @@ impl Layout {
     }
 
     /// Returns the file that lists the trees that passed a check.
-    pub(crate) fn green_trees(&self) -> PathBuf {
+    pub fn green_trees(&self) -> PathBuf {
         self.root.join("green-trees")
     }
 

@@ -20,18 +20,17 @@ use std::path::PathBuf;
 
 use orchestrate_core::{BlobId, Oid, RunId, RunSettings};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
-use orchestrate_journal::Blob;
 
-use crate::checks::check::ShellCommand;
-use crate::checks::project_setup::ProjectSetup;
-use crate::disk::caches;
-use crate::disk::layout::Layout;
+use crate::caches;
+use crate::check::ShellCommand;
+use crate::layout::Layout;
+use crate::project_setup::ProjectSetup;
 
 /// The name of the note of the last check, if it passed.
 const PASSED: &str = "orchestrate-passed";
 
 /// The verifier at a commit, ready for one check.
-pub(crate) struct Verifier {
+pub struct Verifier {
     worktree: Worktree,
     passes: Passed,
 }
@@ -45,7 +44,10 @@ struct Passed {
 
 /// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is
 /// unusable.
-pub(crate) fn bring(
+///
+/// # Errors
+/// If git fails, or the note of the last check cannot be read.
+pub fn bring(
     repo: &Repo,
     layout: &Layout,
     run: &RunId,
@@ -60,9 +62,7 @@ pub(crate) fn bring(
         times: Some(layout.source_times(run)),
     };
     // Before the files are copied: if one changes meanwhile, the next check finds it changed.
-    let included = Blob::new(repo.worktrees().included_fingerprint()?)
-        .id()
-        .clone();
+    let included = BlobId::from_content(&repo.worktrees().included_fingerprint()?);
     let passes = Passed {
         commit: commit.clone(),
         included,
@@ -93,13 +93,16 @@ pub(crate) fn bring(
 
 impl Verifier {
     /// Returns the worktree.
-    pub(crate) fn worktree(&self) -> &Worktree {
+    pub fn worktree(&self) -> &Worktree {
         &self.worktree
     }
 
     /// Records that the check has passed, so that the next one may use the files that this one
     /// left.
-    pub(crate) fn note_passed(self) -> Result<(), GitError> {
+    ///
+    /// # Errors
+    /// If the note cannot be written.
+    pub fn note_passed(self) -> Result<(), GitError> {
         let path = note(&self.worktree);
         let Passed { commit, included } = &self.passes;
         let text = format!("{}\n{}", commit.as_str(), included.as_str());
@@ -181,7 +184,7 @@ pub(crate) fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitEr
 ///
 /// The project's setup comes first each time: its files need not be ignored by git, so they may be
 /// gone since the last check, or belong to another tree.
-pub(crate) fn commands<'a>(
+pub fn commands<'a>(
     settings: &'a RunSettings,
     check: &'a str,
 ) -> impl Iterator<Item = ShellCommand<'a>> {

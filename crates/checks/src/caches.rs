@@ -15,8 +15,8 @@ use orchestrate_files::{
 };
 
 use crate::blocking::blocking;
-use crate::disk::layout::Layout;
-use crate::error::CoordinatorError;
+use crate::checks_error::ChecksError;
+use crate::layout::Layout;
 
 const MIB: u64 = 1 << 20;
 /// The file that names the seed.
@@ -31,25 +31,25 @@ pub(crate) async fn prepare(
     layout: &Layout,
     worktree: &Path,
     limit: WarmLimit,
-) -> Result<(), CoordinatorError> {
+) -> Result<(), ChecksError> {
     let (layout, own) = (layout.clone(), Layout::caches_of(worktree));
     let make = move || {
         if own.is_dir() {
             return Ok(());
         }
         begin(&layout.cache_seeds(), &own, limit)
-            .map_err(|source| CoordinatorError::Io { path: own, source })
+            .map_err(|source| ChecksError::Io { path: own, source })
     };
     blocking("a copy of caches", make).await
 }
 
 /// Makes the caches of a worktree, in which only a setup and a check of a base have run, the
 /// repository's seed.
-pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), CoordinatorError> {
+pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), ChecksError> {
     let (layout, own) = (layout.clone(), Layout::caches_of(worktree));
     let publish = move || {
         let seeds = layout.cache_seeds();
-        make_seed(&seeds, &own).map_err(|source| CoordinatorError::Io {
+        make_seed(&seeds, &own).map_err(|source| ChecksError::Io {
             path: seeds,
             source,
         })
@@ -58,7 +58,7 @@ pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), Coor
 }
 
 /// Removes the caches of a worktree that is gone.
-pub(crate) fn forget(worktree: &Path) {
+pub fn forget(worktree: &Path) {
     let own = Layout::caches_of(worktree);
     match remove_folder(&own) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -69,10 +69,10 @@ pub(crate) fn forget(worktree: &Path) {
 }
 
 /// Returns how many bytes the caches of a new worktree take.
-pub(crate) async fn copied_bytes(
-    layout: &Layout,
-    limit: WarmLimit,
-) -> Result<u64, CoordinatorError> {
+///
+/// # Errors
+/// If its thread panics.
+pub async fn copied_bytes(layout: &Layout, limit: WarmLimit) -> Result<u64, ChecksError> {
     let seeds = layout.cache_seeds();
     let measure = move || {
         // A seed that is being replaced is measured as nothing: what a copy takes is only

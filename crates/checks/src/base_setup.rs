@@ -1,8 +1,8 @@
 //! The worktree in which the project's setup runs on a run's base, and what it has made there.
 //!
 //! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards
-//! the base's check runs there, too (`merge/warm.rs`); what was made is then found
-//! again by the paths that the note names.
+//! the base's check runs there, too; what was made is then found again by the paths that the note
+//! names.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,11 @@ use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::check::{
-    Check, CheckResult, ShellCommand, run_check_blocking, run_setup_blocking,
-};
-use crate::checks::project_setup::ProjectSetup;
-use crate::checks::verifier;
-use crate::disk::caches;
-use crate::disk::layout::Layout;
-use crate::error::CoordinatorError;
+use crate::check::{Check, CheckResult, ShellCommand, run_check_blocking, run_setup_blocking};
+use crate::checks_error::ChecksError;
+use crate::layout::Layout;
+use crate::project_setup::ProjectSetup;
+use crate::{caches, verifier};
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// setup has passed.
@@ -41,7 +38,7 @@ pub(crate) struct Note {
 
 /// How the setup ended on the base.
 #[derive(Clone)]
-pub(crate) enum OnBase {
+pub enum OnBase {
     /// It did not pass, or was interrupted.
     Failed(CheckResult),
     /// It passed.
@@ -49,7 +46,7 @@ pub(crate) enum OnBase {
 }
 
 /// The result of a setup that has passed on the base.
-pub(crate) struct BaseSetup {
+pub struct BaseSetup {
     pub(crate) worktree: Arc<Worktree>,
     /// What it has made, if others can have it as well.
     pub(crate) made: Option<Made>,
@@ -160,13 +157,16 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
 
 /// Runs the setup in its own worktree unless it has run there, for a run that has ended. Blocks the
 /// thread.
-pub(crate) fn on_base_blocking(
+///
+/// # Errors
+/// If git or the sandbox fails.
+pub fn on_base_blocking(
     repo: &Repo,
     layout: &Layout,
     setup: &ProjectSetup,
     sandbox: &Sandbox,
     cancel: &Cancel,
-) -> Result<OnBase, CoordinatorError> {
+) -> Result<OnBase, ChecksError> {
     let command = setup.on_base();
     let begun = begin(repo, layout, setup)?;
     if begun.passed.is_none() {
@@ -219,7 +219,10 @@ impl BaseSetup {
 
     /// Brings what the setup has made to a worktree; returns whether that was possible exactly. If
     /// the user's files have changed since the setup saw them, it is not, unless `regardless`.
-    pub(crate) fn bring(&self, repo: &Repo, to: &Path, regardless: bool) -> Result<bool, GitError> {
+    ///
+    /// # Errors
+    /// If git fails.
+    pub fn bring(&self, repo: &Repo, to: &Path, regardless: bool) -> Result<bool, GitError> {
         let Some(made) = &self.made else {
             return Ok(false);
         };

@@ -18,43 +18,45 @@ use orchestrate_core::Oid;
 use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_sandbox::Seen;
 
-use crate::checks::base_setup::{OnBase, begin, finish, with_cause};
-use crate::checks::check::{Check, CheckResult, ShellCommand, run_check, run_setup};
-use crate::checks::project_setup::{Preparation, ProjectSetup, explained};
-use crate::disk::caches;
-use crate::error::CoordinatorError;
-use crate::run::host::Host;
+use crate::base_setup::{OnBase, begin, finish, with_cause};
+use crate::caches;
+use crate::check::{Check, CheckResult, ShellCommand, run_check, run_setup};
+use crate::checks_error::ChecksError;
+use crate::project_setup::{Preparation, ProjectSetup, explained};
 use crate::shutdown::{Shutdown, ShutdownLevel};
+use crate::site::Site;
 
 /// A worktree to be prepared.
-pub(crate) struct Unprepared<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) seen: &'a Seen,
+pub struct Unprepared<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// The same, as its commands see it.
+    pub seen: &'a Seen,
     /// The tree that it contains.
-    pub(crate) tree: Oid,
+    pub tree: Oid,
 }
 
 /// Brings the setup's result to a worktree, or runs the command there. Returns the command's result
 /// if it ran in this worktree, or failed in its own; `None` if there was nothing to run.
 pub(crate) async fn set_up(
-    host: &Host,
+    site: &Site,
     preparation: &Preparation,
     unprepared: Unprepared<'_>,
     shutdown: &Shutdown,
-) -> Result<Option<CheckResult>, CoordinatorError> {
+) -> Result<Option<CheckResult>, ChecksError> {
     let Some(setup) = &preparation.setup else {
         return Ok(None);
     };
     let Unprepared { path, seen, tree } = unprepared;
     let (of, has_network) = (setup.clone(), setup.has_network);
-    let (is_base, changed) = host.git(move |repo| of.difference(repo, &tree)).await?;
+    let (is_base, changed) = site.git(move |repo| of.difference(repo, &tree)).await?;
     if is_base || has_network {
-        let base = match on_base(host, setup, preparation.warm_limit, shutdown).await? {
+        let base = match on_base(site, setup, preparation.warm_limit, shutdown).await? {
             OnBase::Failed(result) => return Ok(Some(result)),
             OnBase::Passed(base) => base,
         };
         let to = path.to_owned();
-        if host
+        if site
             .git(move |repo| base.bring(repo, &to, has_network))
             .await?
             && changed.is_empty()
@@ -68,10 +70,10 @@ pub(crate) async fn set_up(
         worktree: seen,
         timeout_ms: setup.timeout_ms,
     };
-    let sandbox = host.sandbox_in(path);
-    let result = run_check(&sandbox, &host.running, check, shutdown)
+    let sandbox = site.sandbox_in(path);
+    let result = run_check(&sandbox, &site.running, check, shutdown)
         .await?
-        .redacted(&host.redactor);
+        .redacted(&site.redactor);
     Ok(Some(if has_network {
         explained(result, &changed)
     } else {
@@ -81,44 +83,37 @@ pub(crate) async fn set_up(
 
 /// Runs the setup in its own worktree unless it has run there.
 pub(crate) async fn on_base(
-    host: &Host,
+    site: &Site,
     setup: &ProjectSetup,
     warm_limit: WarmLimit,
     shutdown: &Shutdown,
-) -> Result<OnBase, CoordinatorError> {
+) -> Result<OnBase, ChecksError> {
     let mut known = tokio::select! {
-        known = host.set_up.lock() => known,
+        known = site.base.set_up.lock() => known,
         () = shutdown.reached(ShutdownLevel::Stop) => return Ok(OnBase::Failed(CheckResult::interrupted())),
     };
     if let Some(known) = &*known {
         return Ok(known.clone());
     }
-    let (layout, of, command) = (host.layout.clone(), setup.clone(), setup.on_base());
-    let begun = host.git(move |repo| begin(repo, &layout, &of)).await?;
+    let (layout, of, command) = (site.layout.clone(), setup.clone(), setup.on_base());
+    let begun = site.git(move |repo| begin(repo, &layout, &of)).await?;
     if begun.passed.is_none() {
         let (path, seen) = (begun.worktree.path(), begun.worktree.seen());
-        caches::prepare(&host.layout, path, warm_limit).await?;
+        caches::prepare(&site.layout, path, warm_limit).await?;
         let check = Check {
             command,
             worktree: &seen,
             timeout_ms: setup.timeout_ms,
         };
-        let sandbox = host.sandbox_in(path);
+        let sandbox = site.sandbox_in(path);
         let result = if setup.has_proxy(&sandbox) {
-            let shown = host.running.add(command.text);
+            let shown = site.running.add(command.text);
             let sandbox = sandbox.as_ref().clone().showing(shown.output.clone());
-            run_setup(
-                &sandbox,
-                host.web.client(),
-                setup.reaches(),
-                check,
-                shutdown,
-            )
-            .await?
+            run_setup(&sandbox, &site.web, setup.reaches(), check, shutdown).await?
         } else {
-            run_check(&sandbox, &host.running, check, shutdown).await?
+            run_check(&sandbox, &site.running, check, shutdown).await?
         };
-        let result = result.redacted(&host.redactor);
+        let result = result.redacted(&site.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
             if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {
@@ -126,9 +121,9 @@ pub(crate) async fn on_base(
             }
             return Ok(failed);
         }
-        caches::publish(&host.layout, path).await?;
+        caches::publish(&site.layout, path).await?;
     }
-    let passed = OnBase::Passed(Arc::new(host.git(move |repo| finish(repo, begun)).await?));
+    let passed = OnBase::Passed(Arc::new(site.git(move |repo| finish(repo, begun)).await?));
     *known = Some(passed.clone());
     Ok(passed)
 }

@@ -7,7 +7,7 @@ use orchestrate_core::text::git_path::shown_path;
 use orchestrate_git::{Outputs, Worktree};
 
 /// The outputs of a base, and the worktree that they are brought from.
-pub(crate) struct Warm {
+pub struct Warm {
     pub(crate) worktree: Arc<Worktree>,
     pub(crate) outputs: Outputs,
 }
@@ -22,7 +22,7 @@ pub(crate) enum Known {
 
 impl Warm {
     /// Returns a sentence on what new worktrees start with; `None` if that is nothing.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub fn told(&self) -> Option<String> {
         let named = |path: &Path| shown_path(path);
         let brought: Vec<String> = self
             .outputs
@@ -47,7 +47,7 @@ impl Warm {
     }
 
     /// Reports whether something is left out.
-    pub(crate) fn lacks_something(&self) -> bool {
+    pub fn lacks_something(&self) -> bool {
         !self.outputs.left_out.is_empty()
     }
 }

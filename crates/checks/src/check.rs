@@ -1,7 +1,7 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
 //! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a
-//! setup that the user has allowed to use it ([`super::setup_network`]).
+//! setup that the user has allowed to use it ([`crate::setup_hosts`]).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,9 +17,9 @@ use orchestrate_sandbox::{
 };
 use orchestrate_web::WebClient;
 
-use crate::checks::running_checks::RunningChecks;
-use crate::checks::setup_network::run_led;
-use crate::error::CoordinatorError;
+use crate::checks_error::ChecksError;
+use crate::running_checks::RunningChecks;
+use crate::setup_network::run_led;
 use crate::shutdown::Shutdown;
 
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
@@ -37,47 +37,59 @@ const PROGRAM_FOLDERS: [(&str, &str); 4] = [
 
 /// The result of a command.
 #[derive(Clone, Debug)]
-pub(crate) struct CheckResult {
-    pub(crate) passed: bool,
+pub struct CheckResult {
+    /// Whether it passed.
+    pub passed: bool,
     /// `exit code 1`, `killed: time limit of 600 s, …`.
-    pub(crate) exit: String,
+    pub exit: String,
     /// The exit code, if it exited.
-    pub(crate) code: Option<i32>,
-    pub(crate) output: String,
-    pub(crate) duration_ms: u64,
+    pub code: Option<i32>,
+    /// What it has written, to standard output first.
+    pub output: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
     /// What its processes used, if that was measured.
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// Whether it exceeded its time limit.
-    pub(crate) timed_out: bool,
+    pub timed_out: bool,
     /// Whether it was interrupted by a stop, so that its result means nothing.
-    pub(crate) cancelled: bool,
+    pub cancelled: bool,
 }
 
 /// A shell command, and what it reaches of the network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShellCommand<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) network: Network,
+pub struct ShellCommand<'a> {
+    /// The command.
+    pub text: &'a str,
+    /// What it reaches.
+    pub network: Network,
 }
 
 /// A command and where it runs.
-pub(crate) struct Check<'a> {
-    pub(crate) command: ShellCommand<'a>,
-    pub(crate) worktree: &'a Seen,
-    pub(crate) timeout_ms: u64,
+pub struct Check<'a> {
+    /// The command.
+    pub command: ShellCommand<'a>,
+    /// The worktree, as the command sees it.
+    pub worktree: &'a Seen,
+    /// Its time limit in milliseconds.
+    pub timeout_ms: u64,
 }
 
 /// A verification, as named in its events.
-pub(crate) struct Verification {
-    pub(crate) task: TaskId,
-    pub(crate) scope: VerifyScope,
-    pub(crate) tree: Oid,
-    pub(crate) command: String,
+pub struct Verification {
+    /// The task.
+    pub task: TaskId,
+    /// What is verified.
+    pub scope: VerifyScope,
+    /// The tree.
+    pub tree: Oid,
+    /// The command.
+    pub command: String,
 }
 
 impl Verification {
     /// Returns the event of its start.
-    pub(crate) fn started(&self) -> Event {
+    pub fn started(&self) -> Event {
         let Self {
             task,
             scope,
@@ -93,7 +105,7 @@ impl Verification {
     }
 
     /// Returns the event of its result, whose output is in the blob.
-    pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
+    pub fn finished(self, result: &CheckResult, output: BlobId) -> Event {
         let Self {
             task,
             scope,
@@ -116,12 +128,15 @@ impl Verification {
 
 /// Runs a command in the sandbox, as one of those that run now; interrupted when the level reaches
 /// `Stop`.
-pub(crate) async fn run_check(
+///
+/// # Errors
+/// If the sandbox cannot start it.
+pub async fn run_check(
     sandbox: &Sandbox,
     running: &RunningChecks,
     check: Check<'_>,
     shutdown: &Shutdown,
-) -> Result<CheckResult, CoordinatorError> {
+) -> Result<CheckResult, ChecksError> {
     let cancel = Cancel::new();
     let timeout_ms = check.timeout_ms;
     let shown = running.add(check.command.text);
@@ -138,7 +153,7 @@ pub(crate) async fn run_setup(
     hosts: SetupHosts,
     check: Check<'_>,
     shutdown: &Shutdown,
-) -> Result<CheckResult, CoordinatorError> {
+) -> Result<CheckResult, ChecksError> {
     let cancel = Cancel::new();
     let running = run_led(sandbox, web, hosts, check.job(), &cancel);
     let (finished, notes) = shutdown.guard(&cancel, running).await?;
@@ -151,7 +166,7 @@ pub(crate) fn run_setup_blocking(
     hosts: SetupHosts,
     check: &Check<'_>,
     cancel: &Cancel,
-) -> Result<CheckResult, CoordinatorError> {
+) -> Result<CheckResult, ChecksError> {
     let (job, web) = (check.job(), WebClient::default());
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -164,17 +179,19 @@ pub(crate) fn run_setup_blocking(
     };
     // On a thread of its own, since this one may be of a runtime.
     let ended = std::thread::scope(|scope| scope.spawn(run).join());
-    let (finished, notes) =
-        ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
+    let (finished, notes) = ended.map_err(|_| ChecksError::Panicked { what: "the setup" })??;
     Ok(CheckResult::from_finished(&finished, check.timeout_ms).with_notes(&notes))
 }
 
 /// Runs a command in the sandbox, blocking the thread.
-pub(crate) fn run_check_blocking(
+///
+/// # Errors
+/// If the sandbox cannot start it.
+pub fn run_check_blocking(
     sandbox: &Sandbox,
     check: &Check<'_>,
     cancel: &Cancel,
-) -> Result<CheckResult, CoordinatorError> {
+) -> Result<CheckResult, ChecksError> {
     Ok(CheckResult::from_finished(
         &sandbox.run(&check.job(), cancel)?,
         check.timeout_ms,
@@ -183,7 +200,7 @@ pub(crate) fn run_check_blocking(
 
 impl<'a> ShellCommand<'a> {
     /// Returns a command without a network.
-    pub(crate) fn offline(text: &'a str) -> Self {
+    pub fn offline(text: &'a str) -> Self {
         Self {
             text,
             network: Network::None,
@@ -225,7 +242,7 @@ impl Check<'_> {
 }
 
 /// Returns the folder of the checkout that holds a program, by its name or its path.
-pub(crate) fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
+pub fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
     if program.contains('/') {
         let path = program.trim_start_matches("./");
         let top = path.split('/').next().filter(|top| !top.is_empty())?;
@@ -270,7 +287,7 @@ impl CheckResult {
     }
 
     /// Adds a line to the output.
-    pub(crate) fn with_line(mut self, line: &str) -> Self {
+    pub fn with_line(mut self, line: &str) -> Self {
         if !self.output.is_empty() && !self.output.ends_with('\n') {
             self.output.push('\n');
         }
@@ -280,7 +297,7 @@ impl CheckResult {
 
     /// Adds a line if a program that the command did not find lies in an ignored folder of the
     /// user's checkout.
-    pub(crate) fn explaining_missing(self, checkout: &Path) -> Self {
+    pub fn explaining_missing(self, checkout: &Path) -> Self {
         let missing = if self.code == Some(NOT_FOUND) {
             missing_program(&self.output)
         } else {
@@ -305,7 +322,7 @@ impl CheckResult {
     }
 
     /// Redacts the run's secrets in its output.
-    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+    pub fn redacted(self, redactor: &Redactor) -> Self {
         Self {
             output: redactor.owned(self.output),
             ..self

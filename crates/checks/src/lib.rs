@@ -1,0 +1,40 @@
+//! How a project's own commands are run: its setup and its checks, confined, in worktrees in which
+//! no agent works.
+//!
+//! What they leave is found by the [`Layout`] of the state folder: worktrees, caches, and the notes
+//! by which a later process knows what has passed. When something is checked is decided above.
+
+mod base_outputs;
+mod base_setup;
+mod blocking;
+pub mod caches;
+mod check;
+mod checks_error;
+mod green;
+mod layout;
+mod prepare;
+mod project_setup;
+mod running_checks;
+mod setup;
+mod setup_files;
+mod setup_network;
+mod shutdown;
+mod site;
+pub mod verifier;
+pub mod warm;
+
+pub use base_outputs::Warm;
+pub use base_setup::{BaseSetup, OnBase, on_base_blocking};
+pub use check::{
+    Check, CheckResult, ShellCommand, Verification, place_of, run_check, run_check_blocking,
+};
+pub use checks_error::ChecksError;
+pub use green::{CheckedTree, conditions};
+pub use layout::Layout;
+pub use prepare::prepare;
+pub use project_setup::{Preparation, ProjectSetup, explained, sandbox_of};
+pub use running_checks::{RunningCheck, RunningChecks, Shown, noted_by};
+pub use setup::Unprepared;
+pub use setup_network::setup_hosts;
+pub use shutdown::{Shutdown, ShutdownLevel};
+pub use site::{KnownBase, Site};

@@ -1,0 +1,83 @@
+//! Where the setups and the checks of one run take place: the repository, the folders and the
+//! sandbox on this machine, and what is known of the run's base.
+//!
+//! Git is blocking, so every operation runs inside `spawn_blocking`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use orchestrate_core::Redactor;
+use orchestrate_git::{GitError, NoGc, Repo};
+use orchestrate_sandbox::Sandbox;
+use orchestrate_web::WebClient;
+use tokio::sync::Mutex;
+
+use crate::base_outputs::Known;
+use crate::base_setup::OnBase;
+use crate::blocking::blocking;
+use crate::checks_error::ChecksError;
+use crate::layout::Layout;
+use crate::running_checks::RunningChecks;
+
+/// Where the setups and the checks of one run take place.
+pub struct Site {
+    /// The repository that worktrees are created in.
+    pub repo: Repo,
+    /// Prevents `git gc` in it.
+    pub no_gc: Arc<NoGc>,
+    /// Where the worktrees are.
+    pub layout: Layout,
+    /// How commands are confined.
+    pub sandbox: Arc<Sandbox>,
+    /// What runs in it now that is not an agent's.
+    pub running: RunningChecks,
+    /// The way of a setup to other hosts.
+    pub web: WebClient,
+    /// Redacts the run's secrets from everything that is sent and recorded here.
+    pub redactor: Redactor,
+    /// What is known of the run's base.
+    pub base: KnownBase,
+}
+
+/// What is known of a run's base.
+#[derive(Default)]
+pub struct KnownBase {
+    /// How the project's setup ended there; held while it runs, which one worker at a time may do.
+    pub(crate) set_up: Mutex<Option<OnBase>>,
+    /// Its outputs, once they were looked for.
+    pub(crate) warm: Mutex<Option<Known>>,
+}
+
+impl Site {
+    /// Returns the sandbox of commands in a worktree, whose tools keep their caches for that
+    /// worktree.
+    pub fn sandbox_in(&self, worktree: &Path) -> Arc<Sandbox> {
+        Arc::new(
+            self.sandbox
+                .as_ref()
+                .clone()
+                .with_caches(Layout::caches_of(worktree)),
+        )
+    }
+
+    /// Runs one git operation on a blocking thread.
+    ///
+    /// # Errors
+    /// The operation's, and [`ChecksError::Panicked`].
+    pub async fn git<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
+    ) -> Result<T, ChecksError> {
+        let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
+        let operation = move || {
+            no_gc.hold();
+            operation(&repo).map_err(|error| match error.is_read_only() && repo.is_read_only() {
+                true => ChecksError::ReadOnlyRepository {
+                    source: Box::new(error),
+                },
+                false => error.into(),
+            })
+        };
+        blocking("a git operation", operation).await
+    }
+}

@@ -462,7 +462,6 @@ fn the_public_index_is_not_asked_beside_another_one_because_another_list_names_i
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 #[test]
 fn a_registry_that_is_named_is_never_replaced() {
     use Ecosystem::{JavaScript, Python};

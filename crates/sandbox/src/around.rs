@@ -11,9 +11,14 @@ pub(crate) fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
     if !hidden.iter().any(|mask| mask.starts_with(path)) {
         return vec![path.to_owned()];
     }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.path().exists())
-        .flat_map(|entry| around(&entry.path(), hidden))
-        .collect()
+    let mut left = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(path) {
+        for entry in entries.flatten() {
+            let entry = entry.path();
+            if entry.exists() {
+                left.extend(around(&entry, hidden));
+            }
+        }
+    }
+    left
 }

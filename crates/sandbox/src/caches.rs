@@ -49,10 +49,11 @@ fn missing(folder: &Path, given: &BTreeMap<OsString, OsString>) -> Vec<(OsString
     for (name, variable, value) in CACHES {
         let path = folder.join(name);
         // A value that is split at spaces cannot hold such a path.
-        let text = path
-            .to_str()
-            .filter(|path| value == "{}" || !path.contains(char::is_whitespace));
-        all.extend(text.map(|path| (variable.into(), value.replace("{}", path).into())));
+        if let Some(path) = path.to_str()
+            && (value == "{}" || !path.contains(char::is_whitespace))
+        {
+            all.push((variable.into(), value.replace("{}", path).into()));
+        }
     }
     all.retain(|(name, _)| !given.contains_key(name));
     all

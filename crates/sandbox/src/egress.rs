@@ -55,19 +55,18 @@ pub(crate) fn listen(confinement: Confinement) -> io::Result<TcpListener> {
 /// Returns the variables that lead programs to the socket, beside those of their job. A job whose
 /// own `NO_PROXY` is empty has no servers of its own, so it may reach this machine's by the same
 /// names; what else is in it is dropped, since no host is reached in another way.
-pub(crate) fn variables(
-    job: &BTreeMap<OsString, OsString>,
-) -> impl Iterator<Item = (OsString, OsString)> {
-    let has_none = job
-        .get(OsStr::new(DIRECT[0]))
-        .is_some_and(|hosts| hosts.is_empty());
-    let own = if has_none { "" } else { OWN };
+pub(crate) fn variables(job: &BTreeMap<OsString, OsString>) -> Vec<(OsString, OsString)> {
+    let own = match job.get(OsStr::new(DIRECT[0])) {
+        Some(hosts) if hosts.is_empty() => "",
+        _ => OWN,
+    };
     let url = format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST);
-    let proxies = PROXIES
-        .into_iter()
-        .map(move |name| (name.into(), OsString::from(&url)));
-    let direct = DIRECT.into_iter().map(|name| (name.into(), own.into()));
-    proxies
-        .chain(direct)
-        .chain([(NODE_READS_THEM.into(), "1".into())])
+    let mut variables = vec![(NODE_READS_THEM.into(), "1".into())];
+    for name in PROXIES {
+        variables.push((name.into(), OsString::from(&url)));
+    }
+    for name in DIRECT {
+        variables.push((name.into(), own.into()));
+    }
+    variables
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::around::around;
-use crate::programs::{PathFolder, Programs, Shell, is_executable, parts};
+use crate::programs::{Programs, Shell, is_executable, parts};
 use crate::secrets::holds_secret;
 
 /// Why the full tier cannot even be tried.
@@ -104,24 +104,11 @@ pub(crate) struct RustHomes {
 
 impl RustHomes {
     /// Returns the user's homes, found once in the way of cargo and rustup.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "finds the user's toolchain, once"
-    )]
     pub(crate) fn of_user() -> &'static Self {
         static FOUND: OnceLock<RustHomes> = OnceLock::new();
-        let home = |variable: &str, below_home: &str| {
-            let named = std::env::var_os(variable).map(PathBuf::from);
-            let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home));
-            named
-                .or_else(usual)?
-                .canonicalize()
-                .ok()
-                .filter(|path| path.is_dir())
-        };
         FOUND.get_or_init(|| Self {
-            cargo_home: home("CARGO_HOME", ".cargo"),
-            rustup_home: home("RUSTUP_HOME", ".rustup"),
+            cargo_home: home_of_tool("CARGO_HOME", ".cargo"),
+            rustup_home: home_of_tool("RUSTUP_HOME", ".rustup"),
         })
     }
 
@@ -144,22 +131,27 @@ impl RustHomes {
     /// Returns cargo's configuration (mirrors and the like) with its path, unless it seems to
     /// contain a token or a password.
     pub(crate) fn cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
-        self.any_cargo_config()
-            .filter(|(_, text)| !holds_secret(&String::from_utf8_lossy(text)))
+        let (path, text) = self.any_cargo_config()?;
+        let is_secret = holds_secret(&String::from_utf8_lossy(&text));
+        (!is_secret).then_some((path, text))
     }
 
     /// Reports whether a job may see cargo's home at its own path, except for what it must not read
     /// there.
     pub(crate) fn shows_cargo_home(&self) -> bool {
-        self.any_cargo_config()
-            .is_none_or(|(_, text)| !holds_secret(&String::from_utf8_lossy(&text)))
+        self.any_cargo_config().is_none() || self.cargo_config().is_some()
     }
 
     /// Returns it whatever it contains.
     pub(crate) fn any_cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
         let home = self.cargo_home.as_ref()?;
-        let read = |name: &str| Some((home.join(name), std::fs::read(home.join(name)).ok()?));
-        ["config.toml", "config"].into_iter().find_map(read)
+        for name in ["config.toml", "config"] {
+            let path = home.join(name);
+            if let Ok(text) = std::fs::read(&path) {
+                return Some((path, text));
+            }
+        }
+        None
     }
 
     /// Lists the environment variables of the toolchain, with cargo's home at `cargo_home`.
@@ -168,13 +160,35 @@ impl RustHomes {
         if let Some(home) = cargo_home {
             variables.push(("CARGO_HOME".into(), home.into()));
         }
-        variables.extend(
-            self.rustup_home
-                .as_ref()
-                .map(|home| ("RUSTUP_HOME".into(), home.into())),
-        );
+        if let Some(home) = &self.rustup_home {
+            variables.push(("RUSTUP_HOME".into(), home.into()));
+        }
         variables
     }
+}
+
+/// Returns the folder that a variable names, or else the usual one below the user's home, without
+/// links in its path; `None` if it does not exist.
+fn home_of_tool(name: &str, below_home: &str) -> Option<PathBuf> {
+    let folder = match variable(name) {
+        Some(named) => PathBuf::from(named),
+        None => PathBuf::from(variable("HOME")?).join(below_home),
+    };
+    real_folder(&folder)
+}
+
+fn real_folder(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    real.is_dir().then_some(real)
+}
+
+/// Returns a variable of this process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's programs, toolchains and settings for them are found as by the user's shell"
+)]
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// How long a count of the user's threads is used: it is part of a bound that leaves room for many
@@ -196,19 +210,21 @@ pub(crate) fn tasks_of_user() -> u64 {
 /// their number is the link count of `task`, minus the two links of every directory.
 fn count_tasks_of_user() -> u64 {
     let own = rustix::process::getuid().as_raw();
-    let threads = |entry: std::fs::DirEntry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let found = std::fs::metadata(entry.path().join("task"))
-            .ok()
-            .filter(|found| found.uid() == own)?;
-        Some(found.nlink().saturating_sub(2))
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return 0;
     };
-    std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(threads)
-        .sum()
+    let mut threads = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_process = name.to_str().is_some_and(|id| id.parse::<u32>().is_ok());
+        if is_process
+            && let Ok(found) = std::fs::metadata(entry.path().join("task"))
+            && found.uid() == own
+        {
+            threads += found.nlink().saturating_sub(2);
+        }
+    }
+    threads
 }
 
 /// Returns bubblewrap's absolute path, resolved once.
@@ -218,49 +234,44 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
 }
 
 fn find_bubblewrap() -> Option<PathBuf> {
-    let usual = BUBBLEWRAP
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|path| path.is_file());
-    usual.or_else(|| trusted_program(&own_path(), "bwrap"))
+    for usual in BUBBLEWRAP.map(PathBuf::from) {
+        if usual.is_file() {
+            return Some(usual);
+        }
+    }
+    trusted_program(&own_path(), "bwrap")
 }
 
 /// Returns the user's home; the empty path if there is none.
-#[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
 pub(crate) fn home_of_user() -> PathBuf {
-    std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .unwrap_or_default()
+    match variable("HOME") {
+        Some(home) => PathBuf::from(home),
+        None => PathBuf::new(),
+    }
 }
 
 /// Returns the user's home without links in its path, found once, if it is a directory.
 pub(crate) fn real_home() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND.get_or_init(find_real_home).as_deref()
-}
-
-fn find_real_home() -> Option<PathBuf> {
-    home_of_user()
-        .canonicalize()
-        .ok()
-        .filter(|home| home.is_dir())
+    FOUND
+        .get_or_init(|| real_folder(&home_of_user()))
+        .as_deref()
 }
 
 /// Returns what a job sees of the user's programs, decided once.
 pub(crate) fn programs_of_user() -> &'static Programs {
     static FOUND: OnceLock<Programs> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let shell = shell_of_user();
-        let mut programs = Programs::for_shell(&shell);
-        if shell
-            .path
-            .iter()
-            .any(|folder| is_executable(&folder.join("java")))
-        {
-            programs.read_only.extend(java_settings(Path::new("/etc")));
-        }
-        programs
-    })
+    FOUND.get_or_init(find_programs)
+}
+
+fn find_programs() -> Programs {
+    let shell = shell_of_user();
+    let mut programs = Programs::for_shell(&shell);
+    let mut path = shell.path.iter();
+    if path.any(|folder| is_executable(&folder.join("java"))) {
+        programs.read_only.extend(java_settings(Path::new("/etc")));
+    }
+    programs
 }
 
 /// Where the system's Java and Maven have the files without which they do not start, or start
@@ -311,26 +322,32 @@ fn without_passwords(path: PathBuf) -> Vec<PathBuf> {
 fn names_secret(settings: &str) -> bool {
     let mut rest = settings;
     while let Some((before, comment)) = rest.split_once("<!--") {
-        if MAVEN_SECRETS.iter().any(|element| before.contains(element)) {
+        if has_element_for_secrets(before) {
             return true;
         }
         // A comment without an end is none.
-        rest = comment
-            .split_once("-->")
-            .map_or(comment, |(_, after)| after);
+        rest = match comment.split_once("-->") {
+            Some((_, after)) => after,
+            None => comment,
+        };
     }
-    MAVEN_SECRETS.iter().any(|element| rest.contains(element))
+    has_element_for_secrets(rest)
+}
+
+fn has_element_for_secrets(settings: &str) -> bool {
+    MAVEN_SECRETS
+        .iter()
+        .any(|element| settings.contains(element))
 }
 
 /// Returns where the user's shell looks for programs.
-#[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
 pub(crate) fn shell_of_user() -> Shell<'static> {
     Shell {
         home: home_of_user(),
         path: std::env::split_paths(&own_path())
             .filter(|folder| folder.is_absolute())
             .collect(),
-        variable: &|name| std::env::var_os(name),
+        variable: &variable,
         visible: visible(),
     }
 }
@@ -338,11 +355,12 @@ pub(crate) fn shell_of_user() -> Shell<'static> {
 /// Returns the variables with which package managers do not try a network: they fail at once with a
 /// clear message instead of retrying.
 pub(crate) fn offline_variables() -> Vec<(OsString, OsString)> {
-    let cargo = RustHomes::of_user()
-        .cargo_home
-        .iter()
-        .map(|_| ("CARGO_NET_OFFLINE".into(), "true".into()));
-    cargo.chain(programs_of_user().offline.clone()).collect()
+    let mut variables = Vec::new();
+    if RustHomes::of_user().cargo_home.is_some() {
+        variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
+    }
+    variables.extend(programs_of_user().offline.clone());
+    variables
 }
 
 /// Returns a job's `PATH`: the user's folders that it sees, those below one of the view's `roots`
@@ -355,20 +373,22 @@ pub(crate) fn search_path<'a>(roots: impl Iterator<Item = &'a Path>) -> OsString
 /// Returns the folders of [`search_path`].
 pub(crate) fn search_folders<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let roots: Vec<&Path> = roots.collect();
-    let in_view = |folder: &PathFolder| {
-        let is_seen = roots.iter().any(|root| folder.outside.starts_with(root));
-        is_seen.then(|| folder.outside.clone())
-    };
-    let of_user = programs_of_user()
-        .path
-        .iter()
-        .filter_map(|folder| folder.inside.clone().or_else(|| in_view(folder)));
-    let cargo = RustHomes::of_user()
-        .cargo_shared()
-        .find(|(name, _)| *name == "bin")
-        .map(|(_, path)| path);
+    let mut all = Vec::new();
+    for folder in &programs_of_user().path {
+        if let Some(inside) = &folder.inside {
+            all.push(inside.clone());
+        } else if roots.iter().any(|root| folder.outside.starts_with(root)) {
+            all.push(folder.outside.clone());
+        }
+    }
+    for (name, path) in RustHomes::of_user().cargo_shared() {
+        if name == "bin" {
+            all.push(path);
+        }
+    }
+    all.extend(DEFAULT_PATH.map(PathBuf::from));
     let mut folders: Vec<PathBuf> = Vec::new();
-    for folder in of_user.chain(cargo).chain(DEFAULT_PATH.map(PathBuf::from)) {
+    for folder in all {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -379,20 +399,14 @@ pub(crate) fn search_folders<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<P
 /// Lists what every job sees besides the user's programs: the system, and Rust's toolchain.
 pub(crate) fn visible() -> Vec<PathBuf> {
     let rust = RustHomes::of_user();
-    let shared = rust
-        .cargo_shared()
-        .map(|(_, path)| path)
-        .chain(rust.rustup_home.clone());
-    SYSTEM
-        .map(PathBuf::from)
-        .into_iter()
-        .chain(shared)
-        .collect()
+    let mut visible = Vec::from(SYSTEM.map(PathBuf::from));
+    visible.extend(rust.cargo_shared().map(|(_, path)| path));
+    visible.extend(rust.rustup_home.clone());
+    visible
 }
 
-#[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
 fn own_path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+    variable("PATH").unwrap_or_default()
 }
 
 /// Finds a program that may run unconfined in a search path.
@@ -401,29 +415,27 @@ fn own_path() -> OsString {
 /// every user may write to. The target of a symbolic link must not be in such a folder either.
 #[must_use]
 pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
-    let is_trusted_program = |path: &PathBuf| {
-        let folder = || path.canonicalize().ok()?.parent().map(Path::to_owned);
-        is_executable(path) && folder().is_some_and(|folder| is_trusted(&folder))
-    };
-    trusted_folders(search)
-        .map(|folder| folder.join(name))
-        .find(is_trusted_program)
+    for folder in trusted_folders(search) {
+        let program = folder.join(name);
+        if is_executable(&program)
+            && let Ok(real) = program.canonicalize()
+            && real.parent().is_some_and(is_trusted)
+        {
+            return Some(program);
+        }
+    }
+    None
 }
 
 /// Finds a program for which [`trusted_program`] returns `None` because it skips each one in the
 /// search path.
 #[must_use]
 pub fn untrusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
-    let passed_over = || {
-        std::env::split_paths(search)
-            .map(|folder| folder.join(name))
-            .find(|path| is_executable(path))
-    };
-    if trusted_program(search, name).is_none() {
-        passed_over()
-    } else {
-        None
+    if trusted_program(search, name).is_some() {
+        return None;
     }
+    let mut programs = std::env::split_paths(search).map(|folder| folder.join(name));
+    programs.find(|program| is_executable(program))
 }
 
 /// Removes from a search path what [`trusted_program`] skips.
@@ -462,13 +474,14 @@ const HARMLESS: [&str; 10] = [
 ];
 
 /// Returns the variables of the coordinator that contain no secrets.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the few variables that a job inherits"
-)]
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
-    let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));
-    HARMLESS.into_iter().filter_map(value).collect()
+    let mut variables = Vec::new();
+    for name in HARMLESS {
+        if let Some(value) = variable(name) {
+            variables.push((name.into(), value));
+        }
+    }
+    variables
 }
 
 #[cfg(test)]

@@ -22,11 +22,10 @@ const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 #[must_use]
 pub fn interpreters_of_project(folder: &Path) -> Vec<PathBuf> {
     let shell = host::shell_of_user();
-    let environments = ENVIRONMENTS.map(|name| folder.join(name));
-    let found: BTreeSet<PathBuf> = environments
-        .iter()
-        .flat_map(|folder| interpreters(folder, &shell))
-        .collect();
+    let mut found = BTreeSet::new();
+    for name in ENVIRONMENTS {
+        found.extend(interpreters(&folder.join(name), &shell));
+    }
     found.into_iter().collect()
 }
 
@@ -40,17 +39,21 @@ fn interpreters(environment: &Path, shell: &Shell<'_>) -> BTreeSet<PathBuf> {
         return BTreeSet::new();
     };
     let text = String::from_utf8_lossy(&text);
-    let home = text
-        .lines()
-        .find_map(home_in)
-        .and_then(|bin| Some(bin.parent()?.to_owned()));
-    let target = environment.join("bin/python3").canonicalize().ok();
-    let of_target = target.and_then(|program| Some(program.parent()?.parent()?.to_owned()));
-    let named: Vec<PathBuf> = home.into_iter().chain(of_target).collect();
-    let real = named.iter().filter_map(|root| root.canonicalize().ok());
-    real.chain(named.iter().cloned())
-        .filter(|root| is_to_be_shown(root, shell))
-        .collect()
+    let mut named = Vec::new();
+    if let Some(bin) = text.lines().find_map(home_in) {
+        named.extend(bin.parent().map(Path::to_owned));
+    }
+    if let Ok(program) = environment.join("bin/python3").canonicalize() {
+        named.extend(program.ancestors().nth(2).map(Path::to_owned));
+    }
+    let mut found = BTreeSet::new();
+    for root in named {
+        if is_to_be_shown(&root, shell) {
+            found.extend(root.canonicalize());
+            found.insert(root);
+        }
+    }
+    found
 }
 
 /// Returns the folder of programs that a line of an environment's configuration names.

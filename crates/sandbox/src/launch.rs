@@ -62,20 +62,17 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     };
     let (control, theirs) =
         UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
-    let json = serde_json::to_vec(&spec).map_err(|cause| SandboxError::Setup {
-        detail: format!("write the helper's orders: {cause}"),
-    })?;
     let given = Given {
         helper: open_helper(&tier.helper.0)?,
         control: theirs.into(),
-        spec: memory_file("spec", &json)?,
+        spec: memory_file("spec", &encoded(&spec)?)?,
         group: opened,
     };
     let around = match tier.confinement {
-        Confinement::Full => Some((
-            bubblewrap()?,
-            Arguments::for_view(&view, job.network, group.is_some()),
-        )),
+        Confinement::Full => Some(Bubblewrap {
+            program: find_bubblewrap()?,
+            arguments: Arguments::for_view(&view, job.network, group.is_some()),
+        }),
         _ => None,
     };
     let stdin = if job.stdin.is_empty() {
@@ -85,20 +82,12 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     };
     let helper = given.command();
     let child = spawner::spawn(given.into_inherited(), move || {
-        let around = around
-            .map(|(program, arguments)| Ok::<_, io::Error>((program, arguments.open()?)))
-            .transpose()?;
-        let mut command = match &around {
-            Some((program, opened)) => inside(program, opened, &helper),
-            None => plain(&helper),
+        let Some(Bubblewrap { program, arguments }) = around else {
+            return start(plain(&helper), stdin);
         };
-        command
-            .env_clear()
-            .process_group(0)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command.spawn()
+        // What is open stays so until the child has it.
+        let opened = arguments.open()?;
+        start(inside(program, &opened, &helper), stdin)
     })?;
     Ok(Launched {
         child,
@@ -107,6 +96,28 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         group,
         _scratch: scratch,
     })
+}
+
+fn start(mut command: Command, stdin: Stdio) -> io::Result<Child> {
+    command
+        .env_clear()
+        .process_group(0)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn()
+}
+
+fn encoded(spec: &Spec) -> Result<Vec<u8>, SandboxError> {
+    serde_json::to_vec(spec).map_err(|cause| SandboxError::Setup {
+        detail: format!("write the helper's orders: {cause}"),
+    })
+}
+
+/// The program that encloses the supervisor in the full tier, and its arguments.
+struct Bubblewrap {
+    program: &'static Path,
+    arguments: Arguments,
 }
 
 /// The descriptors that the supervisor inherits.
@@ -140,15 +151,16 @@ impl Given {
 }
 
 fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
-    File::open(path)
-        .map(OwnedFd::from)
-        .map_err(|source| SandboxError::Helper {
+    match File::open(path) {
+        Ok(opened) => Ok(opened.into()),
+        Err(source) => Err(SandboxError::Helper {
             path: path.to_owned(),
             source,
-        })
+        }),
+    }
 }
 
-fn bubblewrap() -> Result<&'static Path, SandboxError> {
+fn find_bubblewrap() -> Result<&'static Path, SandboxError> {
     host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
         tier: Confinement::Full,
         reason: host::NO_BUBBLEWRAP.to_owned(),
@@ -181,20 +193,19 @@ fn inside(bubblewrap: &Path, opened: &Opened, helper: &[String; 4]) -> Command {
 
 fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Scratch>) -> Spec {
     let toolchain = RustHomes::of_user();
-    let roots = view.writable().map(OsString::from);
-    let (writable, read_only) = match (confinement, scratch) {
-        (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
-        (_, Some(scratch)) => (
-            roots.chain([scratch.path().into()]).collect(),
-            fallback::readable(view, toolchain, job.network),
-        ),
-        (_, None) => (
-            roots
-                .chain(memory_folders(confinement, view, toolchain))
-                .collect(),
-            vec![OsString::from("/")],
-        ),
-    };
+    let mut disk_folders: Vec<OsString> = view.writable().map(OsString::from).collect();
+    let memory_folders = memory_folders(confinement, view, toolchain);
+    let (mut writable, mut read_only) = (Vec::new(), Vec::new());
+    if confinement != Confinement::Unconfined {
+        writable.extend(disk_folders.clone());
+        writable.extend(memory_folders.clone());
+        read_only.push(OsString::from("/"));
+    }
+    if let Some(scratch) = scratch {
+        disk_folders.push(scratch.path().into());
+        writable.push(scratch.path().into());
+        read_only = fallback::readable(view, toolchain, job.network);
+    }
     Spec {
         confinement,
         network: job.network,
@@ -218,12 +229,8 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         disk: Space::limited(job.limits.disk_bytes, job.limits.disk_files),
         disk_known: None,
         group: None,
-        disk_folders: view
-            .writable()
-            .map(OsString::from)
-            .chain(scratch.map(|scratch| scratch.path().into()))
-            .collect(),
-        memory_folders: memory_folders(confinement, view, toolchain),
+        disk_folders,
+        memory_folders,
         scratch: scratch.map(|scratch| scratch.path().into()),
     }
 }
@@ -237,12 +244,9 @@ fn memory_folders(
     if confinement != Confinement::Full {
         return Vec::new();
     }
-    let cargo = toolchain.cargo_home.clone().map(OsString::from);
-    [Path::new("/tmp"), view.home(), Path::new("/dev/shm")]
-        .map(OsString::from)
-        .into_iter()
-        .chain(cargo)
-        .collect()
+    let mut folders = vec!["/tmp".into(), view.home().into(), "/dev/shm".into()];
+    folders.extend(toolchain.cargo_home.clone().map(OsString::from));
+    folders
 }
 
 fn environment(
@@ -257,40 +261,33 @@ fn environment(
         _ => BTreeMap::new(),
     };
     if confinement != Confinement::Unconfined {
-        let cargo_home = scratch.map_or_else(
-            || toolchain.cargo_home.clone(),
-            |scratch| scratch.cargo_home(toolchain),
-        );
-        let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
-        set(
-            "HOME",
-            scratch.map_or(view.home(), Scratch::path).as_os_str(),
-        );
-        set(
-            "TMPDIR",
-            scratch.map_or(Path::new("/tmp"), Scratch::path).as_os_str(),
-        );
-        set("LANG", OsStr::new("C.UTF-8"));
+        let mut path = host::search_path(view.holds_programs());
+        let mut cargo_home = toolchain.cargo_home.clone();
+        if let Some(scratch) = scratch {
+            path = scratch.search_path(path);
+            cargo_home = scratch.cargo_home(toolchain);
+        }
+        all.insert("PATH".into(), path);
+        let home = scratch.map_or(view.home(), Scratch::path);
+        all.insert("HOME".into(), home.into());
+        let temporary = scratch.map_or(Path::new("/tmp"), Scratch::path);
+        all.insert("TMPDIR".into(), temporary.into());
+        all.insert("LANG".into(), "C.UTF-8".into());
         let user = if rustix::process::getuid().is_root() {
             "root"
         } else {
             bubblewrap::USER
         };
-        set("USER", OsStr::new(user));
-        set("LOGNAME", OsStr::new(user));
+        all.insert("USER".into(), user.into());
+        all.insert("LOGNAME".into(), user.into());
         // The system's configuration is unreadable in one tier and absent in the other; only its
         // absence is no error to git.
-        set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
-        let path = host::search_path(view.holds_programs());
-        set(
-            "PATH",
-            &scratch.map_or_else(|| path.clone(), |scratch| scratch.search_path(path.clone())),
-        );
+        all.insert("GIT_CONFIG_NOSYSTEM".into(), "1".into());
         all.extend(toolchain.variables(cargo_home.as_deref()));
         all.extend(host::programs_of_user().variables.clone());
         all.extend(match job.network {
             Network::None => host::offline_variables(),
-            Network::Proxy => network::variables_of_registries().collect(),
+            Network::Proxy => network::variables_of_registries(),
         });
         if confinement == Confinement::Full {
             lead_to_own_caches(&mut all);

@@ -18,13 +18,18 @@ fn found(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let total = machine
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let total = total.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024;
-    let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let groups = own.lines().flat_map(limits);
-    let held = groups
-        .filter_map(|path| read(&path)?.trim().parse::<u64>().ok())
-        .min();
-    Some(held.map_or(total, |held| held.min(total)))
+    let mut most = total.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024;
+    if let Some(own) = read(Path::new("/proc/self/cgroup")) {
+        for path in own.lines().flat_map(limits) {
+            // A group without a limit says `max`.
+            if let Some(text) = read(&path)
+                && let Ok(limit) = text.trim().parse()
+            {
+                most = most.min(limit);
+            }
+        }
+    }
+    Some(most)
 }
 
 /// Lists the files with the limits of the group in a line of `/proc/self/cgroup`, and of all groups
@@ -36,10 +41,7 @@ fn limits(line: &str) -> Vec<PathBuf> {
     };
     let (root, file) = match controllers {
         "" => (PathBuf::from(GROUPS), "memory.max"),
-        _ if controllers
-            .split(',')
-            .any(|controller| controller == "memory") =>
-        {
+        _ if controllers.split(',').any(|name| name == "memory") => {
             (Path::new(GROUPS).join("memory"), "memory.limit_in_bytes")
         }
         _ => return Vec::new(),

@@ -83,61 +83,65 @@ pub(crate) type SettingsFile = (PathBuf, Vec<u8>);
 type Certificates = (&'static str, PathBuf);
 
 /// Returns the variables of a job that reaches registries through a proxy.
-pub(crate) fn variables_of_registries() -> impl Iterator<Item = (OsString, OsString)> {
-    let certificates = certificates_of_user().iter();
-    let certificates = certificates.map(|(name, path)| (OsString::from(name), path.clone().into()));
-    set_without_secrets(&REGISTRIES).chain(certificates)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the user's settings for the network"
-)]
-fn set_without_secrets(
-    names: &'static [&'static str],
-) -> impl Iterator<Item = (OsString, OsString)> {
-    let set = names
-        .iter()
-        .filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
-    set.filter(|(_, value): &(OsString, OsString)| !holds_secret(&value.to_string_lossy()))
+pub(crate) fn variables_of_registries() -> Vec<(OsString, OsString)> {
+    let mut variables = Vec::new();
+    for name in REGISTRIES {
+        if let Some(value) = host::variable(name)
+            && !holds_secret(&value.to_string_lossy())
+        {
+            variables.push((name.into(), value));
+        }
+    }
+    for (name, path) in certificates_of_user() {
+        variables.push((name.into(), path.into()));
+    }
+    variables
 }
 
 /// Lists the files and folders of certificates that the user has set, by their real paths, except
 /// those that every job sees.
 pub(crate) fn certificates() -> Vec<PathBuf> {
-    let named = certificates_of_user().iter().map(|(_, path)| path.clone());
-    let mut found: Vec<PathBuf> = named.filter(|path| !is_shown_to_all(path)).collect();
+    let mut found = Vec::new();
+    for (_, path) in certificates_of_user() {
+        if !is_shown_to_all(path) {
+            found.push(path.clone());
+        }
+    }
     found.sort();
     found.dedup();
     found
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the user's settings for the network"
-)]
 fn certificates_of_user() -> &'static [Certificates] {
     static FOUND: OnceLock<Vec<Certificates>> = OnceLock::new();
-    FOUND.get_or_init(|| certificates_of(|name| std::env::var_os(name)))
+    FOUND.get_or_init(|| certificates_of(host::variable))
 }
 
 /// Returns the variables whose certificates exist and can be read, with their real paths: a path
 /// that leads nowhere, or through a link that a job does not see, could not be shown.
 fn certificates_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Certificates> {
-    let real =
-        |name: &'static str| Some((name, PathBuf::from(variable(name)?).canonicalize().ok()?));
-    let found = CERTIFICATES.into_iter().filter_map(real);
+    let mut found = Vec::new();
+    for name in CERTIFICATES {
+        if let Some(path) = variable(name)
+            && let Ok(real) = Path::new(&path).canonicalize()
+            && (is_shown_to_all(&real) || holds_only_certificates(&real))
+        {
+            found.push((name, real));
+        }
+    }
     found
-        .filter(|(_, path)| is_shown_to_all(path) || holds_only_certificates(path))
-        .collect()
 }
 
 /// Reports whether every job sees a real path.
 pub(crate) fn is_shown_to_all(path: &Path) -> bool {
-    let shown = host::SYSTEM.iter().chain(&host::SETTINGS);
-    shown
-        .filter_map(|shown| Path::new(shown).canonicalize().ok())
-        .any(|shown| path.starts_with(shown))
+    for shown in host::SYSTEM.iter().chain(&host::SETTINGS) {
+        if let Ok(shown) = Path::new(shown).canonicalize()
+            && path.starts_with(shown)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reports whether a file, or each entry of a folder, can be read and is no private key.
@@ -148,60 +152,60 @@ fn holds_only_certificates(path: &Path) -> bool {
     let Ok(entries) = path.read_dir() else {
         return false;
     };
-    let files: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .take(MAX_CERTIFICATE_FILES + 1)
-        .collect();
-    files.len() <= MAX_CERTIFICATE_FILES && files.iter().all(|file| is_certificate(file))
+    for (number, entry) in entries.flatten().enumerate() {
+        if number == MAX_CERTIFICATE_FILES || !is_certificate(&entry.path()) {
+            return false;
+        }
+    }
+    true
 }
 
 fn is_certificate(path: &Path) -> bool {
-    let is_small_file = path
-        .metadata()
-        .is_ok_and(|found| found.is_file() && found.len() <= MAX_CERTIFICATES_BYTES);
-    is_small_file
-        && std::fs::read(path)
-            .is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(PRIVATE_KEY))
+    let Ok(found) = path.metadata() else {
+        return false;
+    };
+    if !found.is_file() || found.len() > MAX_CERTIFICATES_BYTES {
+        return false;
+    }
+    match std::fs::read(path) {
+        Ok(bytes) => !String::from_utf8_lossy(&bytes).contains(PRIVATE_KEY),
+        Err(_) => false,
+    }
 }
 
 /// Returns the files that a job finds below its home, read once.
-#[expect(clippy::disallowed_methods, reason = "finds the user's settings")]
 pub(crate) fn home_files() -> &'static [SettingsFile] {
     static FOUND: OnceLock<Vec<SettingsFile>> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        std::env::var_os("HOME")
-            .map(|home| home_files_of(Path::new(&home)))
-            .unwrap_or_default()
+    FOUND.get_or_init(|| match host::variable("HOME") {
+        Some(home) => home_files_of(Path::new(&home)),
+        None => Vec::new(),
     })
 }
 
 fn home_files_of(home: &Path) -> Vec<SettingsFile> {
-    let read = |(name, by_line): (&str, bool)| {
-        let text = std::fs::read_to_string(home.join(name)).ok()?;
-        Some((
-            PathBuf::from(name),
-            without_secrets(&text, by_line)?.into_bytes(),
-        ))
-    };
-    HOME_FILES.into_iter().filter_map(read).collect()
+    let mut files = Vec::new();
+    for (name, by_line) in HOME_FILES {
+        if let Some(shown) = shown_of_file(&home.join(name), by_line) {
+            files.push((PathBuf::from(name), shown));
+        }
+    }
+    files
 }
 
 /// Returns the files that such a job finds at their own paths.
 pub(crate) fn machine_files() -> Vec<SettingsFile> {
-    MACHINE_FILES
-        .iter()
-        .copied()
-        .filter_map(machine_file)
-        .collect()
+    let mut files = Vec::new();
+    for path in MACHINE_FILES.map(PathBuf::from) {
+        if let Some(shown) = shown_of_file(&path, false) {
+            files.push((path, shown));
+        }
+    }
+    files
 }
 
-fn machine_file(path: &str) -> Option<(PathBuf, Vec<u8>)> {
+fn shown_of_file(path: &Path, by_line: bool) -> Option<Vec<u8>> {
     let text = std::fs::read_to_string(path).ok()?;
-    Some((
-        PathBuf::from(path),
-        without_secrets(&text, false)?.into_bytes(),
-    ))
+    Some(without_secrets(&text, by_line)?.into_bytes())
 }
 
 /// Returns what a job may see of a settings file, or `None` if that is nothing.
@@ -210,8 +214,14 @@ pub(crate) fn without_secrets(text: &str, by_line: bool) -> Option<String> {
     if text.contains(PRIVATE_KEY) || (!by_line && holds_secret(text)) {
         return None;
     }
-    let open = text.lines().filter(|line| !by_line || !holds_secret(line));
-    Some(open.flat_map(|line| [line, "\n"]).collect())
+    let mut open = String::new();
+    for line in text.lines() {
+        if !by_line || !holds_secret(line) {
+            open.push_str(line);
+            open.push('\n');
+        }
+    }
+    Some(open)
 }
 
 #[cfg(test)]

@@ -10,16 +10,11 @@ pub fn allow_open_files(wanted: u64) -> u64 {
         current.unwrap_or(u64::MAX),
         maximum.unwrap_or(u64::MAX).min(wanted),
     );
-    let raised = || {
-        setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current: Some(most),
-                maximum,
-            },
-        )
+    let raised = Rlimit {
+        current: Some(most),
+        maximum,
     };
-    if current < most && raised().is_ok() {
+    if current < most && setrlimit(Resource::Nofile, raised).is_ok() {
         most
     } else {
         current

@@ -89,21 +89,18 @@ fn with_fix(confinement: Confinement, reason: String) -> String {
 
 /// Returns the fix for the setting that forbids user namespaces, if there is one.
 fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-    let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
-    if is(
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-    ) {
+    let apparmor = read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+    if is_setting(apparmor, "1") {
         return Some(
             "AppArmor denies user namespaces to programs without a profile: install the package apparmor-profiles and \
              load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, or run \
              `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
         );
     }
-    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+    if is_setting(read("/proc/sys/kernel/unprivileged_userns_clone"), "0") {
         return Some("`sudo sysctl kernel.unprivileged_userns_clone=1`");
     }
-    if is("/proc/sys/user/max_user_namespaces", "0") {
+    if is_setting(read("/proc/sys/user/max_user_namespaces"), "0") {
         return Some("`sudo sysctl user.max_user_namespaces=15000`");
     }
     if read("/.dockerenv").is_some() || read("/run/.containerenv").is_some() {
@@ -113,6 +110,11 @@ fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> 
         );
     }
     None
+}
+
+/// Reports whether the text of a kernel setting, if there is one, is this value.
+fn is_setting(text: Option<String>, value: &str) -> bool {
+    text.is_some_and(|text| text.trim() == value)
 }
 
 #[cfg(test)]

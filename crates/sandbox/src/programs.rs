@@ -166,8 +166,10 @@ impl Programs {
             .iter()
             .map(|name| folder.join(name))
             .collect();
-        for part in toolchain.shown.iter().flat_map(|part| parts(folder, part)) {
-            self.show(&part, &hidden);
+        for part in toolchain.shown {
+            for path in parts(folder, part) {
+                self.show(&path, &hidden);
+            }
         }
         if self.read_only.len() > before {
             self.variables
@@ -185,12 +187,10 @@ impl Programs {
         };
         for path in BTreeSet::from([path, &real]) {
             let mut without = secrets_below(path, SECRETS_DEPTH);
-            without.extend(
-                hidden
-                    .iter()
-                    .flat_map(|path| [Some(path.clone()), path.canonicalize().ok()])
-                    .flatten(),
-            );
+            for path in hidden {
+                without.push(path.clone());
+                without.extend(path.canonicalize());
+            }
             let without: Vec<&Path> = without.iter().map(PathBuf::as_path).collect();
             for shown in around(path, &without) {
                 if !self.read_only.iter().any(|root| shown.starts_with(root)) {
@@ -203,18 +203,16 @@ impl Programs {
     /// Shows a folder of `PATH`; returns the path at which a job finds it.
     fn add(&mut self, folder: &Path, shell: &Shell<'_>) -> Option<PathBuf> {
         // In a folder that does not exist, the user's shell finds nothing either.
-        let real = folder.canonicalize().ok().filter(|real| real.is_dir())?;
+        let real = folder.canonicalize().ok()?;
+        if !real.is_dir() {
+            return None;
+        }
         let refused = refusal(&real, shell);
-        let is_seen = |programs: &Self| {
-            [folder, &real]
-                .into_iter()
-                .find(|path| programs.shows(path, shell))
-        };
-        let mut seen = is_seen(self);
+        let mut seen = self.first_shown([folder, &real], shell);
         if seen.is_none() && refused.is_none() {
             // Its folder of programs may be part of what is shown of it.
             self.show_installation(&real, shell);
-            seen = is_seen(self);
+            seen = self.first_shown([folder, &real], shell);
         }
         if let Some(seen) = seen {
             // A manager may be a link to a program elsewhere.
@@ -225,29 +223,30 @@ impl Programs {
         }
         let added = match refused {
             Some(reason) => Err(reason),
-            None => {
-                entries(&real).and_then(|names| self.add_programs(folder, &real, &names, shell))
-            }
+            None => self.add_programs(folder, &real, shell),
         };
-        added
-            .map_err(|reason| {
-                self.hidden.push(Hidden {
-                    path: folder.to_owned(),
-                    reason,
-                })
-            })
-            .ok()?;
-        Some(folder.to_owned())
+        let path = folder.to_owned();
+        match added {
+            Ok(()) => Some(path),
+            Err(reason) => {
+                self.hidden.push(Hidden { path, reason });
+                None
+            }
+        }
+    }
+
+    fn first_shown<'p>(&self, paths: [&'p Path; 2], shell: &Shell<'_>) -> Option<&'p Path> {
+        paths.into_iter().find(|path| self.shows(path, shell))
     }
 
     /// Shows the libraries of the installation that a folder of programs belongs to.
     fn show_installation(&mut self, bin: &Path, shell: &Shell<'_>) {
-        let Some(root) = bin
-            .parent()
-            .filter(|_| bin.file_name() == Some(OsStr::new("bin")))
-        else {
+        let Some(root) = bin.parent() else {
             return;
         };
+        if bin.file_name() != Some(OsStr::new("bin")) {
+            return;
+        }
         let Some(kind) = INSTALLATIONS.iter().find(|kind| has_all(root, kind.marks)) else {
             return;
         };
@@ -265,12 +264,12 @@ impl Programs {
         &mut self,
         folder: &Path,
         real: &Path,
-        names: &[OsString],
         shell: &Shell<'_>,
     ) -> Result<(), Reason> {
         let (mut single, mut links, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         let mut holds_others = false;
-        for path in names.iter().map(|name| folder.join(name)) {
+        for name in entries(real)? {
+            let path = folder.join(name);
             match self.classify(&path, shell) {
                 Ok(Entry::Program) => single.push(path),
                 Ok(Entry::Link(target)) => links.push(Link { path, target }),
@@ -296,7 +295,10 @@ impl Programs {
     }
 
     fn show_links(&mut self, folder: &Path, shell: &Shell<'_>) {
-        for name in entries(folder).unwrap_or_default() {
+        let Ok(names) = entries(folder) else {
+            return;
+        };
+        for name in names {
             let path = folder.join(name);
             if !path.is_symlink() {
                 continue;
@@ -310,11 +312,14 @@ impl Programs {
     }
 
     fn show_target(&mut self, target: &Path, shell: &Shell<'_>) {
-        if let Some(folder) = target.parent().filter(|_| !self.shows(target, shell)) {
+        let Some(folder) = target.parent() else {
+            return;
+        };
+        if !self.shows(target, shell) {
             self.show_installation(folder, shell);
-            if !self.shows(target, shell) {
-                self.read_only.push(target.to_owned());
-            }
+        }
+        if !self.shows(target, shell) {
+            self.read_only.push(target.to_owned());
         }
     }
 
@@ -348,16 +353,16 @@ impl Programs {
 /// Reports whether a folder has all of these files or folders, in which a `*` stands for the rest
 /// of a name.
 pub(crate) fn has_all(root: &Path, marks: &[&str]) -> bool {
-    let has = |mark: &&str| match mark.split_once('*') {
-        Some((start, rest)) => {
-            let found = parts(root, &format!("{start}*"));
-            found
-                .iter()
-                .any(|path| path.join(rest.trim_start_matches('/')).exists())
-        }
-        None => root.join(mark).exists(),
+    marks.iter().all(|mark| has_mark(root, mark))
+}
+
+fn has_mark(root: &Path, mark: &str) -> bool {
+    let Some((start, rest)) = mark.split_once('*') else {
+        return root.join(mark).exists();
     };
-    marks.iter().all(has)
+    let below = rest.trim_start_matches('/');
+    let found = parts(root, &format!("{start}*"));
+    found.iter().any(|path| path.join(below).exists())
 }
 
 /// Reports whether a folder contains the home, or a folder of it in which nothing is shown.
@@ -368,45 +373,51 @@ pub(crate) fn holds_private(root: &Path, home: &Path) -> bool {
 /// Returns a toolchain's folder if a program that uses it is found on `PATH`.
 fn in_use(toolchain: &Toolchain, shell: &Shell<'_>, targets: &[PathBuf]) -> Option<PathBuf> {
     let folder = toolchain.folder(&shell.home, shell.variable)?;
-    let real = folder.canonicalize().ok()?;
-    let shown: Vec<PathBuf> = toolchain
-        .shown
-        .iter()
-        .flat_map(|part| parts(&real, part))
-        .collect();
-    let leads_in = |path: &PathBuf| {
-        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
-        target == real || shown.iter().any(|part| target.starts_with(part))
-    };
-    let has_program = |name: &str| shell.path.iter().any(|bin| is_executable(&bin.join(name)));
-    let found = shell.path.iter().chain(targets).any(leads_in)
-        || toolchain.programs.iter().any(|name| has_program(name));
-    found.then_some(folder)
+    let root = folder.canonicalize().ok()?;
+    let mut shown = Vec::new();
+    for part in toolchain.shown {
+        shown.extend(parts(&root, part));
+    }
+    for path in shell.path.iter().chain(targets) {
+        let target = real(path);
+        if target == root || shown.iter().any(|part| target.starts_with(part)) {
+            return Some(folder);
+        }
+    }
+    for bin in &shell.path {
+        let mut programs = toolchain.programs.iter().map(|name| bin.join(name));
+        if programs.any(|program| is_executable(&program)) {
+            return Some(folder);
+        }
+    }
+    None
 }
 
 /// Lists what the links in the folders of `PATH` below the home lead to.
 fn link_targets(shell: &Shell<'_>) -> Vec<PathBuf> {
     let home = home_of(shell);
-    let below = shell
-        .path
-        .iter()
-        .filter_map(|folder| folder.canonicalize().ok());
-    let below = below.filter(|folder| folder.starts_with(&home));
-    let paths = below.flat_map(|folder| {
-        let names = entries(&folder).unwrap_or_default();
-        names.into_iter().map(move |name| folder.join(name))
-    });
-    paths
-        .filter(|path| path.is_symlink())
-        .filter_map(|path| path.canonicalize().ok())
-        .collect()
+    let mut targets = Vec::new();
+    for folder in &shell.path {
+        if let Ok(folder) = folder.canonicalize()
+            && folder.starts_with(&home)
+            && let Ok(names) = entries(&folder)
+        {
+            let paths = names.into_iter().map(|name| folder.join(name));
+            for link in paths.filter(|path| path.is_symlink()) {
+                targets.extend(link.canonicalize());
+            }
+        }
+    }
+    targets
 }
 
 pub(crate) fn home_of(shell: &Shell<'_>) -> PathBuf {
-    shell
-        .home
-        .canonicalize()
-        .unwrap_or_else(|_| shell.home.clone())
+    real(&shell.home)
+}
+
+/// Returns a path without links in it, or as it is if it leads nowhere.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns why nothing at this real path is shown, unless the table lists it.
@@ -416,20 +427,22 @@ pub(crate) fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
         return Some(Reason::Private);
     }
     // A home may be a repository of settings; that makes nothing in it a project.
-    let above = real.ancestors().take_while(|above| **above != home);
-    let repository = above
-        .into_iter()
-        .find(|above| orchestrate_files::is_repository(above));
-    repository.map(|root| {
-        let within = real.ancestors().take_while(|above| *above != root);
-        let environment = within
-            .into_iter()
-            .find(|above| above.join("pyvenv.cfg").is_file());
-        match environment {
-            Some(environment) => Reason::OfProjectsEnvironment(environment.to_owned()),
-            None => Reason::InRepository(root.to_owned()),
+    let mut environment = None;
+    for folder in real.ancestors() {
+        if folder == home {
+            return None;
         }
-    })
+        if orchestrate_files::is_repository(folder) {
+            return Some(match environment {
+                Some(environment) => Reason::OfProjectsEnvironment(environment),
+                None => Reason::InRepository(folder.to_owned()),
+            });
+        }
+        if environment.is_none() && folder.join("pyvenv.cfg").is_file() {
+            environment = Some(folder.to_owned());
+        }
+    }
+    None
 }
 
 /// Lists the existing parts of a folder that a pattern of the table names.
@@ -439,18 +452,24 @@ pub(crate) fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
     } else {
         folder.join(part)
     };
+    let mut found = Vec::new();
     let Some(start) = part.strip_suffix('*') else {
-        return path.exists().then_some(path).into_iter().collect();
+        if path.exists() {
+            found.push(path);
+        }
+        return found;
     };
     let (above, start) = start.rsplit_once('/').unwrap_or(("", start));
     let above = folder.join(above);
-    let starts = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(start));
-    entries(&above)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(starts)
-        .map(|name| above.join(name))
-        .collect()
+    let Ok(names) = entries(&above) else {
+        return found;
+    };
+    for name in names {
+        if name.to_str().is_some_and(|name| name.starts_with(start)) {
+            found.push(above.join(name));
+        }
+    }
+    found
 }
 
 /// Lists the names in a folder, in order.
@@ -469,17 +488,20 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<OsString>, Reason> {
 
 /// Lists the files that may contain secrets in installations below a path.
 fn secrets_below(path: &Path, depth: usize) -> Vec<PathBuf> {
-    let here = SECRETS
-        .iter()
-        .map(|name| path.join(name))
-        .filter(|path| path.symlink_metadata().is_ok());
-    let mut found: Vec<PathBuf> = here.collect();
+    let mut found = Vec::from(SECRETS.map(|name| path.join(name)));
+    found.retain(|path| path.symlink_metadata().is_ok());
     // An installation holds no other one.
-    if depth > 0 && !path.join("bin").is_dir() {
-        let listed = std::fs::read_dir(path).into_iter().flatten().flatten();
-        let folders = listed.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let folders = folders.filter(|entry| entry.file_name() != "site-packages");
-        found.extend(folders.flat_map(|entry| secrets_below(&entry.path(), depth - 1)));
+    if depth == 0 || path.join("bin").is_dir() {
+        return found;
+    }
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return found;
+    };
+    for entry in entries.flatten() {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && entry.file_name() != "site-packages" {
+            found.extend(secrets_below(&entry.path(), depth - 1));
+        }
     }
     found
 }

@@ -10,15 +10,12 @@ use crate::error::SandboxError;
 /// # Errors
 /// Fails if the kernel refuses.
 pub fn protect_process() -> Result<(), SandboxError> {
+    let refused = "hide the memory of this process";
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .and_then(|()| {
-            rustix::process::setrlimit(
-                Resource::Core,
-                Rlimit {
-                    current: Some(0),
-                    maximum: Some(0),
-                },
-            )
-        })
-        .map_err(SandboxError::errno("hide the memory of this process"))
+        .map_err(SandboxError::errno(refused))?;
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    rustix::process::setrlimit(Resource::Core, none).map_err(SandboxError::errno(refused))
 }

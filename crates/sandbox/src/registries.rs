@@ -95,25 +95,22 @@ const KEYS: [&str; 14] = [
 
 /// Returns the user's settings that name a registry.
 #[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the user's settings for registries"
-)]
 pub fn registry_settings() -> Vec<RegistrySetting> {
-    let mut found = settings_of(&host::home_of_user(), &|name| std::env::var_os(name));
-    let of_machine = MACHINE_FILES.into_iter().zip([PIP, PIP, UV, UV]);
-    found.extend(of_machine.filter_map(|(path, readers)| {
-        setting_of_file(Path::new(path), path.to_owned(), readers, false)
-    }));
-    found.extend(global_setting_of_npm(Path::new(OF_DISTRIBUTION), false));
+    let mut found = settings_of(&host::home_of_user(), &host::variable);
+    for (path, readers) in MACHINE_FILES.into_iter().zip([PIP, PIP, UV, UV]) {
+        let file = Path::new(path);
+        found.extend(setting_of_file(file, path.to_owned(), readers, false));
+    }
+    let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), false);
+    found.extend(of_distribution);
     let cargo = RustHomes::of_user();
     if let Some((path, bytes)) = cargo.any_cargo_config() {
         let text = String::from_utf8_lossy(&bytes);
         let given = if cargo.shows_cargo_home() { &*text } else { "" };
-        found.extend(
-            setting(path.to_string_lossy().into_owned(), CARGO, &text, given)
-                .filter(|_| text.lines().any(is_about_all)),
-        );
+        if text.lines().any(is_about_all) {
+            let place = path.to_string_lossy().into_owned();
+            found.extend(setting(place, CARGO, &text, given));
+        }
     }
     found
 }
@@ -126,72 +123,91 @@ fn is_about_all(line: &str) -> bool {
 /// Returns the user's settings of cargo, unless they seem to contain a password or a token.
 #[must_use]
 pub fn cargo_settings() -> Option<Vec<u8>> {
-    RustHomes::of_user()
-        .cargo_config()
-        .map(|(_, settings)| settings)
+    let (_, settings) = RustHomes::of_user().cargo_config()?;
+    Some(settings)
 }
 
 fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
-    let mut found = Vec::new();
-    for (name, readers) in VARIABLES {
-        let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
-            continue;
-        };
-        let value = value.to_string_lossy().into_owned();
-        let is_given = !holds_secret(&value);
-        let lines = if is_given { vec![value] } else { Vec::new() };
-        found.push(RegistrySetting {
-            place: name.to_owned(),
-            readers,
-            is_given,
-            lines,
-        });
-    }
-    for (name, by_line) in HOME_FILES.into_iter().filter(|_| home.is_absolute()) {
-        found.extend(setting_of_file(
-            &home.join(name),
-            format!("~/{name}"),
-            readers_of(name),
-            by_line,
-        ));
-    }
-    // What is no absolute path counts for no program.
-    let is_unusual = |folder: &PathBuf| folder.is_absolute() && *folder != home.join(USUAL_FOLDER);
-    let unusual = variable(FOLDER_OF_SETTINGS)
-        .map(PathBuf::from)
-        .filter(is_unusual);
-    let in_folder = |name: &'static str| {
-        let below = Path::new(name).strip_prefix(USUAL_FOLDER).ok()?;
-        let place = format!("{} in ${FOLDER_OF_SETTINGS}", below.display());
-        Some((unusual.as_ref()?.join(below), place, readers_of(name)))
-    };
-    let named = NAMING_FILES.into_iter().filter_map(|(name, readers)| {
-        Some((PathBuf::from(variable(name)?), name.to_owned(), readers))
-    });
-    // npm names the usual file to each program that it starts.
-    let is_usual = |path: &Path| {
-        let is_in_home = HOME_FILES.iter().any(|(name, _)| home.join(name) == *path);
-        is_in_home || MACHINE_FILES.iter().any(|name| Path::new(name) == path)
-    };
-    for (path, place, readers) in named.chain(
-        HOME_FILES
-            .into_iter()
-            .filter_map(|(name, _)| in_folder(name)),
-    ) {
-        // A pipe would be waited for.
-        if is_usual(&path) || !path.is_file() {
-            continue;
+    let mut found = settings_in_variables(variable);
+    if home.is_absolute() {
+        for (name, by_line) in HOME_FILES {
+            let place = format!("~/{name}");
+            let file = home.join(name);
+            found.extend(setting_of_file(&file, place, readers_of(name), by_line));
         }
-        let bytes = std::fs::read(path).unwrap_or_default();
-        found.extend(setting(
-            place,
-            readers,
-            &String::from_utf8_lossy(&bytes),
-            "",
-        ));
     }
+    found.extend(settings_elsewhere(home, variable));
     found.extend(global_settings_of_npm(home, variable));
     found
+}
+
+fn settings_in_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
+    let mut found = Vec::new();
+    for (name, readers) in VARIABLES {
+        if let Some(value) = variable(name)
+            && !value.is_empty()
+        {
+            let value = value.to_string_lossy().into_owned();
+            let is_given = !holds_secret(&value);
+            found.push(RegistrySetting {
+                place: name.to_owned(),
+                readers,
+                is_given,
+                lines: if is_given { vec![value] } else { Vec::new() },
+            });
+        }
+    }
+    found
+}
+
+/// Returns the settings in files to which variables lead, and of which no job is given anything.
+fn settings_elsewhere(
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<RegistrySetting> {
+    let mut found = Vec::new();
+    for (name, readers) in NAMING_FILES {
+        if let Some(path) = variable(name) {
+            let place = name.to_owned();
+            found.extend(withheld_setting(home, Path::new(&path), place, readers));
+        }
+    }
+    // What is no absolute path counts for no program.
+    if let Some(folder) = variable(FOLDER_OF_SETTINGS).map(PathBuf::from)
+        && folder.is_absolute()
+        && folder != home.join(USUAL_FOLDER)
+    {
+        for (name, _) in HOME_FILES {
+            if let Ok(below) = Path::new(name).strip_prefix(USUAL_FOLDER) {
+                let place = format!("{} in ${FOLDER_OF_SETTINGS}", below.display());
+                let file = folder.join(below);
+                found.extend(withheld_setting(home, &file, place, readers_of(name)));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the setting in a file of which no job is given anything.
+fn withheld_setting(
+    home: &Path,
+    path: &Path,
+    place: String,
+    readers: &'static [&'static str],
+) -> Option<RegistrySetting> {
+    // A pipe would be waited for.
+    if is_usual(home, path) || !path.is_file() {
+        return None;
+    }
+    let bytes = std::fs::read(path).ok()?;
+    setting(place, readers, &String::from_utf8_lossy(&bytes), "")
+}
+
+/// Reports whether a file is read for itself: npm names the usual one to each program that it
+/// starts.
+fn is_usual(home: &Path, path: &Path) -> bool {
+    let is_in_home = HOME_FILES.iter().any(|(name, _)| home.join(name) == *path);
+    is_in_home || MACHINE_FILES.iter().any(|name| Path::new(name) == path)
 }
 
 /// Returns what npm's settings for all users name, wherever the user's npm looks for them.
@@ -200,34 +216,32 @@ fn global_settings_of_npm(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Vec<RegistrySetting> {
     let of_node = prefix_of_node(variable).map(|prefix| prefix.join(BELOW_PREFIX));
-    let of_user = std::fs::read_to_string(home.join(".npmrc")).unwrap_or_default();
-    let named = GLOBAL_FILES
-        .into_iter()
-        .filter_map(variable)
-        .map(PathBuf::from);
-    let prefixes = PREFIXES
-        .into_iter()
-        .filter_map(variable)
-        .map(PathBuf::from)
-        .chain(prefix_in(&of_user, home));
-    let all = of_node
-        .clone()
-        .into_iter()
-        .chain(named)
-        .chain(prefixes.map(|prefix| prefix.join(BELOW_PREFIX)));
+    let mut files = BTreeSet::new();
+    files.extend(of_node.clone());
+    files.extend(
+        GLOBAL_FILES
+            .into_iter()
+            .filter_map(variable)
+            .map(PathBuf::from),
+    );
+    for prefix in PREFIXES.into_iter().filter_map(variable) {
+        files.insert(Path::new(&prefix).join(BELOW_PREFIX));
+    }
+    if let Ok(npmrc) = std::fs::read_to_string(home.join(".npmrc"))
+        && let Some(prefix) = prefix_in(&npmrc, home)
+    {
+        files.insert(prefix.join(BELOW_PREFIX));
+    }
     // A relative path depends on where npm is started. A pipe would be waited for.
-    let files: BTreeSet<PathBuf> = all
-        .filter(|path| path.is_absolute() && path.is_file())
-        .collect();
-    let is_read = |path: &PathBuf| {
+    files.retain(|path| path.is_absolute() && path.is_file());
+    let mut found = Vec::new();
+    for path in files {
         // A job sees the folders of the system, but is given none of these variables.
-        of_node.as_ref() == Some(path)
-            && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real))
-    };
-    let found = files.into_iter().map(|path| (is_read(&path), path));
+        let is_read = of_node.as_ref() == Some(&path)
+            && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real));
+        found.extend(global_setting_of_npm(&path, is_read));
+    }
     found
-        .filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read))
-        .collect()
 }
 
 /// Reads npm's settings for all users, which a job reads, too, or not.
@@ -238,8 +252,10 @@ fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> 
     if is_read {
         return Some(found);
     }
-    let is_missing = found.lines.iter().any(|line| !is_public(line));
-    is_missing.then_some(RegistrySetting {
+    if found.lines.iter().all(|line| is_public(line)) {
+        return None;
+    }
+    Some(RegistrySetting {
         is_given: false,
         lines: Vec::new(),
         ..found
@@ -248,30 +264,40 @@ fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> 
 
 /// Reports whether a line of npm's settings names a registry that is asked without it.
 fn is_public(line: &str) -> bool {
-    let value = line
-        .split_once('=')
-        .map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
+    let Some((_, value)) = line.split_once('=') else {
+        return false;
+    };
+    let value = value.trim().trim_matches(['"', '\'']);
     PUBLIC.contains(&value.trim_end_matches('/'))
 }
 
 /// Returns the folder in which the user's node is installed, by its real path.
 fn prefix_of_node(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let search = variable("PATH")?;
-    let node = std::env::split_paths(&search)
-        .map(|folder| folder.join("node"))
-        .find(|path| is_executable(path))?;
-    Some(node.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
+    for folder in std::env::split_paths(&variable("PATH")?) {
+        let node = folder.join("node");
+        if is_executable(&node) {
+            return Some(node.canonicalize().ok()?.parent()?.parent()?.to_path_buf());
+        }
+    }
+    None
 }
 
 /// Returns the prefix that the user's own settings of npm name.
 fn prefix_in(npmrc: &str, home: &Path) -> Option<PathBuf> {
-    let mut settings = npmrc.lines().rev().filter_map(|line| line.split_once('='));
-    let (_, prefix) = settings.find(|(key, _)| key.trim() == "prefix")?;
-    let prefix = prefix.trim().trim_matches(['"', '\'']);
-    let below_home = ["~/", "${HOME}/"]
-        .into_iter()
-        .find_map(|start| prefix.strip_prefix(start));
-    Some(below_home.map_or_else(|| PathBuf::from(prefix), |below| home.join(below)))
+    for line in npmrc.lines().rev() {
+        if let Some((key, value)) = line.split_once('=')
+            && key.trim() == "prefix"
+        {
+            let prefix = value.trim().trim_matches(['"', '\'']);
+            for start in ["~/", "${HOME}/"] {
+                if let Some(below) = prefix.strip_prefix(start) {
+                    return Some(home.join(below));
+                }
+            }
+            return Some(PathBuf::from(prefix));
+        }
+    }
+    None
 }
 
 /// Returns what reads a file of the user's home.
@@ -294,11 +320,12 @@ fn setting_of_file(
 ) -> Option<RegistrySetting> {
     let bytes = std::fs::read(path).ok()?;
     // A job is given nothing of what is not in UTF-8.
-    let text = std::str::from_utf8(&bytes).ok();
-    let given = text
-        .and_then(|text| without_secrets(text, by_line))
-        .unwrap_or_default();
-    setting(place, readers, &String::from_utf8_lossy(&bytes), &given)
+    let given = match std::str::from_utf8(&bytes) {
+        Ok(text) => without_secrets(text, by_line),
+        Err(_) => None,
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    setting(place, readers, &text, given.as_deref().unwrap_or(""))
 }
 
 /// Returns the setting that a text is, of which a job sees what is given; `None` if it names no
@@ -310,14 +337,17 @@ fn setting(
     given: &str,
 ) -> Option<RegistrySetting> {
     let named: Vec<&str> = text.lines().filter(|line| names_registry(line)).collect();
+    if named.is_empty() {
+        return None;
+    }
     let seen: Vec<&str> = given.lines().collect();
     let is_given = named.iter().all(|line| seen.contains(line));
     let lines = if is_given {
-        named.iter().map(|line| (*line).to_owned()).collect()
+        named.into_iter().map(str::to_owned).collect()
     } else {
         Vec::new()
     };
-    (!named.is_empty()).then_some(RegistrySetting {
+    Some(RegistrySetting {
         place,
         readers,
         is_given,
@@ -334,18 +364,14 @@ fn names_registry(line: &str) -> bool {
     // An address in a line of its own belongs to a list; nothing but an index is a table with one
     // there.
     let listed = line.trim_start_matches(['"', '\'', '[', ',', ' ']);
-    if ["https://", "http://"]
-        .iter()
-        .any(|scheme| listed.starts_with(scheme))
-    {
+    if listed.starts_with("https://") || listed.starts_with("http://") {
         return true;
     }
     let is_table = listed.starts_with('{') && listed.contains("://");
-    let key = line
-        .split(|c: char| c.is_whitespace() || c == '=')
+    let mut words = line.split(|c: char| c.is_whitespace() || c == '=');
+    let key = words
         .next()
-        .unwrap_or_default();
-    let key = key
+        .unwrap_or(line)
         .trim_matches(['"', '\''])
         .trim_end_matches(':')
         .trim_end_matches('"');

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::host;
-use crate::programs::{Hidden, Programs, Reason, entries, is_executable};
+use crate::programs::{Hidden, Programs, Reason, entries, is_executable, real};
 
 /// How much of a script is searched for the name of the home: launchers are short.
 const SEARCHED_BYTES: u64 = 64 << 10;
@@ -61,32 +61,39 @@ pub fn programs_below_home() -> Vec<SeenFolder> {
 }
 
 fn below(programs: &Programs, visible: &[PathBuf], home: &Path) -> Vec<SeenFolder> {
-    let folders = programs
-        .path
-        .iter()
-        .filter_map(|folder| folder.inside.clone());
     // Every path is below an empty one.
-    let of_home = folders.filter(|folder| !home.as_os_str().is_empty() && folder.starts_with(home));
-    let list = |folder: PathBuf| {
-        let (mut names, mut naming_home) = (Vec::new(), Vec::new());
-        for entry in entries(&folder).unwrap_or_default() {
-            let path = folder.join(&entry);
-            if is_executable(&path) && shows(programs, visible, &path) {
-                let name = entry.to_string_lossy().into_owned();
-                naming_home.extend(names_home(&path).then(|| name.clone()));
-                names.push(name);
-            }
+    if home.as_os_str().is_empty() {
+        return Vec::new();
+    }
+    let mut below = Vec::new();
+    for folder in &programs.path {
+        if let Some(inside) = &folder.inside
+            && inside.starts_with(home)
+        {
+            below.extend(seen_in(inside, programs, visible));
         }
-        SeenFolder {
-            folder,
-            programs: names,
-            naming_home,
-        }
+    }
+    below
+}
+
+/// Lists the programs that a job sees in a folder; `None` if it sees none there.
+fn seen_in(folder: &Path, programs: &Programs, visible: &[PathBuf]) -> Option<SeenFolder> {
+    let mut seen = SeenFolder {
+        folder: folder.to_owned(),
+        programs: Vec::new(),
+        naming_home: Vec::new(),
     };
-    of_home
-        .map(list)
-        .filter(|seen| !seen.programs.is_empty())
-        .collect()
+    for entry in entries(folder).ok()? {
+        let path = folder.join(&entry);
+        if is_executable(&path) && shows(programs, visible, &path) {
+            let name = entry.to_string_lossy().into_owned();
+            if names_home(&path) {
+                seen.naming_home.push(name.clone());
+            }
+            seen.programs.push(name);
+        }
+    }
+    (!seen.programs.is_empty()).then_some(seen)
 }
 
 /// Reports whether a file is a script that names the user's home.
@@ -102,28 +109,23 @@ fn names_home(path: &Path) -> bool {
 }
 
 fn find(programs: &Programs, folders: &[PathBuf], visible: &[PathBuf], name: &str) -> SeenProgram {
-    let of_user = programs.path.iter().map(|folder| folder.outside.join(name));
-    let outside = of_user.into_iter().find(|path| is_executable(path));
-    let is_seen = |path: &PathBuf| is_executable(path) && shows(programs, visible, path);
-    let inside = folders.iter().map(|folder| folder.join(name)).find(is_seen);
-    let is_same = |outside: &Path| {
-        inside
-            .as_ref()
-            .is_some_and(|inside| real(inside) == real(outside))
+    let mut of_user = programs.path.iter().map(|folder| folder.outside.join(name));
+    let outside = of_user.find(|path| is_executable(path));
+    let mut of_job = folders.iter().map(|folder| folder.join(name));
+    let inside = of_job.find(|path| is_executable(path) && shows(programs, visible, path));
+    let (reason, fix) = match &outside {
+        Some(outside) if inside.as_deref().map(real) != Some(real(outside)) => (
+            Some(reason(programs, outside)),
+            Some(fix(programs, outside)),
+        ),
+        _ => (None, None),
     };
-    let different = outside.as_deref().filter(|outside| !is_same(outside));
-    let reason = different.map(|outside| why(programs, outside));
-    let fix = different.map(|outside| fix(programs, outside));
     SeenProgram {
         outside,
         inside,
         reason,
         fix,
     }
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn shows(programs: &Programs, visible: &[PathBuf], path: &Path) -> bool {
@@ -142,12 +144,11 @@ fn hidden<'a>(programs: &'a Programs, outside: &Path) -> Option<&'a Hidden> {
         .find_map(|path| programs.hidden.iter().find(|hidden| hidden.path == path))
 }
 
-fn why(programs: &Programs, outside: &Path) -> String {
-    let hidden = hidden(programs, outside);
-    hidden.map_or_else(
-        || "it is not below a folder that commands see".to_owned(),
-        |hidden| hidden.reason.to_string(),
-    )
+fn reason(programs: &Programs, outside: &Path) -> String {
+    match hidden(programs, outside) {
+        Some(hidden) => hidden.reason.to_string(),
+        None => "it is not below a folder that commands see".to_owned(),
+    }
 }
 
 fn fix(programs: &Programs, outside: &Path) -> String {

@@ -268,17 +268,14 @@ impl Toolchain {
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Option<PathBuf> {
-        let named = |name: &str| {
-            variable(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let at = |place: &Home| match place {
-            Named(name) => named(name),
-            BelowNamed(name, below) => Some(named(name)?.join(below)),
-            Usual(below) => Some(home.join(below)),
-        };
-        self.homes.iter().filter_map(at).find(|path| path.is_dir())
+        for place in self.homes {
+            if let Some(folder) = place.folder(home, variable)
+                && folder.is_dir()
+            {
+                return Some(folder);
+            }
+        }
+        None
     }
 
     /// Returns the variables of a job that sees the folder: those of any job, or those that only a
@@ -289,19 +286,37 @@ impl Toolchain {
         variable: &dyn Fn(&str) -> Option<OsString>,
         offline: bool,
     ) -> Vec<(OsString, OsString)> {
-        let value = |name: &str, kind: &Value| match kind {
-            Folder => Some(folder.as_os_str().to_owned()),
-            Text(text) | Offline(text) => with_folder(text, folder),
-            OfUser => variable(name),
-        };
-        let of_kind = self
-            .variables
-            .iter()
-            .filter(|(_, kind)| matches!(kind, Offline(_)) == offline);
-        of_kind
-            .filter_map(|(name, kind)| Some(((*name).into(), value(name, kind)?)))
-            .collect()
+        let mut variables = Vec::new();
+        for (name, kind) in self.variables {
+            if matches!(kind, Offline(_)) != offline {
+                continue;
+            }
+            let value = match kind {
+                Folder => Some(folder.as_os_str().to_owned()),
+                Text(text) | Offline(text) => with_folder(text, folder),
+                OfUser => variable(name),
+            };
+            if let Some(value) = value {
+                variables.push(((*name).into(), value));
+            }
+        }
+        variables
     }
+}
+
+impl Home {
+    fn folder(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        match self {
+            Named(name) => absolute(variable(name)?),
+            BelowNamed(name, below) => Some(absolute(variable(name)?)?.join(below)),
+            Usual(below) => Some(home.join(below)),
+        }
+    }
+}
+
+fn absolute(path: OsString) -> Option<PathBuf> {
+    let path = PathBuf::from(path);
+    path.is_absolute().then_some(path)
 }
 
 /// Returns a text with the folder's name in it; a name that would be split into words is not
@@ -310,8 +325,9 @@ fn with_folder(text: &str, folder: &Path) -> Option<OsString> {
     if !text.contains("{}") {
         return Some(text.into());
     }
-    let name = folder
-        .to_str()
-        .filter(|name| !name.contains(char::is_whitespace))?;
+    let name = folder.to_str()?;
+    if name.contains(char::is_whitespace) {
+        return None;
+    }
     Some(text.replace("{}", name).into())
 }

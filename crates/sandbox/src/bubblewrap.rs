@@ -207,20 +207,18 @@ impl Arguments {
 
     /// Shows a path in the view's own root or in a composed directory: a copy if it holds little.
     fn copy_or_bind(&mut self, how: &str, source: &Path, at: &Path) {
-        let little = Little::in_path(source)
-            .filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
-        let Some(Little { directories, files }) = little else {
+        let Some(Little { directories, files }) = Little::in_path(source) else {
             return self.bind_at(how, source, at);
         };
-        let inside = |path: &Path| match path.strip_prefix(source) {
-            Ok(rest) if !rest.as_os_str().is_empty() => at.join(rest),
-            _ => at.to_owned(),
-        };
+        if self.copies() + files.len() > MOST_COPIES {
+            return self.bind_at(how, source, at);
+        }
         for directory in &directories {
-            self.words([OsStr::new("--dir"), inside(directory).as_os_str()]);
+            let directory = moved(directory, source, at);
+            self.words([OsStr::new("--dir"), directory.as_os_str()]);
         }
         for (path, content) in files {
-            self.copy(&inside(&path), Source::Bytes(content));
+            self.copy(&moved(&path, source, at), Source::Bytes(content));
         }
     }
 
@@ -309,11 +307,11 @@ impl Arguments {
 
     /// Shows the settings of the network, and those of the user for it.
     fn network(&mut self, home: &Path) {
-        let of_home = network::home_files()
-            .iter()
-            .map(|(name, content)| (home.join(name), content.clone()));
-        for (path, content) in network::machine_files().into_iter().chain(of_home) {
+        for (path, content) in network::machine_files() {
             self.copy(&path, Source::Bytes(content));
+        }
+        for (name, content) in network::home_files() {
+            self.copy(&home.join(name), Source::Bytes(content.clone()));
         }
         for path in network::certificates() {
             self.bind("--ro-bind-try", &path);
@@ -345,11 +343,11 @@ impl Arguments {
         // Cargo writes its locks beside the registry.
         self.add(["--size", HOME_BYTES, "--tmpfs"]);
         self.words([home.as_os_str()]);
-        // Cargo downloads into these folders.
-        let is_shown =
-            |name: &str| network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name);
-        for (_, path) in toolchain.cargo_shared().filter(|(name, _)| is_shown(name)) {
-            self.bind("--ro-bind", &path);
+        for (name, path) in toolchain.cargo_shared() {
+            // With a network, cargo downloads into some of these folders.
+            if network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name) {
+                self.bind("--ro-bind", &path);
+            }
         }
         if let Some((_, config)) = toolchain.cargo_config() {
             self.file(&home.join("config.toml"), &config);
@@ -445,24 +443,19 @@ impl Little {
 /// Returns what of the user's programs can be shown without hiding a file of a mounted directory,
 /// or leaving one in it.
 fn beside_mounted(programs: &Programs, view: &Checked) -> Programs {
-    let has_room =
-        |path: &PathBuf| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path);
-    let read_only = programs
+    let mut shown = programs.clone();
+    shown
         .read_only
-        .iter()
-        .filter(|path| has_room(path))
-        .cloned()
-        .collect();
-    let links = programs
-        .links
-        .iter()
-        .filter(|link| !view.is_in_mounted(&link.path))
-        .cloned()
-        .collect();
-    Programs {
-        read_only,
-        links,
-        ..programs.clone()
+        .retain(|path| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path));
+    shown.links.retain(|link| !view.is_in_mounted(&link.path));
+    shown
+}
+
+/// Returns the place of a path in a directory that is shown at another place.
+fn moved(path: &Path, source: &Path, at: &Path) -> PathBuf {
+    match path.strip_prefix(source) {
+        Ok(rest) if !rest.as_os_str().is_empty() => at.join(rest),
+        _ => at.to_owned(),
     }
 }
 

@@ -85,9 +85,7 @@ impl Capture {
         }
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
         self.head.extend_from_slice(first);
-        let rest = rest
-            .get(rest.len().saturating_sub(self.tail_bytes)..)
-            .unwrap_or_default();
+        let (_, rest) = rest.split_at(rest.len().saturating_sub(self.tail_bytes));
         let surplus = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
         self.tail.drain(..surplus);
         self.tail.extend(rest);

@@ -9,6 +9,7 @@
 //! Layout: `<delegated>/orchestrate-<pid>/{main,job-<number>}`. As long as `main` holds a process,
 //! its owner is alive; so the groups of an owner that was killed can be told from those in use.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -137,18 +138,21 @@ struct Groups {
 static OF_PROCESS: OnceLock<Result<Groups, NoGroups>> = OnceLock::new();
 
 fn of_process() -> &'static Result<Groups, NoGroups> {
-    OF_PROCESS.get_or_init(|| {
-        let groups = find()?;
-        // What cannot be removed does no harm.
-        let _ = remove_leftovers(&groups.delegated);
-        fs::create_dir(&groups.own).map_err(NoGroups::refused("make a group"))?;
-        if let Err(refused) = groups.divide() {
-            // As before, as far as that is possible; the first refusal is what counts.
-            let _ = groups.leave();
-            return Err(refused);
-        }
-        Ok(groups)
-    })
+    OF_PROCESS.get_or_init(make)
+}
+
+/// Moves this process into a group of its own, in which those of jobs are made.
+fn make() -> Result<Groups, NoGroups> {
+    let groups = find()?;
+    // What cannot be removed does no harm.
+    let _ = remove_leftovers(&groups.delegated);
+    fs::create_dir(&groups.own).map_err(NoGroups::refused("make a group"))?;
+    if let Err(refused) = groups.divide() {
+        // As before, as far as that is possible; the first refusal is what counts.
+        let _ = groups.leave();
+        return Err(refused);
+    }
+    Ok(groups)
 }
 
 /// Finds the group of this process, and decides whether jobs can have groups in it.
@@ -157,7 +161,9 @@ fn find() -> Result<Groups, NoGroups> {
         &read_file(Path::new("/proc/self/cgroup"))?,
         &read_file(Path::new("/proc/self/mountinfo"))?,
     )?;
-    if unit(&delegated).is_some_and(|unit| !is_marked(unit)) {
+    if let Some(unit) = unit(&delegated)
+        && !is_marked(unit)
+    {
         return Err(NoGroups::NotDelegated);
     }
     let pid = std::process::id();
@@ -169,14 +175,12 @@ fn find() -> Result<Groups, NoGroups> {
         pid,
     })?;
     let given = read_file(&delegated.join("cgroup.subtree_control"))?;
+    let mut added = controllers.clone();
+    added.retain(|name| !lists(&given, name));
     Ok(Groups {
         own: delegated.join(format!("{OWN}{pid}")),
         delegated,
-        added: controllers
-            .iter()
-            .copied()
-            .filter(|name| !lists(&given, name))
-            .collect(),
+        added,
         controllers,
         next_job: AtomicU64::new(1),
         given_up: OnceLock::new(),
@@ -190,33 +194,27 @@ fn read_file(path: &Path) -> Result<String, NoGroups> {
 /// Finds the folder of this process's group in the texts of `/proc/self/cgroup` and
 /// `/proc/self/mountinfo`.
 fn folder(groups: &str, mounts: &str) -> Result<PathBuf, NoGroups> {
-    if groups
-        .lines()
-        .filter_map(|line| line.split(':').nth(1))
-        .any(is_limiting)
-    {
-        return Err(NoGroups::NotVersion2);
+    let mut group = None;
+    for line in groups.lines() {
+        if line.split(':').nth(1).is_some_and(is_limiting) {
+            return Err(NoGroups::NotVersion2);
+        }
+        if group.is_none() {
+            group = line.strip_prefix("0::");
+        }
     }
-    let group = Path::new(
-        groups
-            .lines()
-            .find_map(|line| line.strip_prefix("0::"))
-            .ok_or(NoGroups::NotVersion2)?,
-    );
-    // Seen from within a namespace, a group outside of it begins with `..`.
-    let below = |root: &Path| {
-        let below = group.strip_prefix(root).ok()?;
-        below
-            .components()
-            .all(|part| part != Component::ParentDir)
-            .then_some(below)
-    };
-    // Of two at one place, the later one is seen.
-    let mut places = mounts
-        .lines()
-        .filter_map(mount)
-        .filter_map(|(root, point)| Some(point.join(below(&root)?)));
-    places.next_back().ok_or(NoGroups::NotShown)
+    let group = Path::new(group.ok_or(NoGroups::NotVersion2)?);
+    let mut place = None;
+    for (root, point) in mounts.lines().filter_map(mount) {
+        // Seen from within a namespace, a group outside of it begins with `..`.
+        if let Ok(below) = group.strip_prefix(root)
+            && !below.components().any(|part| part == Component::ParentDir)
+        {
+            // Of two at one place, the later one is seen.
+            place = Some(point.join(below));
+        }
+    }
+    place.ok_or(NoGroups::NotShown)
 }
 
 fn is_limiting(names: &str) -> bool {
@@ -230,31 +228,31 @@ fn mount(line: &str) -> Option<(PathBuf, PathBuf)> {
     if of_system.split(' ').next() != Some("cgroup2") {
         return None;
     }
-    let mut fields = of_mount
-        .split(' ')
-        .skip(3)
-        .map(|field| PathBuf::from(field.replace("\\040", " ")));
-    fields.next().zip(fields.next())
+    let mut fields = of_mount.split(' ').skip(3);
+    Some((unescaped(fields.next()?), unescaped(fields.next()?)))
+}
+
+fn unescaped(field: &str) -> PathBuf {
+    PathBuf::from(field.replace("\\040", " "))
 }
 
 /// Returns the unit of systemd's that a group is, or is in.
 fn unit(group: &Path) -> Option<&Path> {
     group.ancestors().find(|group| {
-        group
-            .extension()
-            .is_some_and(|kind| kind == "scope" || kind == "service")
+        let kind = group.extension();
+        kind == Some(OsStr::new("scope")) || kind == Some(OsStr::new("service"))
     })
 }
 
 /// Reports whether systemd (251 or newer, or for root) has marked a unit as delegated.
 fn is_marked(unit: &Path) -> bool {
-    ["user.delegate", "trusted.delegate"]
-        .into_iter()
-        .any(|mark| {
-            let mut value = [0; 1];
-            rustix::fs::getxattr(unit, mark, &mut value)
-                .is_ok_and(|length| length == 1 && value == *b"1")
-        })
+    for mark in ["user.delegate", "trusted.delegate"] {
+        let mut value = [0; 1];
+        if rustix::fs::getxattr(unit, mark, &mut value) == Ok(1) && value == *b"1" {
+            return true;
+        }
+    }
+    false
 }
 
 /// What was found of a group.
@@ -329,10 +327,12 @@ impl Groups {
             "cgroup.procs",
             &std::process::id().to_string(),
         )?;
-        fs::remove_dir(self.own.join(MAIN)).and_then(|()| fs::remove_dir(&self.own))
+        fs::remove_dir(self.own.join(MAIN))?;
+        fs::remove_dir(&self.own)
     }
 
-    fn job(&self, limits: &Limits) -> io::Result<JobGroup> {
+    /// Makes a group for a job, and opens it.
+    fn job(&self, limits: &Limits) -> io::Result<(JobGroup, OwnedFd)> {
         let folder = self.own.join(format!(
             "job-{}",
             self.next_job.fetch_add(1, Ordering::Relaxed)
@@ -346,7 +346,8 @@ impl Groups {
                 done => done?,
             }
         }
-        Ok(group)
+        let opened = File::open(&group.0)?.into();
+        Ok((group, opened))
     }
 }
 
@@ -363,15 +364,18 @@ const SWAP: &str = "memory.swap.max";
 
 /// Returns what is written to which file of a job's group.
 fn settings(controllers: &[&str], limits: &Limits) -> Vec<(&'static str, String)> {
-    let has = |name: &str| controllers.contains(&name);
     let mut settings = Vec::new();
-    if let Some(bytes) = limits.memory_bytes.filter(|_| has("memory")) {
+    if let Some(bytes) = limits.memory_bytes
+        && controllers.contains(&"memory")
+    {
         settings.push(("memory.max", bytes.to_string()));
         settings.push((SWAP, "0".to_owned()));
         // The job ends as a whole, as it does without groups.
         settings.push(("memory.oom.group", "1".to_owned()));
     }
-    if let Some(most) = limits.processes.filter(|_| has("pids")) {
+    if let Some(most) = limits.processes
+        && controllers.contains(&"pids")
+    {
         settings.push(("pids.max", most.to_string()));
     }
     settings
@@ -392,15 +396,12 @@ pub(crate) struct JobGroup(PathBuf);
 /// Makes a group for a job; `None` where jobs get none. A failure is told once, and no more groups
 /// are made then.
 pub(crate) fn of_job(limits: &Limits, warn: fn(&str)) -> Option<(JobGroup, OwnedFd)> {
-    let groups = of_process()
-        .as_ref()
-        .ok()
-        .filter(|groups| groups.given_up.get().is_none())?;
-    let made = groups
-        .job(limits)
-        .and_then(|group| Ok((File::open(&group.0)?.into(), group)));
-    match made {
-        Ok((opened, group)) => Some((group, opened)),
+    let groups = of_process().as_ref().ok()?;
+    if groups.given_up.get().is_some() {
+        return None;
+    }
+    match groups.job(limits) {
+        Ok(made) => Some(made),
         Err(error) => {
             give_up(&error.to_string(), warn);
             None
@@ -448,13 +449,14 @@ fn is_out_of_memory(events: &str) -> bool {
 
 /// Returns the number after a name in a file of a group; 0 if it is not there.
 fn count(text: &str, name: &str) -> u64 {
-    let value = text
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .find(|(found, _)| *found == name);
-    value
-        .and_then(|(_, value)| value.trim().parse().ok())
-        .unwrap_or(0)
+    for line in text.lines() {
+        if let Some((found, value)) = line.split_once(' ')
+            && found == name
+        {
+            return value.trim().parse().unwrap_or(0);
+        }
+    }
+    0
 }
 
 /// Removes a group, after killing its processes if there are some.
@@ -496,13 +498,11 @@ fn remove_inner(group: &Path, accepts: impl Fn(&str) -> bool) -> io::Result<()> 
 fn remove_leftovers(delegated: &Path) -> io::Result<()> {
     for entry in fs::read_dir(delegated)? {
         let entry = entry?;
-        let owner = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
-        let events = entry.path().join(MAIN).join("cgroup.events");
-        let events = fs::read_to_string(events);
-        if owner.is_some() && !events.is_ok_and(|events| count(&events, "populated") > 0) {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(OWN));
+        let is_of_process = owner.is_some_and(|pid| pid.parse::<u32>().is_ok());
+        let events = fs::read_to_string(entry.path().join(MAIN).join("cgroup.events"));
+        if is_of_process && !events.is_ok_and(|events| count(&events, "populated") > 0) {
             remove_inner(&entry.path(), |_| true)?;
             fs::remove_dir(entry.path())?;
         }

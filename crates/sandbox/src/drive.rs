@@ -145,9 +145,11 @@ fn run_once(
 impl Drive<'_> {
     /// Sleeps until an event or the deadline, and reads what has arrived.
     fn wait(&mut self, cancels: &[&Cancel]) -> Result<(), SandboxError> {
-        let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| {
-            due.saturating_duration_since(Instant::now())
-        });
+        let sleep = match self.deadline {
+            Some(due) => due.saturating_duration_since(Instant::now()),
+            None => LONGEST_SLEEP,
+        };
+        let cancels = cancels.iter().copied();
         let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
         watched.extend(
             [&self.stdout, &self.stderr]
@@ -156,10 +158,8 @@ impl Drive<'_> {
                 .map(AsFd::as_fd),
         );
         match self.phase {
-            Phase::Running => watched.extend(cancels.iter().filter_map(|cancel| cancel.event())),
-            Phase::Terminating => {
-                watched.extend(cancels.iter().filter_map(|cancel| cancel.kill_event()))
-            }
+            Phase::Running => watched.extend(cancels.filter_map(Cancel::event)),
+            Phase::Terminating => watched.extend(cancels.filter_map(Cancel::kill_event)),
             Phase::Killing | Phase::Abandoned => {}
         }
         wait_readable(&watched, sleep.min(LONGEST_SLEEP))?;
@@ -177,8 +177,8 @@ impl Drive<'_> {
                 if self.reported.len() < MOST_REPORTED {
                     self.reported.extend(chunk.iter().take(count));
                 }
-                if let Some((listener, proxy)) =
-                    listener.and_then(|listener| Some((listener, self.proxy.take()?)))
+                if let Some(listener) = listener
+                    && let Some(proxy) = self.proxy.take()
                 {
                     proxy(TcpListener::from(listener));
                 }
@@ -196,7 +196,7 @@ impl Drive<'_> {
     fn advance(&mut self, cancels: &[&Cancel]) {
         let due = self.deadline.is_some_and(|due| due <= Instant::now());
         let output = self.stdout.total() + self.stderr.total();
-        let is_killed = cancels.iter().any(|cancel| cancel.is_killed());
+        let is_killed = cancels.iter().copied().any(Cancel::is_killed);
         match self.phase {
             Phase::Running if output > self.job.limits.max_output_bytes => {
                 self.stop(Phase::Killing, Exit::OutputLimit);
@@ -205,7 +205,7 @@ impl Drive<'_> {
                 self.stderr.close();
             }
             Phase::Running if is_killed => self.stop(Phase::Killing, Exit::Cancelled),
-            Phase::Running if cancels.iter().any(|cancel| cancel.is_cancelled()) => {
+            Phase::Running if cancels.iter().copied().any(Cancel::is_cancelled) => {
                 self.stop(Phase::Terminating, Exit::Cancelled);
             }
             Phase::Running if due => self.stop(Phase::Terminating, Exit::TimedOut),
@@ -220,10 +220,7 @@ impl Drive<'_> {
     fn stop(&mut self, phase: Phase, exit: Exit) {
         // A program that ended by itself was not stopped, even if its report has not been read yet.
         self.read_control();
-        if self
-            .last_report()
-            .is_none_or(|report| report == Report::Starting)
-        {
+        if matches!(self.last_report(), None | Some(Report::Starting)) {
             self.stopped = Some(exit);
         }
         self.enter(phase);
@@ -288,37 +285,33 @@ impl Drive<'_> {
     }
 
     fn outside_group(&self) -> Option<String> {
-        self.reports().find_map(|report| {
+        for report in self.reports() {
             if let Report::OutsideGroup(cause) = report {
-                Some(cause)
-            } else {
-                None
+                return Some(cause);
             }
-        })
+        }
+        None
     }
 
     fn account(&self) -> Option<Account> {
-        self.reports().find_map(|report| {
+        for report in self.reports() {
             if let Report::Holds(account) = report {
-                Some(account)
-            } else {
-                None
+                return Some(account);
             }
-        })
+        }
+        None
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.reports().find_map(|report| {
+        for report in self.reports() {
             if let Report::Used(usage) = report {
-                Some(usage)
-            } else {
-                None
+                return Some(usage);
             }
-        })
+        }
+        None
     }
 
     fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
-        let program = || self.job.program.clone();
         let exit = match (self.stopped, self.last_report()) {
             // Killed while it was started, the program seems not to start here.
             (None, Some(Report::Failed(_) | Report::Signalled(libc::SIGKILL)))
@@ -328,11 +321,13 @@ impl Drive<'_> {
             }
             (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
             (_, Some(Report::NotFound)) => {
-                return Err(SandboxError::ProgramNotFound { program: program() });
+                return Err(SandboxError::ProgramNotFound {
+                    program: self.job.program.clone(),
+                });
             }
             (_, Some(Report::NotExecutable(detail))) => {
                 return Err(SandboxError::NotExecutable {
-                    program: program(),
+                    program: self.job.program.clone(),
                     detail,
                 });
             }

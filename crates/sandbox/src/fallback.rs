@@ -56,23 +56,29 @@ impl Scratch {
             real,
             has_stand_in: stand_in.is_some(),
         };
-        let filled = scratch
-            .fill(toolchain)
-            .and_then(|()| scratch.add_settings(network));
-        let filled = filled
-            .and_then(|()| stand_in.map_or(Ok(()), |stand_in| scratch.add_stand_in(stand_in)));
-        filled.map_err(SandboxError::io("fill a scratch directory"))?;
+        scratch
+            .fill(toolchain, network, stand_in)
+            .map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
 
-    fn fill(&self, toolchain: &RustHomes) -> std::io::Result<()> {
-        if toolchain.shows_cargo_home() {
-            return Ok(());
+    fn fill(
+        &self,
+        toolchain: &RustHomes,
+        network: Network,
+        stand_in: Option<&StandIn>,
+    ) -> std::io::Result<()> {
+        if !toolchain.shows_cargo_home() {
+            orchestrate_files::create_folder(&self.own_cargo_home())?;
+            for (name, path) in toolchain.cargo_shared() {
+                symlink(path, self.own_cargo_home().join(name))?;
+            }
         }
-        orchestrate_files::create_folder(&self.own_cargo_home())?;
-        toolchain
-            .cargo_shared()
-            .try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
+        self.add_settings(network)?;
+        match stand_in {
+            Some(stand_in) => self.add_stand_in(stand_in),
+            None => Ok(()),
+        }
     }
 
     /// Puts the user's settings for the network into the home.
@@ -152,31 +158,28 @@ pub(crate) fn sweep() -> std::io::Result<()> {
 /// Lists what may be read and executed, if it exists: the system, the toolchains, the user's
 /// programs, and the view's read-only roots except what is masked.
 pub(crate) fn readable(view: &Checked, toolchain: &RustHomes, network: Network) -> Vec<OsString> {
-    let system = host::SYSTEM
-        .iter()
-        .chain(&host::SETTINGS)
-        .chain(&host::ACCOUNTS)
-        .map(OsString::from);
-    let cargo = toolchain
-        .cargo_shared()
-        .map(|(_, path)| path)
-        .chain(toolchain.cargo_config().map(|(path, _)| path));
-    let toolchains = cargo.chain(toolchain.rustup_home.clone());
-    let roots = view
-        .read_only()
-        .flat_map(|root| view.readable_around_masks(root));
-    let programs = host::programs_of_user().read_only.iter().cloned();
-    let of_network = match network {
-        Network::None => Vec::new(),
-        Network::Proxy => network::machine_files()
-            .into_iter()
-            .map(|(path, _)| path)
-            .chain(network::certificates())
-            .collect(),
-    };
-    let paths = toolchains.chain(programs).chain(roots).chain(of_network);
-    system
-        .chain(machine_facts())
-        .chain(paths.map(OsString::from))
-        .collect()
+    let system = host::SYSTEM.iter().chain(&host::SETTINGS);
+    let mut readable: Vec<OsString> = system.chain(&host::ACCOUNTS).map(OsString::from).collect();
+    readable.extend(machine_facts());
+    for (_, path) in toolchain.cargo_shared() {
+        readable.push(path.into());
+    }
+    if let Some((path, _)) = toolchain.cargo_config() {
+        readable.push(path.into());
+    }
+    readable.extend(toolchain.rustup_home.clone().map(OsString::from));
+    let programs = host::programs_of_user();
+    readable.extend(programs.read_only.iter().map(OsString::from));
+    for root in view.read_only() {
+        let shown = view.readable_around_masks(root);
+        readable.extend(shown.into_iter().map(OsString::from));
+    }
+    if network == Network::Proxy {
+        for (path, _) in network::machine_files() {
+            readable.push(path.into());
+        }
+        let certificates = network::certificates();
+        readable.extend(certificates.into_iter().map(OsString::from));
+    }
+    readable
 }

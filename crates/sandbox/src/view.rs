@@ -54,7 +54,10 @@ impl Checked {
             (optional, false, true),
             (writable, true, false),
         ] {
-            for path in paths.iter().filter(|path| !optional || path.exists()) {
+            for path in paths {
+                if optional && !path.exists() {
+                    continue;
+                }
                 let real = real_path(path)?;
                 roots.push(Root {
                     path: real.clone(),
@@ -87,69 +90,70 @@ impl Checked {
     }
 
     fn require_cwd(&self, cwd: &Path) -> Result<(), SandboxError> {
-        let outside = || SandboxError::CwdOutside {
-            path: cwd.to_owned(),
+        let is_inside = if let Some((source, rest)) = mounted_source(&self.mounts, cwd) {
+            is_real_folder_in(source, rest)
+        } else if let Ok(real) = cwd.canonicalize() {
+            cwd.is_absolute() && self.is_below_root(&real)
+        } else {
+            false
         };
-        let is_inside = match mounted_source(&self.mounts, cwd) {
-            Some((source, rest)) => is_real_folder_in(source, rest),
-            None => {
-                let real = cwd.canonicalize().map_err(|_| outside())?;
-                cwd.is_absolute() && self.roots.iter().any(|root| real.starts_with(&root.path))
-            }
-        };
-        is_inside.then_some(()).ok_or_else(outside)
+        if is_inside {
+            Ok(())
+        } else {
+            Err(SandboxError::CwdOutside {
+                path: cwd.to_owned(),
+            })
+        }
     }
 
     /// Lists the directories and files that may be written, as the job sees them.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
-        let mounted = self
-            .mounts
-            .iter()
-            .filter(|mount| matches!(mount.content, Mounted::Writable(_)));
-        self.writable_roots()
-            .chain(mounted.map(|mount| mount.at.as_path()))
+        self.roots_to_write(true).chain(self.writable_mounts())
     }
 
     /// Lists the same as the host has them.
     pub(crate) fn writable_on_host(&self) -> impl Iterator<Item = &Path> {
-        self.writable_roots()
+        self.roots_to_write(true)
             .chain(self.mounts.iter().filter_map(Mount::writable_source))
     }
 
-    fn writable_roots(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
+        self.roots_to_write(false)
+    }
+
+    /// Lists the roots that may be written, or those that may not.
+    fn roots_to_write(&self, writable: bool) -> impl Iterator<Item = &Path> {
         self.roots
             .iter()
-            .filter(|root| root.writable)
+            .filter(move |root| root.writable == writable)
             .map(|root| root.path.as_path())
     }
 
-    pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
-        self.roots
+    /// Lists the places at which directories of the host that may be written are mounted.
+    fn writable_mounts(&self) -> impl Iterator<Item = &Path> {
+        self.mounts
             .iter()
-            .filter(|root| !root.writable)
-            .map(|root| root.path.as_path())
+            .filter(|mount| mount.writable_source().is_some())
+            .map(|mount| mount.at.as_path())
     }
 
     /// Lists the directories in which a job finds the programs of a folder of the user's `PATH`.
     pub(crate) fn holds_programs(&self) -> impl Iterator<Item = &Path> {
-        self.read_only().chain(
-            self.mounts
-                .iter()
-                .filter_map(|mount| mount.writable_source().map(|_| &*mount.at)),
-        )
+        self.read_only().chain(self.writable_mounts())
     }
 
     /// Returns the job's home in the full tier: the path of the user's own, unless that is a part
     /// of what is shown.
     pub(crate) fn home(&self) -> &Path {
-        let usual = host::real_home();
-        let shows = |home: &Path| {
-            let roots = self.roots.iter().any(|root| home.starts_with(&root.path));
-            roots || self.mounts.iter().any(|mount| home.starts_with(&mount.at))
-        };
-        usual
-            .filter(|home| can_mount_at(home) && !shows(home))
-            .unwrap_or(Path::new(HOME))
+        match host::real_home() {
+            Some(home) if can_mount_at(home) && !self.shows(home) => home,
+            _ => Path::new(HOME),
+        }
+    }
+
+    /// Reports whether a path lies in a root or in what is mounted.
+    fn shows(&self, path: &Path) -> bool {
+        self.is_below_root(path) || self.mounts.iter().any(|mount| path.starts_with(&mount.at))
     }
 
     /// Reports whether a path lies in a directory of the host that is mounted elsewhere.
@@ -159,7 +163,7 @@ impl Checked {
 
     /// Reports whether a path lies in a root, or is one.
     pub(crate) fn is_below_root(&self, path: &Path) -> bool {
-        self.roots.iter().any(|root| path.starts_with(&root.path))
+        is_in_any(&self.roots, path)
     }
 
     /// Reports whether a directory can be mounted below one that is mounted elsewhere without
@@ -179,9 +183,8 @@ impl Checked {
 
     /// Reports whether a path lies in a composed directory, outside all roots except itself.
     pub(crate) fn is_in_composed(&self, path: &Path) -> bool {
-        let is_below = |above: &Path| path != above && path.starts_with(above);
-        self.composed.iter().any(|directory| is_below(directory))
-            && !self.roots.iter().any(|root| is_below(&root.path))
+        self.composed.iter().any(|above| is_below(path, above))
+            && !self.roots.iter().any(|root| is_below(path, &root.path))
     }
 
     /// Reports whether a mask shows other bytes in place of a file.
@@ -194,15 +197,12 @@ impl Checked {
     /// Lists what may be read of a read-only root without the masked paths below it: the siblings
     /// along the way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
-        let is_hidden = |mask: &&Mask| {
-            !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root))
-        };
-        let hidden: Vec<&Path> = self
-            .masks
-            .iter()
-            .filter(is_hidden)
-            .map(|mask| mask.path.as_path())
-            .collect();
+        let mut hidden = Vec::new();
+        for mask in &self.masks {
+            if !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root)) {
+                hidden.push(mask.path.as_path());
+            }
+        }
         around(root, &hidden)
     }
 }
@@ -221,17 +221,32 @@ impl Mount {
 /// absolute, without `.` and `..`, and nothing that every process needs is at or below it.
 #[must_use]
 pub fn can_mount_at(path: &Path) -> bool {
-    let is_plain = path.is_absolute()
-        && path
-            .components()
-            .all(|part| !matches!(part, Component::ParentDir));
-    let needed = host::SYSTEM
-        .iter()
-        .chain(&KERNEL)
-        .chain(&FILLED)
-        .map(Path::new);
-    let hides_needed = needed.into_iter().any(|needed| needed.starts_with(path));
-    is_plain && !hides_needed && !KERNEL.iter().any(|tree| path.starts_with(tree))
+    let is_plain =
+        path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    let mut needed = host::SYSTEM.iter().chain(&KERNEL).chain(&FILLED);
+    let hides_needed = needed.any(|needed| Path::new(needed).starts_with(path));
+    is_plain && !hides_needed && !is_of_kernel(path)
+}
+
+/// Reports whether a path lies in one of the kernel's own file systems.
+fn is_of_kernel(path: &Path) -> bool {
+    KERNEL.iter().any(|tree| path.starts_with(tree))
+}
+
+fn is_in_any(roots: &[Root], path: &Path) -> bool {
+    roots.iter().any(|root| path.starts_with(&root.path))
+}
+
+fn is_below(path: &Path, above: &Path) -> bool {
+    path != above && path.starts_with(above)
+}
+
+/// Returns the error that a path cannot be a part of a view.
+fn refused(path: &Path, reason: &str) -> SandboxError {
+    SandboxError::View {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
 }
 
 /// Checks what is to be mounted at other paths, and sorts it.
@@ -239,22 +254,19 @@ fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mou
     let mut sorted = mounts.to_vec();
     sorted.sort_by(|one, other| one.at.cmp(&other.at));
     for mount in &sorted {
-        let wrong = |reason: &str| SandboxError::View {
-            path: mount.at.clone(),
-            reason: reason.to_owned(),
-        };
         if !confinement.mounts() {
-            return Err(wrong("only the full tier can show something else there"));
+            let reason = "only the full tier can show something else there";
+            return Err(refused(&mount.at, reason));
         }
         if !can_mount_at(&mount.at) {
-            return Err(wrong("nothing can be mounted there"));
+            return Err(refused(&mount.at, "nothing can be mounted there"));
         }
-        if let Some(source) = mount.writable_source() {
-            let is_folder =
-                source.is_absolute() && source.symlink_metadata().is_ok_and(|found| found.is_dir());
-            is_folder
-                .then_some(())
-                .ok_or_else(|| wrong("what is to be mounted is no directory"))?;
+        if let Some(source) = mount.writable_source()
+            && !(source.is_absolute()
+                && source.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        {
+            let reason = "what is to be mounted is no directory";
+            return Err(refused(&mount.at, reason));
         }
         let above: Vec<Mount> = sorted
             .iter()
@@ -264,9 +276,9 @@ fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mou
         if let Some((source, rest)) = mounted_source(&above, &mount.at)
             && !matches!(walk(source, rest), Walked::Found(_))
         {
-            return Err(wrong(
-                "it does not exist in the directory that is mounted above it, or is a link there",
-            ));
+            let reason =
+                "it does not exist in the directory that is mounted above it, or is a link there";
+            return Err(refused(&mount.at, reason));
         }
     }
     Ok(sorted)
@@ -276,11 +288,14 @@ fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mou
 /// the path.
 fn mounted_source<'m, 'p>(mounts: &'m [Mount], path: &'p Path) -> Option<(&'m Path, &'p Path)> {
     // The deepest one applies.
-    let mut above = mounts
-        .iter()
-        .rev()
-        .filter_map(|mount| Some((mount.writable_source()?, &mount.at)));
-    above.find_map(|(source, at)| Some((source, path.strip_prefix(at).ok()?)))
+    for mount in mounts.iter().rev() {
+        if let Some(source) = mount.writable_source()
+            && let Ok(rest) = path.strip_prefix(&mount.at)
+        {
+            return Some((source, rest));
+        }
+    }
+    None
 }
 
 /// What is at a path below a directory that a job may write.
@@ -308,22 +323,23 @@ fn walk(source: &Path, rest: &Path) -> Walked {
 
 /// Reports whether a path below a directory leads to a directory in it.
 fn is_real_folder_in(source: &Path, rest: &Path) -> bool {
-    let real = source.join(rest).canonicalize();
-    source
-        .canonicalize()
-        .is_ok_and(|source| real.is_ok_and(|real| real.is_dir() && real.starts_with(source)))
+    match (source.canonicalize(), source.join(rest).canonicalize()) {
+        (Ok(source), Ok(real)) => real.is_dir() && real.starts_with(source),
+        _ => false,
+    }
 }
 
 /// Returns the directories to be composed, except those that a root shows as they are.
 fn composed_beside(roots: &[Root], directories: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
     let mut all = Vec::new();
-    for directory in directories.iter().filter(|directory| directory.exists()) {
-        let real = real_path(directory)?;
-        all.extend([directory.clone(), real]);
+    for directory in directories {
+        if directory.exists() {
+            all.extend([directory.clone(), real_path(directory)?]);
+        }
     }
     all.sort();
     all.dedup();
-    all.retain(|directory| !roots.iter().any(|root| directory.starts_with(&root.path)));
+    all.retain(|directory| !is_in_any(roots, directory));
     Ok(all)
 }
 
@@ -337,34 +353,25 @@ fn shows_already(mask: &Mask) -> bool {
 }
 
 fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
-    let wrong = |reason: String| SandboxError::View {
-        path: path.to_owned(),
-        reason,
-    };
     if !path.is_absolute() {
-        return Err(wrong("the path is not absolute".to_owned()));
+        return Err(refused(path, "the path is not absolute"));
     }
-    let real = path
-        .canonicalize()
-        .map_err(|cause| wrong(cause.to_string()))?;
-    if real == Path::new("/") || KERNEL.iter().any(|tree| real.starts_with(tree)) {
-        return Err(wrong(
-            "neither `/` nor a kernel file system can be a root".to_owned(),
-        ));
+    match path.canonicalize() {
+        Ok(real) if real == Path::new("/") || is_of_kernel(&real) => Err(refused(
+            path,
+            "neither `/` nor a kernel file system can be a root",
+        )),
+        Ok(real) => Ok(real),
+        Err(cause) => Err(refused(path, &cause.to_string())),
     }
-    Ok(real)
 }
 
 /// Drops masks of missing paths that cannot be created; refuses those that a command could evade.
 fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError> {
     let mut kept = Vec::new();
     for mask in masks {
-        let wrong = |reason: &str| SandboxError::View {
-            path: mask.path.clone(),
-            reason: reason.to_owned(),
-        };
         if !mask.path.is_absolute() {
-            return Err(wrong("the path is not absolute"));
+            return Err(refused(&mask.path, "the path is not absolute"));
         }
         // The deepest root applies.
         let root = roots
@@ -372,25 +379,27 @@ fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError>
             .rev()
             .find(|root| mask.path.starts_with(&root.path));
         match (root, std::fs::symlink_metadata(&mask.path)) {
-            (_, Ok(found)) if found.is_symlink() => return Err(wrong("a link cannot be masked")),
+            (_, Ok(found)) if found.is_symlink() => {
+                return Err(refused(&mask.path, "a link cannot be masked"));
+            }
             (_, Ok(found))
                 if found.is_dir() != (mask.content == Content::EmptyDir)
                     && mask.content != Content::ReadOnly =>
             {
-                return Err(wrong(
-                    "a file can only mask a file, a directory only a directory",
-                ));
+                let reason = "a file can only mask a file, a directory only a directory";
+                return Err(refused(&mask.path, reason));
             }
             (_, Ok(_)) => kept.push(mask.clone()),
             (Some(root), Err(_)) if root.writable => {
-                return Err(wrong("it does not exist, so a command could create it"));
+                let reason = "it does not exist, so a command could create it";
+                return Err(refused(&mask.path, reason));
             }
             (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => {
-                return Err(wrong("it does not exist"));
+                return Err(refused(&mask.path, "it does not exist"));
             }
             (Some(_), Err(_)) => {}
             (None, Err(_)) if mask.content == Content::ReadOnly => {
-                return Err(wrong("it does not exist"));
+                return Err(refused(&mask.path, "it does not exist"));
             }
             (None, Err(_)) => kept.push(mask.clone()),
         }

@@ -1,4 +1,4 @@
-//! Passes an open descriptor beside the bytes of a socket.
+//! Creates pipes, and passes an open descriptor beside the bytes of a socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,6 +9,14 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::error::SandboxError;
+
+/// Creates a pipe; returns its end to read from, and its end to write to.
+pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"))
+}
 
 /// Sends bytes, with a descriptor beside the first of them; returns how many were sent.
 pub(crate) fn send(

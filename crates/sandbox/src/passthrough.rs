@@ -5,10 +5,9 @@
 //! process to end ends the command first, and if this process is killed, the command is too, with
 //! every process that it started (`helper/keeper.rs`).
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -16,11 +15,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use crate::descriptors::pipe;
 use crate::error::SandboxError;
 use crate::helper::{HELPER_ARG, KEEP_ARG, Told, helper_installed};
 use crate::{spawner, sys};
@@ -113,19 +113,20 @@ pub fn pass_through(
     if !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
     let (from_output, to_output) = pipe()?;
-    let (from_errors, to_errors) = match &errors {
-        Some(_) => pipe().map(|(from, to)| (Some(from), to))?,
-        None => (
-            None,
-            to_output
-                .try_clone()
-                .map_err(SandboxError::io("share a pipe"))?,
-        ),
+    let mut sinks = vec![(from_output, output)];
+    let to_errors = match errors {
+        Some(errors) => {
+            let (from_errors, to_errors) = pipe()?;
+            sinks.push((from_errors, errors));
+            to_errors
+        }
+        None => to_output
+            .try_clone()
+            .map_err(SandboxError::io("share a pipe"))?,
     };
     let (keeper, control) = start(command, interrupts, [to_output, to_errors])?;
-    let pumps = Pumps::start([Some((from_output, output)), from_errors.zip(errors)])?;
+    let pumps = Pumps::start(sinks)?;
     let passed = Watch {
         control,
         interrupts,
@@ -156,44 +157,40 @@ fn start(
     } else {
         "ends"
     };
-    let own = [HELPER_ARG, KEEP_ARG, &number, hang_up].map(OsString::from);
-    let arguments = [OsString::from("orchestrate")]
+    let own = ["orchestrate", HELPER_ARG, KEEP_ARG, &number, hang_up].map(OsStr::new);
+    let arguments = own
         .into_iter()
-        .chain(own)
-        .chain(command.iter().cloned());
-    let variable =
-        |(name, value): (OsString, OsString)| c_string(&[name, value].join(OsStr::new("=")));
+        .chain(command.iter().map(OsString::as_os_str));
     let stdin = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
         .map_err(SandboxError::io("share standard input"))?;
-    let program = sys::Program {
-        path: c_string(OsStr::new("/proc/self/exe"))?,
-        arguments: arguments
-            .map(|argument| c_string(&argument))
-            .collect::<Result<_, _>>()?,
-        environment: environment().map(variable).collect::<Result<_, _>>()?,
-        directory: None,
-        streams: [stdin, to_output, to_errors],
-        own_group: false,
-        dies_with: None,
-        file_bytes: None,
-        is_private: false,
-    };
+    let program = keeper(arguments, [stdin, to_output, to_errors])
+        .map_err(SandboxError::io("start a process"))?;
     let keeper = spawner::spawn(vec![theirs.into()], move || sys::start(&program))?;
     Ok((keeper, control))
-}
-
-fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
-    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "a command of the user's own has the whole environment of this process"
 )]
-fn environment() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os()
+fn keeper<'a>(
+    arguments: impl Iterator<Item = &'a OsStr>,
+    streams: [OwnedFd; 3],
+) -> io::Result<sys::Program> {
+    let variables: Vec<_> = std::env::vars_os().collect();
+    Ok(sys::Program {
+        path: sys::c_string("/proc/self/exe")?,
+        arguments: sys::c_strings(arguments)?,
+        environment: sys::c_environment(&variables)?,
+        directory: None,
+        streams,
+        own_group: false,
+        dies_with: None,
+        file_bytes: None,
+        is_private: false,
+    })
 }
 
 /// The threads that pass on what a command writes.
@@ -205,29 +202,26 @@ struct Pumps {
 }
 
 impl Pumps {
-    fn start(pipes: [Option<(OwnedFd, Box<dyn Sink>)>; 2]) -> Result<Pumps, SandboxError> {
-        let (done, running) =
-            pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"))?;
+    fn start(sinks: Vec<(OwnedFd, Box<dyn Sink>)>) -> Result<Pumps, SandboxError> {
+        let (done, running) = pipe()?;
         let stop =
             eventfd(0, EventfdFlags::CLOEXEC).map_err(SandboxError::errno("make an event"))?;
         let pumps = Pumps {
             stop: Arc::new(stop),
             done,
         };
-        for (pipe, mut sink) in pipes.into_iter().flatten() {
+        for (pipe, mut sink) in sinks {
             let running = running
                 .try_clone()
                 .map_err(SandboxError::io("share a pipe"))?;
             let stop = Arc::clone(&pumps.stop);
-            let pump = move || {
-                // Whatever the error is, the command sees it as a closed pipe, as without us.
-                let _ = pass_on(&pipe, &stop, sink.as_mut());
-                drop(pipe);
-                sink.end();
-                drop(running);
-            };
-            let thread = thread::Builder::new().name("output".to_owned()).spawn(pump);
-            thread.map_err(SandboxError::io("start a thread"))?;
+            thread::Builder::new()
+                .name("output".to_owned())
+                .spawn(move || {
+                    pump(pipe, &stop, sink.as_mut());
+                    drop(running);
+                })
+                .map_err(SandboxError::io("start a thread"))?;
         }
         Ok(pumps)
     }
@@ -238,21 +232,30 @@ impl Pumps {
     }
 }
 
+/// Passes on what is written to a pipe, and then ends its sink.
+fn pump(pipe: OwnedFd, stop: &OwnedFd, sink: &mut dyn Sink) {
+    // Whatever the error is, the command sees it as a closed pipe, as without us.
+    let _ = pass_on(&pipe, stop, sink);
+    drop(pipe);
+    sink.end();
+}
+
 /// Passes on what is written until no process can write any more, or until `stop` is readable and
 /// nothing is left.
 fn pass_on(pipe: &OwnedFd, stop: &OwnedFd, sink: &mut dyn Sink) -> io::Result<()> {
-    let mut buffer = vec![0; READ_BYTES];
+    let mut buffer = Vec::with_capacity(READ_BYTES);
     loop {
         let [is_open, is_over] = readable([pipe.as_fd(), stop.as_fd()], None)?;
         if !is_open && is_over {
             return Ok(());
         }
         if is_open {
-            let count = rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut buffer[..]))?;
-            if count == 0 {
+            buffer.clear();
+            rustix::io::retry_on_intr(|| rustix::io::read(pipe, spare_capacity(&mut buffer)))?;
+            if buffer.is_empty() {
                 return Ok(());
             }
-            sink.take(buffer.get(..count).unwrap_or_default())?;
+            sink.take(&buffer)?;
         }
     }
 }
@@ -263,10 +266,12 @@ fn readable<const N: usize>(
     until: Option<Instant>,
 ) -> io::Result<[bool; N]> {
     let mut events = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.map(|left| Timespec {
-        tv_sec: left.as_secs().cast_signed(),
-        tv_nsec: left.subsec_nanos().into(),
+    let left = until.map(|until| {
+        let left = until.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        }
     });
     match poll(&mut events, left.as_ref()) {
         Ok(_) => Ok(events.map(|event| !event.revents().is_empty())),
@@ -367,16 +372,18 @@ impl Watch<'_> {
                 // The terminal has sent it to the command as well.
                 _ => {}
             }
-            self.until.get_or_insert_with(|| Instant::now() + GRACE);
+            if self.until.is_none() {
+                self.until = Some(Instant::now() + GRACE);
+            }
         }
         Ok(())
     }
 
     fn order(&mut self, signal: Signal) {
         self.is_killed |= signal == Signal::KILL;
-        // A keeper that has ended needs no order.
-        let _ = self
-            .control
-            .write_all(&[u8::try_from(signal.as_raw()).unwrap_or_default()]);
+        if let Ok(number) = u8::try_from(signal.as_raw()) {
+            // A keeper that has ended needs no order.
+            let _ = self.control.write_all(&[number]);
+        }
     }
 }

@@ -4,10 +4,10 @@
 //! The process is this program as the helper. It is not confined, since it only removes what it is
 //! given, and follows no link ([`orchestrate_files::remove_folder`]). What it cannot remove stays.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::error::SandboxError;
@@ -23,32 +23,30 @@ pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
     if !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let own = ["orchestrate", HELPER_ARG, REMOVE_ARG].map(OsString::from);
+    let own = ["orchestrate", HELPER_ARG, REMOVE_ARG].map(OsStr::new);
     let arguments = own
         .into_iter()
-        .chain(folders.iter().map(|folder| folder.clone().into_os_string()));
-    let program = sys::Program {
-        path: c_string(OsStr::new("/proc/self/exe"))?,
-        arguments: arguments
-            .map(|argument| c_string(&argument))
-            .collect::<Result<_, _>>()?,
+        .chain(folders.iter().map(|folder| folder.as_os_str()));
+    let program = remover(arguments).map_err(SandboxError::io("start a process"))?;
+    spawner::spawn(Vec::new(), move || sys::start(&program)).map(drop)
+}
+
+fn remover<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> io::Result<sys::Program> {
+    Ok(sys::Program {
+        path: sys::c_string("/proc/self/exe")?,
+        arguments: sys::c_strings(arguments)?,
         environment: Vec::new(),
         // It must not keep a file system busy that this process was started on.
-        directory: Some(c_string(OsStr::new("/"))?),
+        directory: Some(sys::c_string("/")?),
         streams: [null()?, null()?, null()?],
         own_group: true,
         dies_with: None,
         file_bytes: None,
         is_private: true,
-    };
-    spawner::spawn(Vec::new(), move || sys::start(&program)).map(drop)
+    })
 }
 
-fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
-    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
-}
-
-fn null() -> Result<OwnedFd, SandboxError> {
-    let opened = File::options().read(true).write(true).open("/dev/null");
-    Ok(opened.map_err(SandboxError::io("open /dev/null"))?.into())
+fn null() -> io::Result<OwnedFd> {
+    let opened = File::options().read(true).write(true).open("/dev/null")?;
+    Ok(opened.into())
 }

@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -27,19 +27,13 @@ pub(crate) fn spawn<C: Send + 'static>(
     start: impl FnOnce() -> io::Result<C> + Send + 'static,
 ) -> Result<C, SandboxError> {
     let (reply, answer) = sync_channel(1);
-    let request = move || {
-        let started = inherited
-            .iter()
-            .try_for_each(keep_open)
-            .and_then(|()| start());
-        drop(inherited);
-        // A caller that has ended has no use for the child; its control socket is closed, which
-        // ends the child.
-        let _ = reply.send(started);
-    };
     requests()
         .ok_or_else(gone)?
-        .send(Box::new(request))
+        .send(Box::new(move || {
+            // A caller that has ended has no use for the child; its control socket is closed, which
+            // ends the child.
+            let _ = reply.send(start_with(inherited, start));
+        }))
         .map_err(|_| gone())?;
     answer
         .recv()
@@ -54,20 +48,30 @@ fn gone() -> SandboxError {
     }
 }
 
-fn keep_open(fd: &OwnedFd) -> io::Result<()> {
-    fcntl_setfd(fd, FdFlags::empty()).map_err(io::Error::from)
+/// Starts a process that inherits descriptors, which are closed here afterwards.
+fn start_with<C>(inherited: Vec<OwnedFd>, start: impl FnOnce() -> io::Result<C>) -> io::Result<C> {
+    for descriptor in &inherited {
+        fcntl_setfd(descriptor, FdFlags::empty())?;
+    }
+    let started = start();
+    drop(inherited);
+    started
 }
 
 fn requests() -> Option<&'static SyncSender<Request>> {
     static REQUESTS: OnceLock<Option<SyncSender<Request>>> = OnceLock::new();
-    let start = || {
-        let (sender, receiver) = sync_channel::<Request>(QUEUE);
-        let serve = move || receiver.iter().for_each(|request| request());
-        std::thread::Builder::new()
-            .name("spawner".to_owned())
-            .spawn(serve)
-            .ok()
-            .map(|_| sender)
-    };
-    REQUESTS.get_or_init(start).as_ref()
+    REQUESTS.get_or_init(start_thread).as_ref()
+}
+
+fn start_thread() -> Option<SyncSender<Request>> {
+    let (sender, receiver) = sync_channel(QUEUE);
+    let thread = std::thread::Builder::new().name("spawner".to_owned());
+    thread.spawn(move || serve(&receiver)).ok()?;
+    Some(sender)
+}
+
+fn serve(requests: &Receiver<Request>) {
+    for request in requests {
+        request();
+    }
 }

@@ -8,14 +8,38 @@
 mod signals;
 mod start;
 
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
 pub(crate) use start::{
     GroupError, PreparedProgram, Program, start, start_in_group, start_single_threaded,
 };
+
+/// Returns a text as the kernel takes it; fails if it contains a NUL byte.
+pub(crate) fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
+    Ok(CString::new(text.as_ref().as_bytes())?)
+}
+
+/// Returns texts as the kernel takes them; fails if one contains a NUL byte.
+pub(crate) fn c_strings<'a>(texts: impl Iterator<Item = &'a OsStr>) -> io::Result<Vec<CString>> {
+    texts.map(c_string).collect()
+}
+
+/// Returns variables as `NAME=value`; fails if one contains a NUL byte.
+pub(crate) fn c_environment(variables: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
+    let mut environment = Vec::new();
+    for (name, value) in variables {
+        let mut variable = name.clone();
+        variable.push("=");
+        variable.push(value);
+        environment.push(c_string(variable)?);
+    }
+    Ok(environment)
+}
 
 /// Takes ownership of a descriptor that the parent process left open for this one, and marks it
 /// close-on-exec.

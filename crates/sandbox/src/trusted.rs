@@ -4,21 +4,21 @@
 //! request if the user asks for one; everything that an agent causes goes through
 //! [`crate::Sandbox`].
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, WaitOptions};
 
 use crate::cancel::Cancel;
 use crate::capture::Capture;
+use crate::descriptors::pipe;
 use crate::drive::{LONGEST_SLEEP, wait_readable};
 use crate::error::SandboxError;
 use crate::host::trusted_search_path;
@@ -154,13 +154,20 @@ impl Trusted {
     /// request; never because of its exit status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
         self.require_wanted()?;
-        let locks = self
-            .outlives
-            .iter()
-            .map(|lock| lock.try_clone())
-            .collect::<Result<_, _>>();
-        let locks = locks.map_err(SandboxError::io("hand a lock to a trusted program"))?;
-        let (program, streams) = self.program()?;
+        let mut locks = Vec::new();
+        for lock in &self.outlives {
+            let lock = lock.try_clone();
+            locks.push(lock.map_err(SandboxError::io("hand a lock to a trusted program"))?);
+        }
+        let (stdout, to_stdout) = pipe()?;
+        let (stderr, to_stderr) = pipe()?;
+        let program = self
+            .program(to_stdout, to_stderr)
+            .map_err(SandboxError::io("start a process"))?;
+        let streams = [
+            Capture::new(Some(stdout), MOST_OUTPUT)?,
+            Capture::new(Some(stderr), MOST_OUTPUT)?,
+        ];
         let child = spawner::spawn(locks, move || sys::start(&program))?;
         let read = self.read(streams);
         if read.is_err() {
@@ -180,45 +187,21 @@ impl Trusted {
         })
     }
 
-    /// Returns the program to start, and the captures of its output streams.
-    fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
-        let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
-        let stdin = File::open("/dev/null")
-            .map_err(SandboxError::io("open /dev/null"))?
-            .into();
-        let variable = |(name, value): &(OsString, OsString)| {
-            c_string(
-                &[name, OsStr::new("="), value]
-                    .into_iter()
-                    .collect::<OsString>(),
-            )
-        };
-        let path = c_string(self.program.as_os_str())?;
-        let program = sys::Program {
-            arguments: std::iter::once(Ok(path.clone()))
-                .chain(self.args.iter().map(|arg| c_string(arg)))
-                .collect::<Result<_, _>>()?,
-            path,
-            environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
-            directory: self
-                .cwd
-                .as_ref()
-                .map(|dir| c_string(dir.as_os_str()))
-                .transpose()?,
-            streams: [stdin, to_stdout, to_stderr],
+    /// Returns the program to start, which writes to these pipes.
+    fn program(&self, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<sys::Program> {
+        let own_name = self.program.as_os_str();
+        let arguments = self.args.iter().map(OsString::as_os_str);
+        Ok(sys::Program {
+            path: sys::c_string(own_name)?,
+            arguments: sys::c_strings([own_name].into_iter().chain(arguments))?,
+            environment: sys::c_environment(&self.env)?,
+            directory: self.cwd.as_ref().map(sys::c_string).transpose()?,
+            streams: [File::open("/dev/null")?.into(), stdout, stderr],
             own_group: true,
             dies_with: self.outlives.is_empty().then(rustix::process::getpid),
             file_bytes: self.file_bytes,
             is_private: self.is_private,
-        };
-        Ok((
-            program,
-            [
-                Capture::new(Some(stdout), MOST_OUTPUT)?,
-                Capture::new(Some(stderr), MOST_OUTPUT)?,
-            ],
-        ))
+        })
     }
 
     /// Fails if the program is to be killed, also before it starts.
@@ -268,10 +251,6 @@ impl Trusted {
             }
         }
     }
-}
-
-fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
-    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
 //! group. No build needs them.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -144,8 +143,10 @@ fn set_mode(file: &OwnedFd, mode: u32, kind: FileType) -> Result<(), Errno> {
     if mode & lent != 0 {
         return Err(Errno::PERM);
     }
-    let failed = |cause: io::Error| Errno::from_io_error(&cause).unwrap_or(Errno::PERM);
-    std::fs::set_permissions(own_link(file), std::fs::Permissions::from_mode(mode)).map_err(failed)
+    match std::fs::set_permissions(own_link(file), std::fs::Permissions::from_mode(mode)) {
+        Ok(()) => Ok(()),
+        Err(cause) => Err(Errno::from_io_error(&cause).unwrap_or(Errno::PERM)),
+    }
 }
 
 fn stays(asked: u32, found: u32) -> bool {
@@ -209,53 +210,58 @@ impl Caller {
     }
 
     fn times(&self, address: u64, clock: Clock) -> Result<Timestamps, Errno> {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        };
         if address == 0 {
+            let now = time(0, UTIME_NOW);
             return Ok(Timestamps {
                 last_access: now,
                 last_modification: now,
             });
         }
-        let mut bytes = [0; 4 * size_of::<i64>()];
-        let wanted = match clock {
-            Clock::Nanoseconds => bytes.len(),
+        let (last_access, last_modification) = match clock {
+            Clock::Nanoseconds => {
+                let [seconds, nanos, then, its_nanos] = self.numbers(address)?;
+                (time(seconds, nanos), time(then, its_nanos))
+            }
             #[cfg(target_arch = "x86_64")]
-            Clock::Microseconds => bytes.len(),
+            Clock::Microseconds => {
+                let [seconds, micros, then, its_micros] = self.numbers(address)?;
+                (
+                    time(seconds, in_nanos(micros)?),
+                    time(then, in_nanos(its_micros)?),
+                )
+            }
             #[cfg(target_arch = "x86_64")]
-            Clock::Seconds => bytes.len() / 2,
-        };
-        if self.read(address, bytes.get_mut(..wanted).ok_or(Errno::FAULT)?)? < wanted {
-            return Err(Errno::FAULT);
-        }
-        let mut numbers = bytes
-            .chunks_exact(size_of::<i64>())
-            .map(|chunk| i64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
-        let mut time = || {
-            let seconds = numbers.next().unwrap_or(0);
-            let below = match clock {
-                Clock::Nanoseconds => numbers.next().unwrap_or(0),
-                #[cfg(target_arch = "x86_64")]
-                Clock::Microseconds => {
-                    let micros = numbers.next().unwrap_or(0);
-                    if !(0..MICROS_PER_SECOND).contains(&micros) {
-                        return Err(Errno::INVAL);
-                    }
-                    micros * NANOS_PER_MICRO
-                }
-                #[cfg(target_arch = "x86_64")]
-                Clock::Seconds => 0,
-            };
-            Ok(Timespec {
-                tv_sec: seconds,
-                tv_nsec: below,
-            })
+            Clock::Seconds => {
+                let [seconds, then] = self.numbers(address)?;
+                (time(seconds, 0), time(then, 0))
+            }
         };
         Ok(Timestamps {
-            last_access: time()?,
-            last_modification: time()?,
+            last_access,
+            last_modification,
         })
+    }
+
+    /// Reads numbers from the caller's memory.
+    fn numbers<const N: usize>(&self, address: u64) -> Result<[i64; N], Errno> {
+        let mut bytes = [[0; size_of::<i64>()]; N];
+        let wanted = size_of_val(&bytes);
+        if self.read(address, bytes.as_flattened_mut())? < wanted {
+            return Err(Errno::FAULT);
+        }
+        Ok(bytes.map(i64::from_ne_bytes))
+    }
+}
+
+fn time(tv_sec: i64, tv_nsec: i64) -> Timespec {
+    Timespec { tv_sec, tv_nsec }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn in_nanos(micros: i64) -> Result<i64, Errno> {
+    if (0..MICROS_PER_SECOND).contains(&micros) {
+        Ok(micros * NANOS_PER_MICRO)
+    } else {
+        Err(Errno::INVAL)
     }
 }

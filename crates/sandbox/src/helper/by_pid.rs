@@ -142,20 +142,25 @@ enum Refused {
     If(Vec<Condition>),
 }
 
+/// Holds if an argument names another process than the caller. In the full tier, that is the
+/// supervisor or one whose number is as high.
+fn names_other(argument: u8, is_full: bool) -> Condition {
+    if is_full {
+        when(argument, FIRST)
+    } else {
+        when_not(argument, 0)
+    }
+}
+
 fn refused_by(may: Use, confinement: Confinement, signals_scoped: bool) -> Refused {
     let is_full = confinement == Confinement::Full;
-    let foreign = |argument| {
-        if is_full {
-            when(argument, FIRST)
-        } else {
-            when_not(argument, 0)
-        }
-    };
     match may {
         Use::Never => Refused::Always,
         Use::NeverWith(value) => Refused::If(vec![when(0, value)]),
-        Use::Changes { pid } => Refused::If(vec![foreign(pid)]),
-        Use::ChangesKind { of_user } => Refused::If(vec![when(0, of_user), foreign(1)]),
+        Use::Changes { pid } => Refused::If(vec![names_other(pid, is_full)]),
+        Use::ChangesKind { of_user } => {
+            Refused::If(vec![when(0, of_user), names_other(1, is_full)])
+        }
         Use::Signals { .. } if is_full || signals_scoped => Refused::Nothing,
         Use::Signals { own_group: true } => Refused::If(vec![when_not(0, 0)]),
         Use::Signals { own_group: false } => Refused::Always,

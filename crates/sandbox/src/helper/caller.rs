@@ -40,10 +40,7 @@ pub(super) struct Caller {
 impl Caller {
     /// Copies one of the caller's descriptors, which then leads to the same open file.
     pub(super) fn copied(self, number: i32) -> Result<OwnedFd, Errno> {
-        let pid = i32::try_from(self.pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or(Errno::SRCH)?;
+        let pid = Pid::from_raw(self.pid.cast_signed()).ok_or(Errno::SRCH)?;
         pidfd_getfd(
             pidfd_open(pid, OF_THREAD)?,
             number,
@@ -132,19 +129,18 @@ pub(super) fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool 
     if found.st_nlink == 0 {
         return true;
     }
-    (0..RENAMED).any(|_| {
-        let Ok(path) = std::fs::read_link(own_link(file)) else {
-            return false;
-        };
-        let Some(root) = roots.iter().filter(|root| path.starts_with(root)).max() else {
-            return false;
-        };
-        let Ok(there) = open_below(root, path.strip_prefix(root).unwrap_or(&path)) else {
-            return false;
-        };
-        rustix::fs::fstat(there)
-            .is_ok_and(|there| (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino))
-    })
+    for _ in 0..RENAMED {
+        if let Ok(path) = std::fs::read_link(own_link(file))
+            && let Some(root) = roots.iter().filter(|root| path.starts_with(root)).max()
+            && let Ok(below) = path.strip_prefix(root)
+            && let Ok(there) = open_below(root, below)
+            && let Ok(there) = rustix::fs::fstat(there)
+            && (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns a path that leads to an open file of this process.

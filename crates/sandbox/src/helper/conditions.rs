@@ -33,11 +33,16 @@ pub(super) fn when_pointer(argument: u8) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }
 
+/// Holds if an argument has a bit.
+pub(super) fn has_bit(argument: u8, bit: u64) -> Condition {
+    compare(argument, SeccompCmpOp::MaskedEq(bit), bit)
+}
+
 /// Returns one condition for each flag, which holds if the argument has it.
 pub(super) fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
     flags
         .into_iter()
-        .map(|flag| compare(argument, SeccompCmpOp::MaskedEq(flag), flag))
+        .map(|flag| has_bit(argument, flag))
         .collect()
 }
 

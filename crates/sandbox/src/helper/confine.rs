@@ -41,22 +41,23 @@ pub(super) struct Restrictions {
 
 impl Restrictions {
     pub(super) fn prepare(spec: &Spec) -> Result<Self, String> {
-        let confined = spec.confinement != Confinement::Unconfined;
+        let mut restrictions = Self {
+            landlock: None,
+            seccomp: None,
+            limits: limits(spec),
+            confinement: spec.confinement,
+        };
+        if spec.confinement == Confinement::Unconfined {
+            return Ok(restrictions);
+        }
         let version = sys::landlock_version();
         if spec.confinement == Confinement::Fallback {
             landlock::require(version)?;
         }
-        Ok(Self {
-            landlock: confined
-                .then(|| landlock::prepare(spec, version))
-                .transpose()?
-                .flatten(),
-            seccomp: confined
-                .then(|| seccomp::compile(spec.confinement, landlock::scopes_signals(version)))
-                .transpose()?,
-            limits: limits(spec),
-            confinement: spec.confinement,
-        })
+        restrictions.landlock = landlock::prepare(spec, version)?;
+        let scoped = landlock::scopes_signals(version);
+        restrictions.seccomp = Some(seccomp::compile(spec.confinement, scoped)?);
+        Ok(restrictions)
     }
 
     /// Applies all restrictions to the calling process, which is about to execute the program.
@@ -89,9 +90,10 @@ impl Restrictions {
         if let Some(ruleset) = &self.landlock {
             ruleset.apply(self.confinement)?;
         }
-        self.seccomp
-            .as_ref()
-            .map_or(Ok(()), |filter| filter.apply(supervisor))
+        match &self.seccomp {
+            Some(filter) => filter.apply(supervisor),
+            None => Ok(()),
+        }
     }
 }
 
@@ -118,13 +120,13 @@ fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
 fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     let mut limits = vec![(Resource::Core, 0)];
     // Of each process alone: a second line behind the sum, which is checked only now and then.
-    limits.extend(spec.cpu.map(|cpu| {
-        (
-            Resource::Cpu,
-            cpu.as_secs().saturating_add(CPU_HEADROOM_SECONDS),
-        )
-    }));
-    limits.extend(spec.file_bytes.map(|bytes| (Resource::Fsize, bytes)));
+    if let Some(cpu) = spec.cpu {
+        let seconds = cpu.as_secs().saturating_add(CPU_HEADROOM_SECONDS);
+        limits.push((Resource::Cpu, seconds));
+    }
+    if let Some(bytes) = spec.file_bytes {
+        limits.push((Resource::Fsize, bytes));
+    }
     if let Some(most) = spec.processes.map(u64::from) {
         match spec.confinement {
             // Inside its own user namespace, the kernel counts only the job's processes.
@@ -139,9 +141,8 @@ fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
 }
 
 fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
-    let hard = rustix::process::getrlimit(resource)
-        .maximum
-        .map_or(most, |hard| hard.min(most));
+    let hard = rustix::process::getrlimit(resource).maximum;
+    let hard = hard.unwrap_or(most).min(most);
     rustix::process::setrlimit(
         resource,
         Rlimit {

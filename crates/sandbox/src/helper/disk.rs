@@ -108,9 +108,10 @@ impl Disk {
         if !has_to_look {
             return Ok(None);
         }
-        let allowed = self
-            .at_start
-            .map_or(self.most, |held| held.allowed_from(self.most, TO_WORK_WITH));
+        let allowed = match self.at_start {
+            Some(held) => held.allowed_from(self.most, TO_WORK_WITH),
+            None => self.most,
+        };
         Ok(self.look(processes)?.over(allowed))
     }
 
@@ -157,10 +158,10 @@ impl Disk {
     /// because other processes may have caused them.
     fn note(&mut self) -> io::Result<()> {
         let now = free(&self.folders)?;
-        let lost = now
-            .iter()
-            .map(|(device, room)| self.account.free.get(device).unwrap_or(room).minus(*room));
-        self.account.grown = lost.fold(self.account.grown, Space::plus);
+        for (device, room) in &now {
+            let before = self.account.free.get(device).unwrap_or(room);
+            self.account.grown = self.account.grown.plus(before.minus(*room));
+        }
         self.account.free = now;
         Ok(())
     }
@@ -180,18 +181,14 @@ impl Disk {
         let begun = Instant::now();
         let devices = free(&self.folders)?;
         let mut in_folders = Found::default();
-        self.folders
-            .iter()
-            .for_each(|folder| in_folders.add(folder));
+        for folder in &self.folders {
+            in_folders.add(folder);
+        }
         let processes: Vec<i32> = processes.collect();
-        let inspect = || {
-            let mut found = in_folders.clone();
-            processes
-                .iter()
-                .for_each(|pid| found.add_nameless(*pid, &devices));
-            found
-        };
-        let found = until_visible(inspect, |found| found.hides && !in_folders.hides);
+        let found = until_visible(
+            || in_folders.with_nameless(&processes, &devices),
+            |found| found.hides && !in_folders.hides,
+        );
         // If something could not be scanned, all that the file system has lost is counted.
         let held = if found.hides {
             found.held.max(self.balance()?)
@@ -278,25 +275,36 @@ impl Found {
         }
     }
 
+    /// Returns this with the unlinked files that processes have open or mapped.
+    fn with_nameless(&self, processes: &[i32], devices: &BTreeMap<u64, Space>) -> Self {
+        let mut found = self.clone();
+        for pid in processes {
+            found.add_nameless(*pid, devices);
+        }
+        found
+    }
+
     /// Adds the unlinked files that a process has open or mapped.
     fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, Space>) {
         if has_exited(pid) {
             return;
         }
         match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-            Ok(entries) => entries.flatten().for_each(|entry| {
-                self.add_unlinked(std::fs::metadata(entry.path()), devices);
-                self.hides |= has_descriptors_waiting(pid, &entry);
-            }),
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    self.add_unlinked(std::fs::metadata(entry.path()), devices);
+                    self.hides |= has_descriptors_waiting(pid, &entry);
+                }
+            }
             Err(error) => self.missed(&error),
         }
         match std::fs::read_to_string(format!("/proc/{pid}/maps")) {
-            Ok(text) => text.lines().filter_map(unlinked_mapping).for_each(|range| {
-                self.add_unlinked(
-                    std::fs::metadata(format!("/proc/{pid}/map_files/{range}")),
-                    devices,
-                );
-            }),
+            Ok(text) => {
+                for range in text.lines().filter_map(unlinked_mapping) {
+                    let file = format!("/proc/{pid}/map_files/{range}");
+                    self.add_unlinked(std::fs::metadata(file), devices);
+                }
+            }
             Err(error) => self.missed(&error),
         }
     }
@@ -329,9 +337,8 @@ fn unlinked_mapping(line: &str) -> Option<&str> {
     let is_memorys = NAMELESS
         .iter()
         .any(|name| line.contains(&format!(" {name}")));
-    line.split_once(' ')
-        .map(|(range, _)| range)
-        .filter(|_| line.ends_with(UNLINKED) && !is_memorys)
+    let (range, _) = line.split_once(' ')?;
+    (line.ends_with(UNLINKED) && !is_memorys).then_some(range)
 }
 
 #[cfg(test)]

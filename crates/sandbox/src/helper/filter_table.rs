@@ -52,14 +52,10 @@ pub(super) fn verdict(verdict: u32) -> sock_filter {
 /// Combines two programs: the second decides about what the first allows.
 pub(super) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfProgram, String> {
     let length = first.len();
-    for (at, step) in first
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, step)| step.code == RETURN && step.k == ALLOW)
-    {
-        let over = u32::try_from(length - at - 1)
-            .map_err(|_| "seccomp: the filter is too long".to_owned())?;
-        *step = instruction(JUMP, over, 0, 0);
+    for (at, step) in first.iter_mut().enumerate() {
+        if step.code == RETURN && step.k == ALLOW {
+            *step = instruction(JUMP, distance(length - at - 1)?, 0, 0);
+        }
     }
     first.extend(second);
     Ok(first)
@@ -92,11 +88,7 @@ struct Range {
 
 /// Divides all numbers into ranges with the same rule.
 fn ranges(calls: Vec<Call>) -> Vec<Range> {
-    let allowed = |first| Range {
-        first,
-        program: vec![verdict(ALLOW)],
-    };
-    let mut ranges = vec![allowed(0)];
+    let mut ranges = vec![Range::allowed_from(0)];
     for Call { number, program } in calls {
         // Replaces the range of allowed numbers that begins after the previous call.
         ranges.pop_if(|last| last.first == number);
@@ -106,35 +98,48 @@ fn ranges(calls: Vec<Call>) -> Vec<Range> {
                 program,
             });
         }
-        ranges.push(allowed(number + 1));
+        ranges.push(Range::allowed_from(number + 1));
     }
     ranges
+}
+
+impl Range {
+    fn allowed_from(first: u32) -> Self {
+        Self {
+            first,
+            program: vec![verdict(ALLOW)],
+        }
+    }
 }
 
 /// Returns a search for the range of the number that is loaded.
 fn search(ranges: &[Range]) -> Result<BpfProgram, String> {
     let (before, after) = ranges.split_at(ranges.len() / 2);
-    let (Some(first), false) = (after.first(), before.is_empty()) else {
-        return Ok(after
-            .first()
-            .map_or_else(Vec::new, |only| only.program.clone()));
+    let Some(first) = after.first() else {
+        return Ok(Vec::new());
     };
+    if before.is_empty() {
+        return Ok(first.program.clone());
+    }
     let (lower, higher) = (search(before)?, search(after)?);
     let mut found = match u8::try_from(lower.len()) {
         Ok(over_lower) => vec![instruction(JUMP_IF_NOT_LESS, first.first, over_lower, 0)],
         // Only an unconditional jump reaches far enough.
         Err(_) => {
-            let over_lower = u32::try_from(lower.len())
-                .map_err(|_| "seccomp: the filter is too long".to_owned())?;
             vec![
                 instruction(JUMP_IF_NOT_LESS, first.first, 0, 1),
-                instruction(JUMP, over_lower, 0, 0),
+                instruction(JUMP, distance(lower.len())?, 0, 0),
             ]
         }
     };
     found.extend(lower);
     found.extend(higher);
     Ok(found)
+}
+
+/// Returns over how many instructions an unconditional jump leads.
+fn distance(instructions: usize) -> Result<u32, String> {
+    u32::try_from(instructions).map_err(|_| "seccomp: the filter is too long".to_owned())
 }
 
 fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {

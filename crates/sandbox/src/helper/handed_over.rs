@@ -78,21 +78,25 @@ impl HandedOver {
     }
 
     fn answer(&self, call: &Call) -> Result<Answer, Errno> {
-        let listener = Arc::clone(&self.listener);
-        // By then, the process id may belong to another process.
-        let is_pending = move || sys::call_is_pending(&listener, call.id);
         if SETS_ATTRIBUTES.contains(&call.number) || SETS_ATTRIBUTES_HERE.contains(&call.number) {
             let asked = Asked::read(call)?;
-            return if is_pending() {
-                asked.carry_out(&self.roots).map(|()| Answer::Done)
-            } else {
-                Err(Errno::SRCH)
-            };
+            if !self.is_pending(call) {
+                return Err(Errno::SRCH);
+            }
+            asked.carry_out(&self.roots)?;
+            return Ok(Answer::Done);
         }
         if [libc::SYS_bind, libc::SYS_connect, libc::SYS_listen].contains(&call.number) {
-            return self.sockets.carry_out(call, &is_pending);
+            return self.sockets.carry_out(call, &|| self.is_pending(call));
         }
-        self.shared_memory.carry_out(call, &is_pending)
+        self.shared_memory
+            .carry_out(call, &|| self.is_pending(call))
+    }
+
+    /// Reports whether the caller still waits; if it does not, its process id may belong to another
+    /// process.
+    fn is_pending(&self, call: &Call) -> bool {
+        sys::call_is_pending(&self.listener, call.id)
     }
 }
 

@@ -9,10 +9,9 @@
 //! A command that has ended may leave processes in the background; they are the user's and stay,
 //! unless the caller orders their end.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -84,38 +83,30 @@ pub(super) fn run(
     reason = "a command of the user's own has the environment of this process"
 )]
 fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
-    let variable =
-        |(name, value): (OsString, OsString)| c_string(&[name, value].join(OsStr::new("=")));
+    let variables: Vec<_> = std::env::vars_os().collect();
     let keeper = getpid();
-    let step = move || {
-        sys::restore_group_signals();
-        if hang_up_is_ignored {
-            sys::ignore(libc::SIGHUP);
-        }
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If the keeper was killed before this, the signal would never be sent.
-        if getppid() == Some(keeper) {
-            Ok(())
-        } else {
-            Err(io::Error::from_raw_os_error(libc::ESRCH))
-        }
-    };
     sys::start_single_threaded(&PreparedProgram {
-        name: c_string(command.first().ok_or(io::ErrorKind::InvalidInput)?)?,
-        arguments: command
-            .iter()
-            .map(|word| c_string(word))
-            .collect::<Result<_, _>>()?,
-        environment: std::env::vars_os()
-            .map(variable)
-            .collect::<Result<_, _>>()?,
-        directory: c_string(OsStr::new("."))?,
-        step,
+        name: sys::c_string(command.first().ok_or(io::ErrorKind::InvalidInput)?)?,
+        arguments: sys::c_strings(command.iter().map(OsString::as_os_str))?,
+        environment: sys::c_environment(&variables)?,
+        directory: sys::c_string(".")?,
+        step: move || prepare(keeper, hang_up_is_ignored),
     })
 }
 
-fn c_string(text: &OsStr) -> io::Result<CString> {
-    Ok::<_, io::Error>(CString::new(text.as_bytes())?)
+/// Ties the child to the keeper, and gives it the signals of an ordinary program.
+fn prepare(keeper: Pid, hang_up_is_ignored: bool) -> io::Result<()> {
+    sys::restore_group_signals();
+    if hang_up_is_ignored {
+        sys::ignore(libc::SIGHUP);
+    }
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // If the keeper was killed before this, the signal would never be sent.
+    if getppid() == Some(keeper) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
 }
 
 /// Passes signals on until the command has ended and the caller needs no more.

@@ -99,12 +99,10 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
     let mut created = ruleset.create().map_err(text)?;
     let read = AccessFs::from_read(NEWEST);
     // A path that does not exist, or that this user may not open, needs no rule.
-    for file in spec
-        .read_only
-        .iter()
-        .filter_map(|path| open(Path::new(path)).ok())
-    {
-        created = allow(created, file, read)?;
+    for path in &spec.read_only {
+        if let Ok(file) = open(Path::new(path)) {
+            created = allow(created, file, read)?;
+        }
     }
     for path in spec.writable.iter().map(Path::new) {
         let file =
@@ -116,11 +114,9 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
         | AccessFs::ReadDir
         | AccessFs::Truncate
         | AccessFs::IoctlDev;
-    for path in DEVICES
-        .iter()
-        .filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path))
-    {
-        if let Ok(file) = open(Path::new(path)) {
+    for path in DEVICES {
+        let is_allowed = spec.confinement == Confinement::Full || !TERMINALS.contains(&path);
+        if is_allowed && let Ok(file) = open(Path::new(path)) {
             created = allow(created, file, device)?;
         }
     }

@@ -94,7 +94,8 @@ fn read_answer(mut bytes: &[u8], found: &mut Vec<Listening>) -> io::Result<bool>
             _ => return Err(malformed()),
         }
         // Messages begin at multiples of four.
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        let end = length.next_multiple_of(4).min(bytes.len());
+        (_, bytes) = bytes.split_at(end);
     }
     Ok(false)
 }

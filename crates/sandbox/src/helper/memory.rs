@@ -49,14 +49,7 @@ pub(super) fn is_over(
     {
         return false;
     }
-    let inspect = || {
-        let mut held = Held::default();
-        processes
-            .iter()
-            .for_each(|(pid, resident)| held.add(*pid, *resident));
-        held
-    };
-    let held = until_visible(inspect, |held| held.hides);
+    let held = until_visible(|| Held::by_processes(processes), |held| held.hides);
     let shared = if held.hides {
         everybodys
     } else {
@@ -89,32 +82,38 @@ pub(super) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bo
 /// Reports whether a process has exited, with all its threads, and only waits for its parent: it
 /// holds nothing, but an ordinary user may not look at its descriptors.
 pub(super) fn has_exited(pid: i32) -> bool {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    is_zombie_alone(&text)
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| is_zombie_alone(&stat))
 }
 
 /// Parses the state and the number of threads in `/proc/PID/stat` (proc_pid_stat(5)); the name
 /// before them may contain anything.
 fn is_zombie_alone(stat: &str) -> bool {
-    let mut fields = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_ascii_whitespace();
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let mut fields = fields.split_ascii_whitespace();
     let (state, threads) = (fields.next(), fields.nth(16));
-    matches!(state, Some("Z" | "X")) && threads.is_some_and(|count| matches!(count, "0" | "1"))
+    matches!(state, Some("Z" | "X")) && matches!(threads, Some("0" | "1"))
 }
 
 /// Returns how much of the machine's memory may be shared without being part of a process's size,
 /// including files in memory and all that is swapped out.
 fn shared_by_all() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let of = |name: &str| kib_of(&text, name).map(|kib| kib * KIB);
-    let swapped = of("SwapTotal:")
-        .unwrap_or(0)
-        .saturating_sub(of("SwapFree:").unwrap_or(0));
     // An unknown amount must not count as little.
-    of("Shmem:").map_or(u64::MAX, |shared| shared.saturating_add(swapped))
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else {
+        return u64::MAX;
+    };
+    let Some(shared) = kib_of(&text, "Shmem:") else {
+        return u64::MAX;
+    };
+    let swapped = bytes_of(&text, "SwapTotal:").saturating_sub(bytes_of(&text, "SwapFree:"));
+    (shared * KIB).saturating_add(swapped)
+}
+
+/// Returns an amount of memory in a file of the kernel's; 0 if it is not there.
+fn bytes_of(text: &str, name: &str) -> u64 {
+    kib_of(text, name).unwrap_or(0) * KIB
 }
 
 fn kib_of(text: &str, name: &str) -> Option<u64> {
@@ -142,11 +141,8 @@ pub(super) fn segments() -> u64 {
         Err(_) => return u64::MAX,
     };
     let mut lines = text.lines();
-    let Some(at) = lines.next().and_then(|names| {
-        names
-            .split_ascii_whitespace()
-            .position(|name| name == "rss")
-    }) else {
+    let mut names = lines.next().unwrap_or("").split_ascii_whitespace();
+    let Some(at) = names.position(|name| name == "rss") else {
         return 0;
     };
     lines
@@ -169,15 +165,22 @@ struct Held {
 }
 
 impl Held {
+    fn by_processes(processes: &BTreeMap<i32, u64>) -> Self {
+        let mut held = Self::default();
+        for (pid, resident) in processes {
+            held.add(*pid, *resident);
+        }
+        held
+    }
+
     fn shared(&self) -> u64 {
-        let only_mapped = self
-            .mapped
-            .iter()
-            .filter(|(number, _)| !self.files.keys().any(|(_, file)| file == *number));
-        self.files
-            .values()
-            .chain(only_mapped.map(|(_, size)| size))
-            .sum()
+        let mut shared = self.files.values().sum();
+        for (number, size) in &self.mapped {
+            if !self.files.keys().any(|(_, file)| file == number) {
+                shared += size;
+            }
+        }
+        shared
     }
 
     fn add(&mut self, pid: i32, resident: u64) {
@@ -186,19 +189,24 @@ impl Held {
         }
         match std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
             Ok(text) => {
-                let of = |name: &str| kib_of(&text, name).map_or(0, |kib| kib * KIB);
-                self.own += of("Pss_Anon:") + of("SwapPss:");
+                self.own += bytes_of(&text, "Pss_Anon:") + bytes_of(&text, "SwapPss:");
             }
             Err(error) => self.missed(&error, resident),
         }
         match std::fs::read_to_string(format!("/proc/{pid}/maps")) {
-            Ok(text) => text.lines().for_each(|line| self.add_mapping(line)),
+            Ok(text) => {
+                for line in text.lines() {
+                    self.add_mapping(line);
+                }
+            }
             Err(error) => self.missed(&error, 0),
         }
         match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-            Ok(entries) => entries
-                .flatten()
-                .for_each(|entry| self.add_descriptor(pid, &entry)),
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    self.add_descriptor(pid, &entry);
+                }
+            }
             Err(error) => self.missed(&error, 0),
         }
     }
@@ -235,19 +243,25 @@ impl Held {
     /// seen.
     fn add_mapping(&mut self, line: &str) {
         let mut fields = line.split_ascii_whitespace();
-        let range = fields.next().and_then(|range| range.split_once('-'));
-        let (Some((first, last)), Some(number)) = (range, fields.nth(3)) else {
+        let (Some(range), Some(number)) = (fields.next(), fields.nth(3)) else {
             return;
         };
-        let name = line.split_once(" /").map_or("", |(_, name)| name);
+        let (Some((first, last)), Some((_, name))) = (range.split_once('-'), line.split_once(" /"))
+        else {
+            return;
+        };
         let is_nameless = NAMELESS
             .iter()
             .any(|nameless| name.starts_with(nameless.trim_start_matches('/')));
-        let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
-        if let (true, Ok(number)) = (is_nameless, number.parse()) {
-            *self.mapped.entry(number).or_default() += address(last).saturating_sub(address(first));
+        if is_nameless && let Ok(number) = number.parse() {
+            let size = address(last).saturating_sub(address(first));
+            *self.mapped.entry(number).or_default() += size;
         }
     }
+}
+
+fn address(hex: &str) -> u64 {
+    u64::from_str_radix(hex, 16).unwrap_or(0)
 }
 
 /// Reports whether an entry of a process's `fd` is a socket with descriptors in transit, which are

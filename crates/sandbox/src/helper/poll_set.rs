@@ -52,12 +52,9 @@ impl Awaited<'_> {
             Err(rustix::io::Errno::INTR) => return Ok(Heard::default()),
             Err(errno) => return Err(errno.into()),
         }
-        let order = !said(&events, self.orders).is_empty();
-        let has_ended =
-            program_end.is_some_and(|program_end| !said(&events, program_end).is_empty());
-        let calls = self
-            .calls
-            .map_or(PollFlags::empty(), |calls| said(&events, calls));
+        let order = !heard_of(Some(self.orders), &events).is_empty();
+        let has_ended = !heard_of(program_end, &events).is_empty();
+        let calls = heard_of(self.calls, &events);
         let call = calls.contains(PollFlags::IN);
         if has_ended {
             self.program_end = None;
@@ -69,12 +66,15 @@ impl Awaited<'_> {
     }
 }
 
-/// Returns the events of one of the watched descriptors.
-fn said(events: &[PollFd<'_>], of: BorrowedFd<'_>) -> PollFlags {
-    let event = events
-        .iter()
-        .find(|event| event.as_fd().as_raw_fd() == of.as_raw_fd());
-    event.map_or(PollFlags::empty(), PollFd::revents)
+/// Returns the events of one of the watched descriptors; none if it is not watched.
+fn heard_of(descriptor: Option<BorrowedFd<'_>>, events: &[PollFd<'_>]) -> PollFlags {
+    for event in events {
+        if descriptor.is_some_and(|descriptor| event.as_fd().as_raw_fd() == descriptor.as_raw_fd())
+        {
+            return event.revents();
+        }
+    }
+    PollFlags::empty()
 }
 
 #[cfg(test)]

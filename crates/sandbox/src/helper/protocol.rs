@@ -73,9 +73,11 @@ impl Order {
     }
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Terminate, Self::Kill]
-            .into_iter()
-            .find(|order| order.byte() == byte)
+        match byte {
+            b'T' => Some(Self::Terminate),
+            b'K' => Some(Self::Kill),
+            _ => None,
+        }
     }
 }
 
@@ -128,7 +130,8 @@ pub(super) fn report_with(
 ) -> io::Result<()> {
     let line = line(report)?;
     let sent = descriptors::send(control, &line, descriptor)?;
-    control.write_all(line.get(sent..).unwrap_or_default())
+    let (_, left) = line.split_at(sent.min(line.len()));
+    control.write_all(left)
 }
 
 fn line(report: &Report) -> io::Result<Vec<u8>> {

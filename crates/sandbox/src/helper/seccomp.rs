@@ -15,7 +15,8 @@ use seccompiler::{BpfProgram, SeccompCmpOp, SeccompRule};
 use super::attributes::{FCHMODAT2, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
 use super::by_pid;
 use super::conditions::{
-    Condition, Rules, all, any, bits, compare, equal, program, text, when, when_not, when_pointer,
+    Condition, Rules, all, any, bits, compare, equal, has_bit, program, text, when, when_not,
+    when_pointer,
 };
 use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use super::handed_over;
@@ -322,22 +323,24 @@ impl RulesOfTier {
             .chain(self.asked.keys())
             .copied()
             .collect();
-        let call = |number: c_long| {
-            let otherwise = self.unless_refused(number)?;
-            let refusal = filter_table::refusal(libc::EPERM);
-            let program = match self.refused.get(&number).map(Vec::as_slice) {
-                None => otherwise,
-                Some([]) => vec![filter_table::verdict(refusal)],
-                Some(rules) => {
-                    filter_table::followed(conditional(number, rules, refusal)?, otherwise)?
-                }
-            };
-            Ok(Call {
+        let mut calls = Vec::new();
+        for number in numbers {
+            calls.push(Call {
                 number: u32::try_from(number).map_err(text)?,
-                program,
-            })
-        };
-        numbers.into_iter().map(call).collect()
+                program: self.program(number)?,
+            });
+        }
+        Ok(calls)
+    }
+
+    fn program(&self, number: c_long) -> Result<BpfProgram, String> {
+        let otherwise = self.unless_refused(number)?;
+        let refusal = filter_table::refusal(libc::EPERM);
+        match self.refused.get(&number).map(Vec::as_slice) {
+            None => Ok(otherwise),
+            Some([]) => Ok(vec![filter_table::verdict(refusal)]),
+            Some(rules) => filter_table::followed(conditional(number, rules, refusal)?, otherwise),
+        }
     }
 
     /// Returns the program for a call that no rule refuses.
@@ -360,11 +363,8 @@ impl RulesOfTier {
 fn conditional(number: c_long, rules: &[SeccompRule], verdict: u32) -> Result<BpfProgram, String> {
     let mut program = program([(number, rules.to_vec())].into(), libc::EPERM)?;
     // The compiler knows no action that asks a listener, so its refusing verdicts are replaced.
-    for instruction in program
-        .iter_mut()
-        .filter(|instruction| instruction.code == RETURN)
-    {
-        if instruction.k == filter_table::refusal(libc::EPERM) {
+    for instruction in &mut program {
+        if instruction.code == RETURN && instruction.k == filter_table::refusal(libc::EPERM) {
             instruction.k = verdict;
         }
     }
@@ -423,11 +423,11 @@ fn refuse_network(refused: &mut Rules, scoped: bool) -> Result<(), String> {
     refused.insert(libc::SYS_socket, other_sockets()?);
     refused.insert(libc::SYS_sendmsg, any(bits(2, [FAST_OPEN]))?);
     refused.insert(libc::SYS_sendmmsg, any(bits(3, [FAST_OPEN]))?);
-    let by_way = |(level, option)| all([when(1, level), when(2, option)]);
-    refused.insert(
-        libc::SYS_setsockopt,
-        ROUTES.into_iter().map(by_way).collect::<Result<_, _>>()?,
-    );
+    let mut routes = Vec::new();
+    for (level, option) in ROUTES {
+        routes.push(all([when(1, level), when(2, option)])?);
+    }
+    refused.insert(libc::SYS_setsockopt, routes);
     Ok(())
 }
 
@@ -437,10 +437,7 @@ fn other_sockets() -> Result<Vec<SeccompRule>, String> {
     let mut refused = other_families()?;
     refused.extend(any(without_connection())?);
     // Only local sockets keep the limits of messages.
-    refused.push(all([
-        when_not(0, local),
-        compare(1, SeccompCmpOp::MaskedEq(MESSAGES), MESSAGES),
-    ])?);
+    refused.push(all([when_not(0, local), has_bit(1, MESSAGES)])?);
     refused.push(all([when_not(0, local), when_not(2, 0), when_not(2, TCP)])?);
     Ok(refused)
 }
@@ -461,36 +458,29 @@ fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
 /// Returns rules that refuse all requests but the known ones and those of terminals.
 fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
     let [first, last] = TERMINALS;
-    let beside = [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)];
-    let unknown = |(side, bound)| {
-        let known = KNOWN_REQUESTS
-            .into_iter()
-            .map(|request| when_not(1, request));
-        all([compare(1, side, bound)].into_iter().chain(known))
-    };
-    beside.into_iter().map(unknown).collect()
+    let mut refused = Vec::new();
+    for (side, bound) in [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)] {
+        let mut conditions = vec![compare(1, side, bound)];
+        conditions.extend(KNOWN_REQUESTS.map(|request| when_not(1, request)));
+        refused.push(all(conditions)?);
+    }
+    Ok(refused)
 }
 
 /// Returns rules that refuse to create a program that runs as its owner, who is root if root runs
 /// jobs. In the fallback tier, the supervisor also checks the calls that set the mode of an
 /// existing file.
 fn lends_identity() -> Result<Rules, String> {
-    let lent = |mode| compare(mode, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
     let mut rules = Rules::new();
     for (call, mode) in SETS_MODE.iter().chain(SETS_MODE_HERE) {
-        rules.insert(*call, any([lent(*mode)])?);
+        rules.insert(*call, any([has_bit(*mode, SET_USER_ID)])?);
     }
     for (call, flags, mode) in MAKES_WITH_MODE.iter().chain(MAKES_WITH_MODE_HERE) {
-        let made = |bit| {
-            all([
-                compare(*flags, SeccompCmpOp::MaskedEq(bit), bit),
-                lent(*mode),
-            ])
-        };
-        rules.insert(
-            *call,
-            MAKES_FILE.into_iter().map(made).collect::<Result<_, _>>()?,
-        );
+        let mut refused = Vec::new();
+        for bit in MAKES_FILE {
+            refused.push(all([has_bit(*flags, bit), has_bit(*mode, SET_USER_ID)])?);
+        }
+        rules.insert(*call, refused);
     }
     Ok(rules)
 }
@@ -501,11 +491,11 @@ fn other_families() -> Result<Vec<SeccompRule>, String> {
         .map(|family| u64::from(family.cast_unsigned()));
     let last = u64::from(libc::AF_INET6.cast_unsigned());
     let mut refused = vec![compare(0, SeccompCmpOp::Gt, last)];
-    refused.extend(
-        (0..last)
-            .filter(|family| !known.contains(family))
-            .map(|family| when(0, family)),
-    );
+    for family in 0..last {
+        if !known.contains(&family) {
+            refused.push(when(0, family));
+        }
+    }
     any(refused)
 }
 

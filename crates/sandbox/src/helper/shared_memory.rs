@@ -76,12 +76,13 @@ impl SharedMemory {
         match asked {
             Asked::Open { name, flags, mode } => self.open(&name, flags, mode),
             Asked::Unlink { name } => {
-                rustix::fs::unlinkat(self.folder()?, &name, AtFlags::empty()).map(|()| Answer::Done)
+                rustix::fs::unlinkat(self.folder()?, &name, AtFlags::empty())?;
+                Ok(Answer::Done)
             }
             Asked::Link { from, to } => {
                 let folder = self.folder()?;
-                rustix::fs::linkat(folder, &from, folder, &to, AtFlags::empty())
-                    .map(|()| Answer::Done)
+                rustix::fs::linkat(folder, &from, folder, &to, AtFlags::empty())?;
+                Ok(Answer::Done)
             }
         }
     }

@@ -82,9 +82,10 @@ impl Sockets {
             return Err(Errno::SRCH);
         }
         match call.number {
-            libc::SYS_listen => self
-                .listen(&socket, descriptor(second))
-                .map(|()| Answer::Done),
+            libc::SYS_listen => {
+                self.listen(&socket, descriptor(second))?;
+                Ok(Answer::Done)
+            }
             libc::SYS_bind => {
                 let address = address(caller, second, third)?;
                 self.bind(&socket, &address)
@@ -134,12 +135,7 @@ impl Sockets {
                 .map_err(|_| Errno::INVAL)?;
             if own.port() == 0 {
                 // The kernel would give it a port of all interfaces.
-                let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-                let local = if domain == AddressFamily::INET {
-                    local
-                } else {
-                    mapped(local)
-                };
+                let local = in_domain(Ipv4Addr::LOCALHOST.into(), domain);
                 rustix::net::bind(socket, &SocketAddr::new(local, 0))?;
                 self.bound
                     .borrow_mut()
@@ -156,12 +152,14 @@ impl Sockets {
         let target = if domain == AddressFamily::UNIX {
             self.local(caller, address)?
         } else if family(address)? == AddressFamily::UNSPEC {
-            return rustix::net::connect_unspec(&socket).map(|()| Answer::Done);
+            rustix::net::connect_unspec(&socket)?;
+            return Ok(Answer::Done);
         } else {
             Target::Inet(self.reached(inet(address, domain)?, domain)?)
         };
         if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
-            return target.connect(&socket).map(|()| Answer::Done);
+            target.connect(&socket)?;
+            return Ok(Answer::Done);
         }
         // A server may take its time to accept it, and the limits have to be watched meanwhile.
         let place = Place::take(&self.waiting).ok_or(Errno::AGAIN)?;
@@ -180,26 +178,16 @@ impl Sockets {
             ip if ip.is_loopback() => ip,
             _ => return Err(Errno::NETUNREACH),
         };
-        let of_domain = |ip: IpAddr| {
-            if domain == AddressFamily::INET {
-                ip
-            } else {
-                mapped(ip)
-            }
-        };
-        if let Some(proxy) = self
-            .proxy
-            .filter(|_| asked.port() == egress::PORT && ip == Ipv4Addr::LOCALHOST)
+        if let Some(proxy) = self.proxy
+            && asked.port() == egress::PORT
+            && ip == Ipv4Addr::LOCALHOST
         {
-            return Ok(SocketAddr::new(of_domain(proxy.ip()), proxy.port()));
+            let ip = in_domain(proxy.ip(), domain);
+            return Ok(SocketAddr::new(ip, proxy.port()));
         }
         let listening = listening(asked.port()).map_err(|_| Errno::CONNREFUSED)?;
-        // Those of other programs are hidden, as they would be in a namespace.
-        if listening.is_empty()
-            || !listening
-                .iter()
-                .all(|server| self.bound.borrow().contains(&server.inode))
-        {
+        let inodes: Vec<u64> = listening.iter().map(|server| server.inode).collect();
+        if !self.are_own(&inodes) {
             return Err(Errno::CONNREFUSED);
         }
         let serves_both = listening
@@ -210,7 +198,14 @@ impl Sockets {
         } else {
             ip
         };
-        Ok(SocketAddr::new(of_domain(ip), asked.port()))
+        Ok(SocketAddr::new(in_domain(ip, domain), asked.port()))
+    }
+
+    /// Reports whether there are sockets, and the job has bound all of them: those of other
+    /// programs are hidden, as they would be in a namespace.
+    fn are_own(&self, inodes: &[u64]) -> bool {
+        let bound = self.bound.borrow();
+        !inodes.is_empty() && inodes.iter().all(|inode| bound.contains(inode))
     }
 
     /// Finds the local socket of an address, as far as the job may reach it.
@@ -223,11 +218,7 @@ impl Sockets {
             None => Err(Errno::INVAL),
             Some((0, name)) => {
                 let named = named_sockets(name).map_err(|_| Errno::CONNREFUSED)?;
-                if named.is_empty()
-                    || !named
-                        .iter()
-                        .all(|inode| self.bound.borrow().contains(inode))
-                {
+                if !self.are_own(&named) {
                     return Err(Errno::CONNREFUSED);
                 }
                 Ok(Target::Local {
@@ -316,30 +307,31 @@ fn socket_named(line: &[u8], name: &[u8]) -> Option<u64> {
         .iter()
         .map(|byte| if *byte == 0 { b'@' } else { *byte })
         .collect();
-    let is_it = rest.strip_prefix(b" @".as_slice()) == Some(printed.as_slice());
-    is_it
-        .then(|| std::str::from_utf8(field).ok()?.parse().ok())
-        .flatten()
+    if rest.strip_prefix(b" @".as_slice()) != Some(printed.as_slice()) {
+        return None;
+    }
+    std::str::from_utf8(field).ok()?.parse().ok()
 }
 
 fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Returns the address by which a socket of the newer protocol reaches it.
-fn mapped(ip: IpAddr) -> IpAddr {
+/// Returns the address by which a socket of a family reaches it.
+fn in_domain(ip: IpAddr, domain: AddressFamily) -> IpAddr {
     match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().into(),
-        v6 => v6,
+        IpAddr::V4(ip) if domain != AddressFamily::INET => ip.to_ipv6_mapped().into(),
+        ip => ip,
     }
 }
 
 /// Reads an address from the caller.
 fn address(caller: Caller, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
-    let length = usize::try_from(low_half(length))
-        .ok()
-        .filter(|length| *length <= LONGEST_ADDRESS);
-    let mut bytes = vec![0; length.ok_or(Errno::INVAL)?];
+    let length = low_half(length) as usize;
+    if length > LONGEST_ADDRESS {
+        return Err(Errno::INVAL);
+    }
+    let mut bytes = vec![0; length];
     if caller.read(at, &mut bytes)? < bytes.len() {
         return Err(Errno::FAULT);
     }
@@ -367,10 +359,8 @@ fn inet(address: &[u8], domain: AddressFamily) -> Result<SocketAddr, Errno> {
 }
 
 fn part<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], Errno> {
-    bytes
-        .get(at..at + N)
-        .and_then(|part| part.try_into().ok())
-        .ok_or(Errno::INVAL)
+    let rest = bytes.get(at..).ok_or(Errno::INVAL)?;
+    rest.first_chunk().copied().ok_or(Errno::INVAL)
 }
 
 #[cfg(test)]

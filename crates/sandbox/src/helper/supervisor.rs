@@ -1,11 +1,11 @@
 //! Starts the program and supervises it until none of its processes is left.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -73,21 +73,24 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
         },
     };
     // Before the start: after it, the program may have run and this process been killed.
-    let announced = announce(&spec, &control);
-    let (announced, mut disk) = match spec.disk.map(|most| Disk::new(&spec, most)).transpose() {
-        Ok(disk) => (announced, disk),
-        Err(cause) => {
-            let failed = Report::Failed(format!("look at the free space of the folders: {cause}"));
-            (announced.and(Err(End::NotStarted(Some(failed)))), None)
+    let mut announced = announce(&spec, &control);
+    let mut disk = None;
+    if let Some(most) = spec.disk {
+        match Disk::new(&spec, most).map_err(failed("look at the free space of the folders")) {
+            Ok(measured) => disk = Some(measured),
+            Err(failed) => announced = announced.and(Err(End::NotStarted(failed))),
         }
-    };
+    }
     if disk.as_ref().is_some_and(Disk::has_no_room) {
         spec.file_bytes = Some(0);
     }
     let mut peak = Peak::default();
-    let end = match announced.and_then(|proxy| {
-        start(&spec, &control, group.as_ref().map(AsFd::as_fd), proxy).map_err(End::NotStarted)
-    }) {
+    let group = group.as_ref().map(AsFd::as_fd);
+    let started = match announced {
+        Ok(proxy) => start(&spec, &control, group, proxy).map_err(End::NotStarted),
+        Err(end) => Err(end),
+    };
+    let end = match started {
         Ok((program, calls)) => {
             let watched = Watched {
                 program,
@@ -105,19 +108,29 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
 /// address.
 fn announce(spec: &Spec, control: &UnixStream) -> Result<Option<SocketAddr>, End> {
     if spec.network != Network::Proxy {
-        return report(control, &Report::Starting)
-            .map(|()| None)
-            .map_err(|_| End::CoordinatorGone);
+        report(control, &Report::Starting).map_err(coordinator_gone)?;
+        return Ok(None);
     }
-    let failed = |cause| {
-        End::NotStarted(Some(Report::Failed(format!(
-            "make the socket of the proxy: {cause}"
-        ))))
-    };
-    let listener = egress::listen(spec.confinement).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    report_with(control, &Report::Starting, listener.as_fd()).map_err(|_| End::CoordinatorGone)?;
+    let (listener, address) = listen(spec.confinement)
+        .map_err(failed("make the socket of the proxy"))
+        .map_err(End::NotStarted)?;
+    report_with(control, &Report::Starting, listener.as_fd()).map_err(coordinator_gone)?;
     Ok(Some(address))
+}
+
+fn listen(confinement: Confinement) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = egress::listen(confinement)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+fn coordinator_gone(_: io::Error) -> End {
+    End::CoordinatorGone
+}
+
+/// Returns what makes the report of a failed step.
+fn failed<E: Display>(step: &'static str) -> impl FnOnce(E) -> Option<Report> {
+    move |cause| Some(Report::Failed(format!("{step}: {cause}")))
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
@@ -127,46 +140,41 @@ fn start(
     group: Option<BorrowedFd<'_>>,
     proxy: Option<SocketAddr>,
 ) -> Result<(Pid, Option<HandedOver>), Option<Report>> {
-    let failed = |step: &str, cause: &dyn std::fmt::Display| {
-        Some(Report::Failed(format!("{step}: {cause}")))
-    };
     // Fails only if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     sys::ignore_group_signals();
-    rustix::process::set_child_subreaper(Some(getpid()))
-        .map_err(|errno| failed("become a subreaper", &errno))?;
+    rustix::process::set_child_subreaper(Some(getpid())).map_err(failed("become a subreaper"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
+        .map_err(failed("hide the supervisor's memory"))?;
     let restrictions =
         Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
     let from_child = control
         .try_clone()
-        .map_err(|cause| failed("share the control socket", &cause))?;
-    let (ours, childs) =
-        UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
+        .map_err(failed("share the control socket"))?;
+    let (ours, childs) = UnixStream::pair().map_err(failed("make a socket for the child"))?;
     let program = program(spec, move || restrictions.apply(&from_child, &childs))
         .map_err(|cause| Some(Report::NotExecutable(cause.to_string())))?;
-    let started = match group.map(|group| sys::start_in_group(&program, group)) {
-        Some(Ok(pid)) => Ok(pid),
-        Some(Err(GroupError::NotExecuted(cause))) => Err(cause),
-        Some(Err(GroupError::NoProcess(cause))) => {
-            // The coordinator may have ended, which is noticed later.
-            let _ = report(control, &Report::OutsideGroup(cause.to_string()));
-            sys::start_single_threaded(&program)
-        }
+    let started = match group {
+        Some(group) => match sys::start_in_group(&program, group) {
+            Ok(pid) => Ok(pid),
+            Err(GroupError::NotExecuted(cause)) => Err(cause),
+            Err(GroupError::NoProcess(cause)) => {
+                // The coordinator may have ended, which is noticed later.
+                let _ = report(control, &Report::OutsideGroup(cause.to_string()));
+                sys::start_single_threaded(&program)
+            }
+        },
         None => sys::start_single_threaded(&program),
     };
     // With it the child's end of the socket, so that a child without a listener is noticed.
     drop(program);
     match started {
-        Ok(pid) => {
-            let calls = (spec.confinement == Confinement::Fallback)
-                .then(|| HandedOver::take(&ours, spec, proxy));
-            let calls = calls
-                .transpose()
-                .map_err(|cause| failed("take the listener for calls", &cause))?;
-            Ok((pid, calls))
+        Ok(pid) if spec.confinement == Confinement::Fallback => {
+            let calls = HandedOver::take(&ours, spec, proxy)
+                .map_err(failed("take the listener for calls"))?;
+            Ok((pid, Some(calls)))
         }
+        Ok(pid) => Ok((pid, None)),
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
         Err(cause)
@@ -180,26 +188,14 @@ fn start(
 
 /// Returns the program, which begins with `step`. Fails if a text contains a NUL byte.
 fn program<F>(spec: &Spec, step: F) -> io::Result<PreparedProgram<F>> {
-    let variable = |(name, value): &(OsString, OsString)| {
-        let mut both = name.clone();
-        both.push("=");
-        both.push(value);
-        c_string(&both)
-    };
     let arguments = [&spec.program].into_iter().chain(&spec.args);
     Ok(PreparedProgram {
-        name: c_string(&spec.program)?,
-        arguments: arguments
-            .map(|argument| c_string(argument))
-            .collect::<Result<_, _>>()?,
-        environment: spec.env.iter().map(variable).collect::<Result<_, _>>()?,
-        directory: c_string(&spec.cwd)?,
+        name: sys::c_string(&spec.program)?,
+        arguments: sys::c_strings(arguments.map(OsString::as_os_str))?,
+        environment: sys::c_environment(&spec.env)?,
+        directory: sys::c_string(&spec.cwd)?,
         step,
     })
-}
-
-fn c_string(text: &OsStr) -> io::Result<CString> {
-    Ok::<_, io::Error>(CString::new(text.as_bytes())?)
 }
 
 /// Reports whether the program's name leads to a file.
@@ -211,11 +207,10 @@ fn is_file_anywhere(spec: &Spec) -> bool {
     if program.components().count() > 1 || program.is_absolute() {
         return true;
     }
-    let search = spec
-        .env
-        .iter()
-        .find(|(name, _)| name == "PATH")
-        .map_or(OsStr::new(USUAL_PATH), |(_, path)| path);
+    let search = match spec.env.iter().find(|(name, _)| name == "PATH") {
+        Some((_, path)) => path.as_os_str(),
+        None => OsStr::new(USUAL_PATH),
+    };
     std::env::split_paths(search).any(|folder| cwd.join(folder).join(program).is_file())
 }
 
@@ -265,18 +260,17 @@ fn supervise(
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
         }
         // The new parent would be a process that knows nothing of the job.
-        if watched
-            .guardian
-            .is_some_and(|guardian| getppid() != Some(guardian))
-        {
+        if watched.guardian.is_some() && getppid() != watched.guardian {
             return End::Ordered;
         }
         // Without events, the job could no longer be ended.
         let Ok(heard) = awaited.wait(tick) else {
             return End::Ordered;
         };
-        if heard.call {
-            watched.calls.as_ref().inspect(|calls| calls.answer_one());
+        if heard.call
+            && let Some(calls) = &watched.calls
+        {
+            calls.answer_one();
         }
         if !heard.order {
             continue;
@@ -301,11 +295,18 @@ fn supervise(
 /// Looks at what the job uses. What cannot be seen counts as over the limits, if there are any: a
 /// job could otherwise switch them off by hindering the look.
 fn look(spec: &Spec, disk: Option<&mut Disk>, peak: &mut Peak, limited: bool) -> Option<Report> {
-    let over = tree::usage().and_then(|usage| {
-        peak.note(&usage);
-        over_limit(spec, usage, disk)
-    });
-    over.unwrap_or_else(|_| limited.then_some(Report::Unseen))
+    let looked = match tree::usage() {
+        Ok(usage) => {
+            peak.note(&usage);
+            over_limit(spec, usage, disk)
+        }
+        Err(unseen) => Err(unseen),
+    };
+    match looked {
+        Ok(over) => over,
+        Err(_) if limited => Some(Report::Unseen),
+        Err(_) => None,
+    }
 }
 
 fn over_limit(
@@ -331,20 +332,16 @@ fn over_limit(
     } else {
         0
     };
-    let is_over = |most| {
-        memory::is_over(
-            most,
-            resident_bytes,
-            segments,
-            &processes,
-            &spec.memory_folders,
-        )
-    };
-    if spec.memory_bytes.is_some_and(is_over) {
+    let folders = &spec.memory_folders;
+    if let Some(most) = spec.memory_bytes
+        && memory::is_over(most, resident_bytes, segments, &processes, folders)
+    {
         return Ok(Some(Report::TooMuchMemory));
     }
-    let over = disk.map_or(Ok(None), |disk| disk.is_over(processes.into_keys()))?;
-    Ok(over.map(full))
+    match disk {
+        Some(disk) => Ok(disk.is_over(processes.into_keys())?.map(full)),
+        None => Ok(None),
+    }
 }
 
 fn full(over: Over) -> Report {
@@ -390,9 +387,10 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io
     };
     // Even if the report did not arrive: the coordinator, which waits for the end of this process
     // and removes the folder too, may be killed before it does.
-    let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| {
-        orchestrate_files::remove_folder(Path::new(scratch))
-    });
+    let cleared = match &spec.scratch {
+        Some(scratch) => orchestrate_files::remove_folder(Path::new(scratch)),
+        None => Ok(()),
+    };
     told.and(cleared)
 }
 

@@ -75,8 +75,10 @@ pub(super) fn kill_all(patience: Duration) {
     // Most programs leave no process, which needs no search.
     while reap().1 {
         // What cannot be looked for now is looked for in the next pass.
-        let left: BTreeSet<i32> =
-            descendants().map_or_else(|_| BTreeSet::new(), |all| all.into_keys().collect());
+        let left: BTreeSet<i32> = match descendants() {
+            Ok(all) => all.into_keys().collect(),
+            Err(_) => BTreeSet::new(),
+        };
         signal(&left, Signal::KILL);
         if !reap().1 {
             return;
@@ -179,15 +181,15 @@ fn children(pid: i32, threads: u64) -> io::Result<Vec<i32>> {
 
 /// Lists the children of a thread; `None` if it has ended, or if the kernel does not list them.
 fn children_of_thread(pid: i32, thread: i32) -> io::Result<Option<Vec<i32>>> {
-    let listed = unless_ended(std::fs::read_to_string(format!(
-        "/proc/{pid}/task/{thread}/children"
-    )))?;
-    Ok(listed.map(|listed| {
-        listed
-            .split_ascii_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect()
-    }))
+    let file = format!("/proc/{pid}/task/{thread}/children");
+    let Some(listed) = unless_ended(std::fs::read_to_string(file))? else {
+        return Ok(None);
+    };
+    let mut children = Vec::new();
+    for pid in listed.split_ascii_whitespace() {
+        children.extend(pid.parse::<i32>());
+    }
+    Ok(Some(children))
 }
 
 /// Lists the entries of a folder whose names are numbers; `None` if it is that of a process that
@@ -201,12 +203,10 @@ fn numbers(folder: &str) -> io::Result<Option<Vec<i32>>> {
         let Some(entry) = unless_ended(entry)? else {
             break;
         };
-        numbers.extend(
-            entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<i32>().ok()),
-        );
+        let name = entry.file_name();
+        if let Some(name) = name.to_str() {
+            numbers.extend(name.parse::<i32>());
+        }
     }
     Ok(Some(numbers))
 }
@@ -216,9 +216,10 @@ fn stat_of(pid: i32) -> io::Result<Option<Stat>> {
     let Some(text) = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/stat")))? else {
         return Ok(None);
     };
-    parse_stat(&text)
-        .map(Some)
-        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    match parse_stat(&text) {
+        Some(stat) => Ok(Some(stat)),
+        None => Err(io::ErrorKind::InvalidData.into()),
+    }
 }
 
 /// Returns what was read of a process in `/proc`; `None` if it has ended. Any other failure is one

@@ -140,73 +140,57 @@ fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
 
 /// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
-    let Program {
-        path,
-        directory,
-        streams,
-        own_group,
-        dies_with,
-        file_bytes,
-        is_private,
-        ..
-    } = order.program;
-    let done = |result: c_int| {
-        if result == -1 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
-    };
-    let prepare = || {
-        if *own_group {
-            rustix::process::setpgid(None, None)?;
-        }
-        reset_signals();
-        if *is_private {
-            // Without CLONE_FS, the child has a umask of its own.
-            rustix::process::umask(Mode::RWXG | Mode::RWXO);
-        }
-        if let Some(parent) = *dies_with {
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // If the parent was killed before this, the signal would never be sent.
-            if rustix::process::getppid() != Some(parent) {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
-            }
-        }
-        if let Some(most) = *file_bytes {
-            let most = rustix::process::getrlimit(Resource::Fsize)
-                .maximum
-                .map_or(most, |hard| hard.min(most));
-            rustix::process::setrlimit(
-                Resource::Fsize,
-                Rlimit {
-                    current: Some(most),
-                    maximum: Some(most),
-                },
-            )?;
-        }
-        for (number, stream) in (0..).zip(streams) {
-            // SAFETY: both are open; what the child's own table had under this number is its to
-            // replace.
-            done(unsafe { libc::dup2(stream.as_raw_fd(), number) })?;
-        }
-        if let Some(directory) = directory {
-            rustix::process::chdir(directory.as_c_str())?;
-        }
-        Ok(())
-    };
-    if let Err(error) = prepare() {
+    if let Err(error) = prepare(order.program) {
         return error;
     }
     // SAFETY: the path is a C string and both lists end with a null pointer; all of them are alive.
     unsafe {
         libc::execve(
-            path.as_ptr(),
+            order.program.path.as_ptr(),
             order.arguments.as_ptr(),
             order.environment.as_ptr(),
         )
     };
     io::Error::last_os_error()
+}
+
+/// Prepares the child; only makes system calls, and allocates no memory.
+fn prepare(program: &Program) -> io::Result<()> {
+    if program.own_group {
+        rustix::process::setpgid(None, None)?;
+    }
+    reset_signals();
+    if program.is_private {
+        // Without CLONE_FS, the child has a umask of its own.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    }
+    if let Some(parent) = program.dies_with {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // If the parent was killed before this, the signal would never be sent.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+    }
+    if let Some(most) = program.file_bytes {
+        let hard = rustix::process::getrlimit(Resource::Fsize).maximum;
+        let most = Some(hard.unwrap_or(most).min(most));
+        let limit = Rlimit {
+            current: most,
+            maximum: most,
+        };
+        rustix::process::setrlimit(Resource::Fsize, limit)?;
+    }
+    for (number, stream) in (0..).zip(&program.streams) {
+        // SAFETY: both are open; what the child's own table had under this number is its to
+        // replace.
+        if unsafe { libc::dup2(stream.as_raw_fd(), number) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    if let Some(directory) = &program.directory {
+        rustix::process::chdir(directory.as_c_str())?;
+    }
+    Ok(())
 }
 
 /// A program to start with this process's standard streams, after a step of its own.
@@ -221,6 +205,15 @@ pub(crate) struct PreparedProgram<F> {
     pub(crate) directory: CString,
     /// What the child does before it executes the program; must not panic.
     pub(crate) step: F,
+}
+
+impl<F: Fn() -> io::Result<()>> PreparedProgram<F> {
+    fn take_step(&self) -> io::Result<()> {
+        rustix::process::chdir(self.directory.as_c_str())?;
+        // SAFETY: all-zero is the empty set.
+        set_signal_mask(&unsafe { zeroed() });
+        (self.step)()
+    }
 }
 
 /// The data that such a child reads from our memory, and the error that it stores there.
@@ -345,13 +338,7 @@ extern "C" fn run_prepared<F: Fn() -> io::Result<()>>(order: *mut c_void) -> c_i
 
 /// Takes the step and executes the program.
 fn execute_prepared<F: Fn() -> io::Result<()>>(order: &PreparedOrder<'_, F>) -> io::Error {
-    let prepare = |program: &PreparedProgram<F>| {
-        rustix::process::chdir(program.directory.as_c_str())?;
-        // SAFETY: all-zero is the empty set.
-        set_signal_mask(&unsafe { zeroed() });
-        (program.step)()
-    };
-    if let Err(error) = prepare(order.program) {
+    if let Err(error) = order.program.take_step() {
         return error;
     }
     // SAFETY: the name is a C string and both lists end with a null pointer; all of them are alive.

@@ -258,9 +258,6 @@ pub fn install_tls_provider() {
 /// repository.
 fn client(environment: &Environment) -> Result<Client, ModelError> {
     install_tls_provider();
-    let fail = |error: reqwest::Error| ModelError::Setup {
-        problem: error.to_string(),
-    };
     let mut builder = Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -271,17 +268,21 @@ fn client(environment: &Environment) -> Result<Client, ModelError> {
         environment,
         &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
     )? {
-        builder = builder.proxy(
-            Proxy::https(url)
-                .map_err(fail)?
-                .no_proxy(exceptions.clone()),
-        );
+        let proxy = Proxy::https(url).map_err(no_client)?;
+        builder = builder.proxy(proxy.no_proxy(exceptions.clone()));
     }
     // Upper-case HTTP_PROXY is left out: a CGI server sets it from a request's header.
     if let Some(url) = first_of(environment, &["http_proxy", "all_proxy", "ALL_PROXY"])? {
-        builder = builder.proxy(Proxy::http(url).map_err(fail)?.no_proxy(exceptions));
+        let proxy = Proxy::http(url).map_err(no_client)?;
+        builder = builder.proxy(proxy.no_proxy(exceptions));
     }
-    builder.build().map_err(fail)
+    builder.build().map_err(no_client)
+}
+
+fn no_client(cause: impl std::fmt::Display) -> ModelError {
+    ModelError::Setup {
+        problem: cause.to_string(),
+    }
 }
 
 fn first_of(environment: &Environment, names: &[&str]) -> Result<Option<String>, ModelError> {

@@ -54,21 +54,28 @@ impl Models {
         if let Some((text, _)) = preferred(preferences) {
             return ModelName::parse(&text).ok();
         }
-        Provider::WITH_KEYS
-            .into_iter()
-            .filter(|_| self.base_url.is_none())
-            .find_map(|provider| self.default_of(provider))
+        if self.base_url.is_some() {
+            return None;
+        }
+        let mut providers = Provider::WITH_KEYS.into_iter();
+        providers.find_map(|provider| self.default_of(provider))
     }
 
     /// Returns the default model of a provider that has a key.
     fn default_of(&self, provider: Provider) -> Option<ModelName> {
-        let model = provider
-            .default_model()
-            .filter(|_| provider.has_key(&self.environment))?;
+        if !provider.has_key(&self.environment) {
+            return None;
+        }
         Some(ModelName::Hosted {
             provider,
-            model: model.to_owned(),
+            model: provider.default_model()?.to_owned(),
         })
+    }
+
+    /// Returns the variable that holds the key of a provider, without `_FILE`.
+    fn key_variable(&self, provider: Provider) -> Option<&'static str> {
+        let mut variables = provider.key_variables().iter().copied();
+        variables.find(|variable| self.environment.has(variable))
     }
 
     /// Chooses the model of a task: the first preference; else the first model that the
@@ -89,37 +96,23 @@ impl Models {
             return self.first_at(url).await;
         }
         for provider in Provider::WITH_KEYS {
-            if let (true, Some(model)) = (
-                provider.has_key(&self.environment),
-                provider.default_model(),
-            ) {
-                let name = ModelName::Hosted {
-                    provider,
-                    model: model.to_owned(),
-                };
-                let variable = provider
-                    .key_variables()
-                    .iter()
-                    .find(|variable| self.environment.has(variable));
-                let why =
-                    variable.map_or_else(String::new, |variable| format!("{variable} is set"));
+            if let Some(name) = self.default_of(provider)
+                && let Some(variable) = self.key_variable(provider)
+            {
+                let why = format!("{variable} is set");
                 return Ok(Choice { name, why });
             }
         }
-        match self.local_servers().await.into_iter().next() {
-            Some(server) => {
-                let model = server.models.into_iter().next().unwrap_or_default();
-                let name = ModelName::Hosted {
-                    provider: server.provider,
-                    model,
-                };
-                Ok(Choice {
-                    name,
+        for server in self.local_servers().await {
+            if let Some(model) = server.models.into_iter().next() {
+                let provider = server.provider;
+                return Ok(Choice {
+                    name: ModelName::Hosted { provider, model },
                     why: format!("a local server responds at {}", server.base_url),
-                })
+                });
             }
-            None => Err(ModelError::NoModel(self.no_endpoint())),
         }
+        Err(ModelError::NoModel(self.no_endpoint()))
     }
 
     /// Asks the usual local servers for their models, concurrently, and returns those that
@@ -142,9 +135,9 @@ impl Models {
     pub fn keys(&self) -> Vec<(Provider, String)> {
         let mut keys = Vec::new();
         for provider in Provider::WITH_KEYS {
-            let mut variables = provider.key_variables().iter();
-            let variable = variables.find(|variable| self.environment.has(variable));
-            keys.extend(variable.map(|variable| (provider, self.environment.source(variable))));
+            if let Some(variable) = self.key_variable(provider) {
+                keys.push((provider, self.environment.source(variable)));
+            }
         }
         keys
     }
@@ -214,13 +207,12 @@ impl Models {
             .iter()
             .filter_map(|provider| provider.key_variables().first().copied())
             .collect();
-        let local = Provider::LOCAL
-            .iter()
-            .filter_map(|provider| {
-                let endpoint = provider.endpoint(&self.environment, None).ok()?;
-                Some(format!("{} at {}", provider.name(), endpoint.base_url))
-            })
-            .collect();
+        let mut local = Vec::new();
+        for provider in Provider::LOCAL {
+            if let Ok(endpoint) = provider.endpoint(&self.environment, None) {
+                local.push(format!("{} at {}", provider.name(), endpoint.base_url));
+            }
+        }
         NoneFound::NoEndpoint { keys, local }
     }
 }

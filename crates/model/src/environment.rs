@@ -57,10 +57,8 @@ impl Environment {
     }
 
     pub(crate) fn plain(&self, name: &str) -> Option<&str> {
-        self.0
-            .get(name)
-            .map(|value| value.trim())
-            .filter(|value| !value.is_empty())
+        let value = self.0.get(name)?.trim();
+        (!value.is_empty()).then_some(value)
     }
 }
 
@@ -74,10 +72,13 @@ impl FromIterator<(String, String)> for Environment {
 /// are dropped.
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect()
+        let mut texts = BTreeMap::new();
+        for (name, value) in variables {
+            if let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) {
+                texts.insert(name, value);
+            }
+        }
+        Self(texts)
     }
 }
 
@@ -88,26 +89,24 @@ impl fmt::Debug for Environment {
 }
 
 fn value_in_file(variable: &str, path: &str) -> Result<String, ModelError> {
-    let fail = |problem: String| ModelError::Environment {
-        variable: variable.to_owned(),
-        problem,
+    let problem = match beginning_of_file(path) {
+        Ok(text) if text.len() as u64 > MAX_VALUE_FILE_BYTES => {
+            format!("{path} is larger than {MAX_VALUE_FILE_BYTES} bytes")
+        }
+        Ok(text) if text.trim().is_empty() => format!("{path} is empty"),
+        Ok(text) => return Ok(text.trim().to_owned()),
+        Err(cause) => format!("cannot read {path}: {cause}"),
     };
-    let unreadable = |cause: std::io::Error| fail(format!("cannot read {path}: {cause}"));
+    Err(ModelError::environment(variable, problem))
+}
+
+/// Reads at most one byte more of a file than a value may have.
+fn beginning_of_file(path: &str) -> std::io::Result<String> {
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MAX_VALUE_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    if text.len() as u64 > MAX_VALUE_FILE_BYTES {
-        return Err(fail(format!(
-            "{path} is larger than {MAX_VALUE_FILE_BYTES} bytes"
-        )));
-    }
-    let value = text.trim();
-    if value.is_empty() {
-        return Err(fail(format!("{path} is empty")));
-    }
-    Ok(value.to_owned())
+    std::fs::File::open(path)?
+        .take(MAX_VALUE_FILE_BYTES + 1)
+        .read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]

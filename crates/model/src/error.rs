@@ -336,6 +336,14 @@ impl ModelError {
         )
     }
 
+    /// Returns the error of a variable whose value cannot be used.
+    pub(crate) fn environment(variable: &str, problem: impl Into<String>) -> Self {
+        Self::Environment {
+            variable: variable.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
     /// Returns the error of a model whose endpoint has no search that is known here.
     pub(crate) fn no_search(model: &str) -> Self {
         let problem = "its endpoint has no search of its own, unlike those of openai/…, anthropic/… and gemini/…";

@@ -10,6 +10,9 @@ use crate::scripted::SCRIPT_PREFIX;
 /// The prefix of `replay:RUN`, the recorded replies of a run.
 const REPLAY_PREFIX: &str = "replay:";
 
+/// The number of digits of a date.
+const DATE_DIGITS: usize = 8;
+
 /// A parsed model name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelName {
@@ -36,39 +39,39 @@ impl ModelName {
     /// [`ModelError::InvalidName`] if it is empty, contains white space, or has nothing after its
     /// prefix.
     pub fn parse(name: &str) -> Result<Self, ModelError> {
-        let fail = |problem: &str| {
-            Err(ModelError::InvalidName {
-                name: name.to_owned(),
-                problem: problem.to_owned(),
-            })
-        };
-        let text = name.trim();
+        Self::read(name.trim()).map_err(|problem| ModelError::InvalidName {
+            name: name.to_owned(),
+            problem: problem.to_owned(),
+        })
+    }
+
+    /// Parses a name; the error says what is wrong with it.
+    fn read(text: &str) -> Result<Self, &'static str> {
         if let Some(file) = text.strip_prefix(SCRIPT_PREFIX) {
             return match file {
-                "" => fail("no file after `script:`"),
+                "" => Err("no file after `script:`"),
                 file => Ok(Self::Script(file.into())),
             };
         }
         if text.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return fail("write it as `provider/model`, for example `openai/gpt-5`");
+            return Err("write it as `provider/model`, for example `openai/gpt-5`");
         }
         if let Some(run) = text.strip_prefix(REPLAY_PREFIX) {
             return match run {
-                "" => fail("no run after `replay:`"),
+                "" => Err("no run after `replay:`"),
                 run => Ok(Self::Replay(run.to_owned())),
             };
         }
-        match text
-            .split_once('/')
-            .map(|(first, model)| (Provider::named(first), model))
+        if let Some((first, model)) = text.split_once('/')
+            && let Some(provider) = Provider::named(first)
         {
-            Some((Some(_), "")) => fail("no model after the provider"),
-            Some((Some(provider), model)) => Ok(Self::Hosted {
-                provider,
-                model: model.to_owned(),
-            }),
-            _ => Ok(Self::Other(text.to_owned())),
+            let model = model.to_owned();
+            return match model.as_str() {
+                "" => Err("no model after the provider"),
+                _ => Ok(Self::Hosted { provider, model }),
+            };
         }
+        Ok(Self::Other(text.to_owned()))
     }
 }
 
@@ -86,16 +89,19 @@ impl fmt::Display for ModelName {
 /// Returns the name of a model without the day of its version, such as `-20251001` or
 /// `-2026-04-01`; `None` if it has none.
 pub(crate) fn without_date(model: &str) -> Option<&str> {
-    let cut = |length: usize, separators| {
-        let (name, date) = model.split_at_checked(model.len().checked_sub(length)?)?;
-        name.strip_suffix('-').filter(|_| is_date(date, separators))
-    };
-    cut(8, 0).or_else(|| cut(10, 2))
+    before_date(model, 0).or_else(|| before_date(model, 2))
 }
 
-fn is_date(text: &str, separators: usize) -> bool {
-    let digits = text.chars().filter(char::is_ascii_digit).count();
-    digits == 8 && text.len() == 8 + separators && text.starts_with("20")
+/// Returns what is before a date with as many separators.
+fn before_date(model: &str, separators: usize) -> Option<&str> {
+    let start = model.len().checked_sub(DATE_DIGITS + separators)?;
+    let (name, date) = model.split_at_checked(start)?;
+    let digits = date.chars().filter(char::is_ascii_digit).count();
+    if digits == DATE_DIGITS && date.starts_with("20") {
+        name.strip_suffix('-')
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

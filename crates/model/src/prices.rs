@@ -32,6 +32,21 @@ struct OfProvider {
     models: BTreeMap<String, Row>,
 }
 
+impl OfProvider {
+    fn shipped(provider: Provider) -> Option<&'static Self> {
+        let mut providers = SHIPPED.providers.iter();
+        providers.find(|of| of.provider == provider.name())
+    }
+
+    /// Returns the prices of a model, or of the one of this name without a date.
+    fn row(&self, model: &str) -> Option<&Row> {
+        match self.models.get(model) {
+            Some(row) => Some(row),
+            None => self.models.get(without_date(model)?),
+        }
+    }
+}
+
 /// Dollars for a million tokens, as decimal texts.
 #[derive(Debug, Deserialize)]
 struct Row {
@@ -148,15 +163,8 @@ fn search_fee(name: &ModelName) -> Option<u64> {
     let ModelName::Hosted { provider, model } = name else {
         return None;
     };
-    let of = SHIPPED
-        .providers
-        .iter()
-        .find(|of| of.provider == provider.name())?;
-    let row = of
-        .models
-        .get(model)
-        .or_else(|| of.models.get(without_date(model)?));
-    let own = row.and_then(|row| row.search.as_deref());
+    let of = OfProvider::shipped(*provider)?;
+    let own = of.row(model).and_then(|row| row.search.as_deref());
     micro_usd(own.or(of.search.as_deref())?)
 }
 
@@ -167,15 +175,7 @@ fn shipped(name: &ModelName) -> Option<Price> {
             Some(Price::default())
         }
         ModelName::Hosted { provider, model } => {
-            let models = &SHIPPED
-                .providers
-                .iter()
-                .find(|of| of.provider == provider.name())?
-                .models;
-            models
-                .get(model)
-                .or_else(|| models.get(without_date(model)?))?
-                .price()
+            OfProvider::shipped(*provider)?.row(model)?.price()
         }
         ModelName::Other(_) | ModelName::Replay(_) => None,
     }

@@ -319,27 +319,25 @@ pub fn require_base_url(base_url: &str) -> Result<(), ModelError> {
 /// Returns the URL without its query, and the query with its `?`, or an empty text if there is
 /// none.
 fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError> {
-    let fail = |problem: String| ModelError::Environment {
-        variable: variable.to_owned(),
-        problem,
-    };
     // A fragment is never sent.
-    let base = url.trim().split(['?', '#']).next().unwrap_or_default();
-    let parsed = reqwest::Url::parse(url.trim())
-        .map_err(|error| fail(format!("{base:?} is not a URL: {error}")))?;
+    let url = url.trim();
+    let base = url.split(['?', '#']).next().unwrap_or(url);
+    let parsed = reqwest::Url::parse(url).map_err(|error| {
+        ModelError::environment(variable, format!("{base:?} is not a URL: {error}"))
+    })?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(fail(format!("{base:?} is not an http:// or https:// URL")));
+        let problem = format!("{base:?} is not an http:// or https:// URL");
+        return Err(ModelError::environment(variable, problem));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(fail(
-            "the URL contains a password, which would appear in messages; use a key instead"
-                .to_owned(),
-        ));
+        let problem =
+            "the URL contains a password, which would appear in messages; use a key instead";
+        return Err(ModelError::environment(variable, problem));
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
         let problem = "the URL's query may contain only `api-version`, since it is recorded and shown and anything else may \
         be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
-        return Err(fail(problem.to_owned()));
+        return Err(ModelError::environment(variable, problem));
     }
     let query = parsed
         .query()

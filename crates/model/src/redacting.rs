@@ -6,12 +6,11 @@
 
 use async_trait::async_trait;
 use orchestrate_core::agent::model_search::{SearchReply, SearchRequest, SearchResult};
-use orchestrate_core::{
-    CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall,
-};
+use orchestrate_core::{CallId, ModelReply, ModelRequest, RedactedStream, Redactor, ToolCall};
 
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
+use crate::wire::OnDelta;
 
 /// A model whose replies and deltas are redacted.
 #[derive(Debug)]
@@ -37,58 +36,76 @@ impl<M: Model> Model for Redacting<M> {
         if self.redactor.is_empty() {
             return self.inner.complete(request, on_delta).await;
         }
-        let mut text = RedactedStream::new(&self.redactor);
-        let mut reasoning = RedactedStream::new(&self.redactor);
-        let mut tell = |delta: Delta<'_>| match delta {
-            // The stream holds back text that may be the beginning of a secret until more of it has
-            // arrived.
-            Delta::Text(piece) => tell_text(&text.push(piece), on_delta),
-            Delta::Reasoning(piece) => tell_reasoning(&reasoning.push(piece), on_delta),
-            Delta::ToolCall { name } => on_delta(Delta::ToolCall {
-                name: &self.redactor.text(name),
-            }),
-            Delta::Retry { .. } => {
-                (text, reasoning) = (
-                    RedactedStream::new(&self.redactor),
-                    RedactedStream::new(&self.redactor),
-                );
-                on_delta(delta);
-            }
-        };
-        let reply = self.inner.complete(request, &mut tell).await?;
-        tell_reasoning(&reasoning.finish(), on_delta);
-        tell_text(&text.finish(), on_delta);
+        let mut deltas = RedactedDeltas::new(&self.redactor);
+        let reply = self
+            .inner
+            .complete(request, &mut |delta| deltas.pass_on(delta, on_delta))
+            .await?;
+        deltas.finish(on_delta);
         Ok(redacted(&self.redactor, &reply))
     }
 
     async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
-        let reply = self.inner.search(request).await?;
-        let redactor = &self.redactor;
-        let page = |SearchResult {
-                        title,
-                        url,
-                        snippet,
-                    }| SearchResult {
-            title: redactor.owned(title),
-            url: redactor.owned(url),
-            snippet: redactor.owned(snippet),
-        };
-        Ok(SearchReply {
-            text: redactor.owned(reply.text),
-            results: reply.results.into_iter().map(page).collect(),
-            failure: reply.failure.map(|failure| redactor.owned(failure)),
-            ..reply
-        })
+        let mut reply = self.inner.search(request).await?;
+        reply.text = self.redactor.owned(reply.text);
+        reply.failure = reply.failure.map(|failure| self.redactor.owned(failure));
+        for page in &mut reply.results {
+            *page = SearchResult {
+                title: self.redactor.text(&page.title).into_owned(),
+                url: self.redactor.text(&page.url).into_owned(),
+                snippet: self.redactor.text(&page.snippet).into_owned(),
+            };
+        }
+        Ok(reply)
     }
 }
 
-fn tell_text(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send)) {
+/// The pieces of a reply that are shown while it arrives.
+struct RedactedDeltas<'r> {
+    redactor: &'r Redactor,
+    text: RedactedStream,
+    reasoning: RedactedStream,
+}
+
+impl<'r> RedactedDeltas<'r> {
+    fn new(redactor: &'r Redactor) -> Self {
+        Self {
+            redactor,
+            text: RedactedStream::new(redactor),
+            reasoning: RedactedStream::new(redactor),
+        }
+    }
+
+    /// Passes on what cannot be the beginning of a secret; the rest is held back until more of it
+    /// has arrived.
+    fn pass_on(&mut self, delta: Delta<'_>, on_delta: OnDelta<'_>) {
+        match delta {
+            Delta::Text(piece) => show_text(&self.text.push(piece), on_delta),
+            Delta::Reasoning(piece) => show_reasoning(&self.reasoning.push(piece), on_delta),
+            Delta::ToolCall { name } => on_delta(Delta::ToolCall {
+                name: &self.redactor.text(name),
+            }),
+            Delta::Retry { .. } => {
+                *self = Self::new(self.redactor);
+                on_delta(delta);
+            }
+        }
+    }
+
+    /// Passes on what was held back.
+    fn finish(mut self, on_delta: OnDelta<'_>) {
+        show_reasoning(&self.reasoning.finish(), on_delta);
+        show_text(&self.text.finish(), on_delta);
+    }
+}
+
+fn show_text(piece: &str, on_delta: OnDelta<'_>) {
     if !piece.is_empty() {
         on_delta(Delta::Text(piece));
     }
 }
 
-fn tell_reasoning(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send)) {
+fn show_reasoning(piece: &str, on_delta: OnDelta<'_>) {
     if !piece.is_empty() {
         on_delta(Delta::Reasoning(piece));
     }
@@ -97,43 +114,24 @@ fn tell_reasoning(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Se
 /// Redacts a reply. If that changes anything, the provider's raw blocks are dropped: they may be
 /// signed, and a signature does not match redacted content.
 fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
-    let call = |call: &ToolCall| ToolCall {
-        id: CallId::new(redactor.text(call.id.as_str())),
-        name: redactor.text(&call.name).into_owned(),
-        arguments: redactor.value(call.arguments.clone()),
-    };
-    let raw = |raw: &RawBlocks| RawBlocks {
-        model: raw.model.clone(),
-        blocks: raw
-            .blocks
-            .iter()
-            .map(|block| redactor.value(block.clone()))
-            .collect(),
-    };
-    let ModelReply {
-        text,
-        tool_calls,
-        stop,
-        usage,
-        raw: blocks,
-    } = reply;
-    let redacted = ModelReply {
-        text: redactor.text(text).into_owned(),
-        tool_calls: tool_calls.iter().map(call).collect(),
-        stop: stop.clone(),
-        usage: *usage,
-        raw: blocks.as_ref().map(raw),
-    };
-    if redacted.raw == reply.raw
-        && redacted.text == reply.text
-        && redacted.tool_calls == reply.tool_calls
-    {
-        return redacted;
+    let mut redacted = reply.clone();
+    redacted.text = redactor.owned(redacted.text);
+    for call in &mut redacted.tool_calls {
+        *call = ToolCall {
+            id: CallId::new(redactor.text(call.id.as_str())),
+            name: redactor.text(&call.name).into_owned(),
+            arguments: redactor.value(call.arguments.take()),
+        };
     }
-    ModelReply {
-        raw: None,
-        ..redacted
+    if let Some(raw) = &mut redacted.raw {
+        for block in &mut raw.blocks {
+            *block = redactor.value(block.take());
+        }
     }
+    if redacted != *reply {
+        redacted.raw = None;
+    }
+    redacted
 }
 
 #[cfg(test)]

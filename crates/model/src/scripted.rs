@@ -111,18 +111,17 @@ impl ScriptedModel {
     /// or none.
     pub fn load(file: &Path) -> Result<Self, ModelError> {
         let name = format!("{SCRIPT_PREFIX}{}", file.display());
-        let unreadable =
-            |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
-        let length = std::fs::metadata(file).map_err(unreadable)?.len();
-        if length > MAX_SCRIPT_BYTES {
-            return Err(script_error(
-                &name,
-                0,
-                format!("is larger than {MAX_SCRIPT_BYTES} bytes"),
-            ));
-        }
-        let text = std::fs::read_to_string(file).map_err(unreadable)?;
-        Self::parse(&name, &text)
+        let problem = match std::fs::metadata(file) {
+            Ok(found) if found.len() > MAX_SCRIPT_BYTES => {
+                format!("is larger than {MAX_SCRIPT_BYTES} bytes")
+            }
+            Ok(_) => match std::fs::read_to_string(file) {
+                Ok(text) => return Self::parse(&name, &text),
+                Err(cause) => format!("cannot be read: {cause}"),
+            },
+            Err(cause) => format!("cannot be read: {cause}"),
+        };
+        Err(script_error(&name, 0, problem))
     }
 
     /// Parses the rules of a script; `name` is the model's name, `script:FILE`.
@@ -159,11 +158,11 @@ impl ScriptedModel {
     pub fn resume<'a>(self, recorded: impl IntoIterator<Item = &'a ModelReply>) -> Self {
         {
             let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-            for rule in recorded
-                .into_iter()
-                .filter_map(|reply| rule_of(&self.name, reply))
-            {
-                if let Some(count) = rule.checked_sub(1).and_then(|at| answered.get_mut(at)) {
+            for reply in recorded {
+                if let Some(rule) = rule_of(&self.name, reply)
+                    && let Some(at) = rule.checked_sub(1)
+                    && let Some(count) = answered.get_mut(at)
+                {
                     *count += 1;
                 }
             }
@@ -182,19 +181,13 @@ impl ScriptedModel {
     /// under one lock, so that two agents never share its last use.
     fn take_rule(&self, request: &ModelRequest) -> Option<(usize, &Rule)> {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, rule) = self
-            .rules
-            .iter()
-            .enumerate()
-            .zip(answered.iter())
-            .find(|((_, rule), used)| {
-                rule.fits(request) && rule.times.is_none_or(|times| **used < times)
-            })
-            .map(|(found, _)| found)?;
-        if let Some(count) = answered.get_mut(at) {
-            *count += 1;
+        for (number, (rule, count)) in (1..).zip(self.rules.iter().zip(answered.iter_mut())) {
+            if rule.fits(request) && rule.times.is_none_or(|times| *count < times) {
+                *count += 1;
+                return Some((number, rule));
+            }
         }
-        Some((at + 1, rule))
+        None
     }
 }
 
@@ -236,39 +229,40 @@ impl Model for ScriptedModel {
 
 impl Rule {
     fn fits(&self, request: &ModelRequest) -> bool {
-        let Self {
-            task,
-            when:
-                When {
-                    turn,
-                    returned,
-                    last_contains,
-                },
-            ..
-        } = self;
-        task.as_ref()
-            .is_none_or(|task| task == request.origin.task.as_str())
-            && turn.is_none_or(|turn| turn == request.origin.turn)
-            && returned.is_none_or(|cause| request.origin.returned == Some(cause))
-            && last_contains
-                .as_ref()
-                .is_none_or(|part| last_contains_text(request, part))
+        let When {
+            turn,
+            returned,
+            last_contains,
+        } = &self.when;
+        if let Some(task) = &self.task
+            && task != request.origin.task.as_str()
+        {
+            return false;
+        }
+        if turn.is_some() && *turn != Some(request.origin.turn) {
+            return false;
+        }
+        if returned.is_some() && *returned != request.origin.returned {
+            return false;
+        }
+        match last_contains {
+            Some(part) => last_contains_text(request, part),
+            None => true,
+        }
     }
 }
 
 impl Reply {
     fn answer(&self, request: &ModelRequest, raw: RawBlocks) -> ModelReply {
         let turn = request.origin.turn;
-        let tool_calls: Vec<ToolCall> = self
-            .tool_calls
-            .iter()
-            .enumerate()
-            .map(|(at, call)| ToolCall {
+        let mut tool_calls = Vec::new();
+        for (at, call) in self.tool_calls.iter().enumerate() {
+            tool_calls.push(ToolCall {
                 id: CallId::new(format!("call_{turn}_{}", at + 1)),
                 name: call.name.clone(),
                 arguments: call.arguments.clone(),
-            })
-            .collect();
+            });
+        }
         let stop = if tool_calls.is_empty() {
             StopReason::EndTurn
         } else {
@@ -295,7 +289,7 @@ impl Reply {
 fn parse_rule(line: &str) -> Result<Rule, String> {
     let rule: Rule = serde_json::from_str(line).map_err(|error| {
         let text = error.to_string();
-        let problem = text.split(" at line ").next().unwrap_or_default();
+        let problem = text.split(" at line ").next().unwrap_or(&text);
         format!("{problem}, at column {}", error.column())
     })?;
     if rule.times == Some(0) {
@@ -307,16 +301,13 @@ fn parse_rule(line: &str) -> Result<Rule, String> {
     if rule.reply.text.is_empty() && rule.reply.tool_calls.is_empty() {
         return Err("`reply` has neither `text` nor `tool_calls`".to_owned());
     }
-    if let Some(call) = rule
-        .reply
-        .tool_calls
-        .iter()
-        .find(|call| call.name.is_empty())
-    {
-        return Err(format!(
-            "a tool call has an empty `name` (arguments {})",
-            call.arguments
-        ));
+    for call in &rule.reply.tool_calls {
+        if call.name.is_empty() {
+            return Err(format!(
+                "a tool call has an empty `name` (arguments {})",
+                call.arguments
+            ));
+        }
     }
     Ok(rule)
 }
@@ -332,7 +323,10 @@ fn script_error(name: &str, line: usize, problem: String) -> ModelError {
 
 /// Returns the number of the rule that a recorded reply names, if the reply is from this script.
 fn rule_of(name: &str, reply: &ModelReply) -> Option<usize> {
-    let raw = reply.raw.as_ref().filter(|raw| raw.model == name)?;
+    let raw = reply.raw.as_ref()?;
+    if raw.model != name {
+        return None;
+    }
     raw.blocks.first()?.get("rule")?.as_u64()?.try_into().ok()
 }
 

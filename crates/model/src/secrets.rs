@@ -28,15 +28,23 @@ impl Environment {
                 found.push(Secret::new(name, value));
             }
         }
-        let variables = Provider::WITH_KEYS
-            .into_iter()
-            .flat_map(|provider| provider.key_variables());
-        let of_services = WebServiceName::ALL
-            .into_iter()
-            .filter_map(WebServiceName::credential);
-        let variables = variables.chain(of_services.flat_map(|credential| credential.variables));
-        for name in variables.filter(|name| self.names_a_file(name)) {
-            if let Ok(Some(value)) = self.value(name) {
+        for provider in Provider::WITH_KEYS {
+            found.extend(self.secrets_in_files(provider.key_variables()));
+        }
+        for service in WebServiceName::ALL {
+            if let Some(credential) = service.credential() {
+                found.extend(self.secrets_in_files(credential.variables));
+            }
+        }
+        found
+    }
+
+    fn secrets_in_files(&self, variables: &[&str]) -> Vec<Secret> {
+        let mut found = Vec::new();
+        for name in variables {
+            if self.names_a_file(name)
+                && let Ok(Some(value)) = self.value(name)
+            {
                 found.push(Secret::new(*name, value));
             }
         }

@@ -129,8 +129,13 @@ pub fn estimated_tokens_of_code(text: &str) -> usize {
     let mut tokens = 0;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let is_same = |c: &char| kind(*c) == kind(first) && !(c.is_uppercase() && *c != first);
-        let length: usize = rest.chars().take_while(is_same).map(char::len_utf8).sum();
+        let mut length = 0;
+        for c in rest.chars() {
+            if kind(c) != kind(first) || c.is_uppercase() && c != first {
+                break;
+            }
+            length += c.len_utf8();
+        }
         let (part, after) = rest.split_at(length.max(first.len_utf8()));
         tokens += match kind(first) {
             Part::Word if part.is_ascii() => part.len().div_ceil(WORD_BYTES),

@@ -559,18 +559,17 @@ fn is_json(response: &Response) -> bool {
 }
 
 fn retry_headers(headers: &HeaderMap) -> Headers {
-    let allowance = |of: &str| {
-        let reset = text_of(headers, &format!("x-ratelimit-reset{of}"))?;
-        Some(Allowance {
-            remaining: text_of(headers, &format!("x-ratelimit-remaining{of}")),
-            reset,
-        })
-    };
+    let mut allowances = Vec::new();
+    for of in ["", "-requests", "-tokens"] {
+        if let Some(reset) = text_of(headers, &format!("x-ratelimit-reset{of}")) {
+            allowances.push(Allowance {
+                remaining: text_of(headers, &format!("x-ratelimit-remaining{of}")),
+                reset,
+            });
+        }
+    }
     Headers {
-        allowances: ["", "-requests", "-tokens"]
-            .into_iter()
-            .filter_map(allowance)
-            .collect(),
+        allowances,
         retry_after_ms: text_of(headers, "retry-after-ms"),
         retry_after: text_of(headers, "retry-after"),
         should_retry: text_of(headers, "x-should-retry"),

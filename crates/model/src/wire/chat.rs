@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{arguments_of, as_object};
 use super::content::{
-    ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of,
+    ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, number, plain, settle_ids, text_at,
+    values_of,
 };
 use super::fault::Fault;
 use super::sse::Event;
@@ -255,8 +256,8 @@ impl ChatReader {
         let piece = Fragment {
             position,
             index: fragment.get("index").and_then(Value::as_u64),
-            id: text_at(fragment, "id").unwrap_or_default(),
-            name: text_at(function, "name").unwrap_or_default(),
+            id: text_at(fragment, "id").unwrap_or(""),
+            name: text_at(function, "name").unwrap_or(""),
             arguments: function
                 .get("arguments")
                 .filter(|arguments| !arguments.is_null()),
@@ -304,18 +305,8 @@ impl ChatReader {
     /// many calls.
     fn place(&mut self, piece: &Fragment<'_>) -> Option<usize> {
         let known = match (piece.index, piece.id) {
-            (Some(index), "") => self
-                .calls
-                .iter()
-                .rposition(|call| call.index == Some(index)),
-            (Some(index), id) => {
-                let same = |call: &PartialCall| {
-                    call.index == Some(index) && (call.id == id || call.id.is_empty())
-                };
-                self.calls.iter().rposition(same)
-            }
             (None, "") => (piece.position < self.calls.len()).then_some(piece.position),
-            (None, id) => self.calls.iter().rposition(|call| call.id == id),
+            _ => self.calls.iter().rposition(|call| call.continues_in(piece)),
         };
         if let Some(at) = known
             && !self.calls.get_mut(at)?.is_followed_by(piece)
@@ -339,9 +330,8 @@ impl ChatReader {
             ));
         }
         let reason = self.finish_reason.as_deref().map(str::to_ascii_lowercase);
-        if let Some(reason) = reason
-            .as_deref()
-            .filter(|reason| BROKEN_OFF.contains(reason))
+        if let Some(reason) = reason.as_deref()
+            && BROKEN_OFF.contains(&reason)
         {
             return Err(Fault::within_stream(
                 &json!({"message": format!("finish_reason is {reason:?}")}),
@@ -389,6 +379,17 @@ struct Fragment<'a> {
 }
 
 impl PartialCall {
+    /// Reports whether a fragment with an index or an id belongs to this call.
+    fn continues_in(&self, piece: &Fragment<'_>) -> bool {
+        match piece.index {
+            Some(index) => {
+                let has_id = piece.id.is_empty() || self.id.is_empty() || self.id == piece.id;
+                self.index == Some(index) && has_id
+            }
+            None => self.id == piece.id,
+        }
+    }
+
     /// Reports whether a fragment that would continue this call begins another one: it has a name
     /// and arguments, and the arguments of this call are complete. If a server gives every call the
     /// same index, or none, and no ids, there is no other sign. The name alone is not enough, since
@@ -478,19 +479,11 @@ fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReas
 /// Returns the usage that a server tells. OpenAI counts reasoning in `completion_tokens`; xAI and
 /// Google, who bill it as output as well, count it in `total_tokens` only.
 fn usage(usage: &Value) -> Usage {
-    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let input_tokens = number("/prompt_tokens");
+    let input_tokens = number(usage, "/prompt_tokens");
+    let beside_input = number(usage, "/total_tokens").saturating_sub(input_tokens);
     Usage {
         input_tokens,
-        cached_tokens: number("/prompt_tokens_details/cached_tokens"),
-        output_tokens: number("/completion_tokens")
-            .max(number("/total_tokens").saturating_sub(input_tokens)),
+        cached_tokens: number(usage, "/prompt_tokens_details/cached_tokens"),
+        output_tokens: number(usage, "/completion_tokens").max(beside_input),
     }
-}
-
-fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value
-        .get(key)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
 }

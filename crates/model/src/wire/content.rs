@@ -51,15 +51,28 @@ impl ContentMeter {
     }
 }
 
+/// Returns a text of an object; `None` if there is none, or if it is empty.
+pub(super) fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    let text = value.get(key)?.as_str()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns a number; zero if there is none.
+pub(super) fn number(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+}
+
 /// Parses all values of an event. Servers that omit the blank line between events send several in
 /// one.
 pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
     if let Ok(value) = serde_json::from_str(data) {
         return Ok(vec![value]);
     }
-    data.lines()
-        .map(|line| serde_json::from_str(line).map_err(|error| Fault::garbage(line, &error)))
-        .collect()
+    let mut values = Vec::new();
+    for line in data.lines() {
+        values.push(serde_json::from_str(line).map_err(|error| Fault::garbage(line, &error))?);
+    }
+    Ok(values)
 }
 
 /// Makes the ids of a reply's calls present and unique, since results are matched by id.

@@ -71,7 +71,8 @@ impl Fault {
 
     /// Creates the fault for an `error` value within a stream or a successful response.
     pub(crate) fn within_stream(error: &Value) -> Self {
-        let status = match code_of(error).as_str() {
+        let codes = codes_of(error);
+        let status = match codes.first().map_or("", String::as_str) {
             "overloaded_error" => 529,
             "rate_limit_error" | "rate_limit_exceeded" => 429,
             "authentication_error" | "invalid_api_key" => 401,
@@ -82,11 +83,10 @@ impl Fault {
             "billing_error" => 402,
             "timeout_error" => 504,
             "api_error" | "server_error" => 500,
-            code => code
-                .parse()
-                .ok()
-                .filter(|status| (400..600).contains(status))
-                .unwrap_or(0),
+            code => match code.parse() {
+                Ok(status @ 400..600) => status,
+                _ => 0,
+            },
         };
         Self::Refused(refusal(status, &Headers::default(), error))
     }
@@ -129,11 +129,10 @@ fn refusal(status: u16, headers: &Headers, error: &Value) -> ProviderRefusal {
     let message = message_of(error);
     let kind = kind_of(status, headers, error, &message);
     let now = SystemTime::now();
-    let used_up = || (status == 429).then(|| headers.reset(now)).flatten();
-    let retry_after = headers
-        .delay(now)
-        .or_else(|| delay_in(error))
-        .or_else(used_up);
+    let mut retry_after = headers.delay(now).or_else(|| delay_in(error));
+    if retry_after.is_none() && status == 429 {
+        retry_after = headers.reset(now);
+    }
     ProviderRefusal {
         status,
         kind,
@@ -143,18 +142,17 @@ fn refusal(status: u16, headers: &Headers, error: &Value) -> ProviderRefusal {
 }
 
 fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> RefusalKind {
-    let codes = codes_of(error);
-    let has = |part: &str| codes.iter().any(|code| code.contains(part));
-    if has("insufficient_quota") || has("billing") || has("spend_limit") || status == 402 {
+    // None of the words below contains a line feed.
+    let codes = codes_of(error).join("\n");
+    if contains_any(&codes, &["insufficient_quota", "billing", "spend_limit"]) || status == 402 {
         return RefusalKind::Quota;
     }
-    if has("context_length_exceeded")
-        || has("exceed_context_size")
+    if contains_any(&codes, &["context_length_exceeded", "exceed_context_size"])
         || is_about_context(status, message)
     {
         return RefusalKind::Context;
     }
-    if has("model_not_found") {
+    if codes.contains("model_not_found") {
         return RefusalKind::Model;
     }
     match (status, headers.should_retry.as_deref()) {
@@ -170,36 +168,37 @@ fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> Refu
 /// Reports whether a message says that the request is too long, for servers that send no code for
 /// that.
 fn is_about_context(status: u16, message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
+    let said = [
+        "maximum context length",
+        "prompt is too long",
+        "context window",
+        "context size",
+        "input length and `max_tokens` exceed",
+        "input token count exceeds",
+    ];
     matches!(status, 0 | 400 | 413 | 422 | 500)
-        && [
-            "maximum context length",
-            "prompt is too long",
-            "context window",
-            "context size",
-            "input length and `max_tokens` exceed",
-            "input token count exceeds",
-        ]
-        .iter()
-        .any(|part| message.contains(part))
+        && contains_any(&message.to_ascii_lowercase(), &said)
+}
+
+fn contains_any(text: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| text.contains(part))
 }
 
 fn message_of(error: &Value) -> String {
-    let text = [
-        error.get("message"),
-        error.get("detail"),
-        error.get("error"),
-        Some(error),
-    ]
-    .into_iter()
-    .flatten()
-    .find(|value| !value.is_null())
-    .map(|value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    })
-    .unwrap_or_default();
+    let mut message = error;
+    for key in ["message", "detail", "error"] {
+        if let Some(value) = error.get(key)
+            && !value.is_null()
+        {
+            message = value;
+            break;
+        }
+    }
+    let text = if message.is_null() {
+        String::new()
+    } else {
+        plain_text(message)
+    };
     let words: Vec<&str> = text.split_whitespace().collect();
     let text: String = words.join(" ").chars().take(MAX_MESSAGE_CHARS).collect();
     if text.is_empty() {
@@ -212,59 +211,64 @@ fn message_of(error: &Value) -> String {
 /// Returns the provider's codes for the error, the most specific first; numbers are converted to
 /// text.
 fn codes_of(error: &Value) -> Vec<String> {
-    [
-        error.get("code"),
-        error.get("type"),
-        error.get("status"),
-        error.pointer("/details/error_code"),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|value| value.is_string() || value.is_number())
-    .map(|value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    })
-    .collect()
+    let mut codes = Vec::new();
+    for pointer in ["/code", "/type", "/status", "/details/error_code"] {
+        if let Some(value) = error.pointer(pointer)
+            && (value.is_string() || value.is_number())
+        {
+            codes.push(plain_text(value));
+        }
+    }
+    codes
 }
 
-fn code_of(error: &Value) -> String {
-    codes_of(error).into_iter().next().unwrap_or_default()
+/// Returns a string without its quotes, and any other value as JSON.
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl Headers {
     /// Returns the wait that the headers ask for, in milliseconds, in seconds, or as an HTTP
     /// date relative to `now`.
     pub(crate) fn delay(&self, now: SystemTime) -> Option<Duration> {
-        let milliseconds = self
-            .retry_after_ms
-            .as_deref()
-            .and_then(|text| seconds(text, 1000.0));
-        let text = self.retry_after.as_deref().map(str::trim);
-        milliseconds.or_else(|| seconds(text?, 1.0)).or_else(|| {
-            let then = httpdate::parse_http_date(text?).ok()?;
-            Some(then.duration_since(now).unwrap_or_default())
-        })
+        if let Some(text) = &self.retry_after_ms
+            && let Some(delay) = seconds(text, 1000.0)
+        {
+            return Some(delay);
+        }
+        let text = self.retry_after.as_deref()?.trim();
+        if let Some(delay) = seconds(text, 1.0) {
+            return Some(delay);
+        }
+        let then = httpdate::parse_http_date(text).ok()?;
+        // The date may have passed.
+        Some(then.duration_since(now).unwrap_or(Duration::ZERO))
     }
 
     /// Returns the time until all exhausted rate limits are reset, including those reported without
     /// a remainder. Providers report all their limits; those of which something is left are not the
     /// cause of the refusal.
     fn reset(&self, now: SystemTime) -> Option<Duration> {
-        self.allowances
-            .iter()
-            .filter(is_used_up)
-            .filter_map(|allowance| until_reset(&allowance.reset, now))
-            .max()
+        let mut longest = None;
+        for allowance in &self.allowances {
+            if allowance.is_used_up() {
+                longest = longest.max(until_reset(&allowance.reset, now));
+            }
+        }
+        longest
     }
 }
 
-fn is_used_up(allowance: &&Allowance) -> bool {
-    allowance
-        .remaining
-        .as_deref()
-        .is_none_or(|left| left.trim() == "0")
+impl Allowance {
+    fn is_used_up(&self) -> bool {
+        match &self.remaining {
+            Some(left) => left.trim() == "0",
+            None => true,
+        }
+    }
 }
 
 /// The smallest numbers that are taken as a time since 1970, in seconds and in milliseconds,
@@ -288,9 +292,7 @@ fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
     if number < EPOCH_SECONDS {
         return Some(time);
     }
-    let since_1970 = now
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
+    let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some(time.saturating_sub(since_1970))
 }
 
@@ -327,11 +329,12 @@ fn seconds(text: &str, unit: f64) -> Option<Duration> {
 
 /// Returns the wait in Google's `RetryInfo` (`"retryDelay": "34s"`), one of an error's details.
 fn delay_in(error: &Value) -> Option<Duration> {
-    let details = error.get("details")?.as_array()?;
-    let text = details
-        .iter()
-        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    seconds(text.strip_suffix('s')?, 1.0)
+    for detail in error.get("details")?.as_array()? {
+        if let Some(text) = detail.get("retryDelay").and_then(Value::as_str) {
+            return seconds(text.strip_suffix('s')?, 1.0);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{arguments_of, as_object};
 use super::content::{
     ContentMeter, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids,
-    values_of,
+    text_at, values_of,
 };
 use super::fault::Fault;
 use super::sse::Event;
@@ -33,21 +33,25 @@ const NOTHING: &str = "(nothing)";
 /// conversation, which only grows.
 pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
     let mut body = Map::new();
-    let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
-    set("model", json!(model));
-    set("max_tokens", json!(request.max_output_tokens));
-    set("stream", json!(true));
+    body.insert("model".to_owned(), json!(model));
+    body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
+    body.insert("stream".to_owned(), json!(true));
     if !request.system.is_empty() {
-        set(
-            "system",
-            json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]),
-        );
+        let mut text = json!({"type": "text", "text": request.system});
+        mark_for_cache(&mut text);
+        body.insert("system".to_owned(), json!([text]));
     }
     if !request.tools.is_empty() {
-        set("tools", tools(request));
+        body.insert("tools".to_owned(), tools(request));
     }
-    set("messages", Value::Array(messages(request)));
+    body.insert("messages".to_owned(), Value::Array(messages(request)));
     Value::Object(body)
+}
+
+fn mark_for_cache(block: &mut Value) {
+    if let Some(block) = block.as_object_mut() {
+        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
 }
 
 fn tools(request: &ModelRequest) -> Value {
@@ -77,9 +81,9 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
         }
     }
     if let Some(("user", content)) = turns.last_mut()
-        && let Some(block) = content.last_mut().and_then(Value::as_object_mut)
+        && let Some(block) = content.last_mut()
     {
-        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+        mark_for_cache(block);
     }
     turns
         .into_iter()
@@ -93,22 +97,27 @@ fn said(
     calls: &[ToolCall],
     raw: Option<&RawBlocks>,
 ) -> Vec<Value> {
-    if let Some(raw) = raw.filter(|raw| raw.model == request.model && !raw.blocks.is_empty()) {
+    if let Some(raw) = raw
+        && raw.model == request.model
+        && !raw.blocks.is_empty()
+    {
         return raw.blocks.clone();
     }
     let mut blocks = Vec::new();
     if !text.trim().is_empty() || calls.is_empty() {
         blocks.push(text_block(text));
     }
-    blocks.extend(calls.iter().map(|call| {
-        json!({
-            "type": "tool_use",
-            "id": plain(call.id.as_str(), MAX_ID_CHARS),
-            "name": plain(&call.name, MAX_NAME_CHARS),
-            "input": as_object(&call.arguments),
-        })
-    }));
+    blocks.extend(calls.iter().map(call_block));
     blocks
+}
+
+fn call_block(call: &ToolCall) -> Value {
+    json!({
+        "type": "tool_use",
+        "id": plain(call.id.as_str(), MAX_ID_CHARS),
+        "name": plain(&call.name, MAX_NAME_CHARS),
+        "input": as_object(&call.arguments),
+    })
 }
 
 fn text_block(text: &str) -> Value {
@@ -161,7 +170,7 @@ impl MessagesReader {
                 .get("type")
                 .and_then(Value::as_str)
                 .or(event.name.as_deref())
-                .unwrap_or_default();
+                .unwrap_or("");
             self.value(kind, &value, on_delta)?;
         }
         Ok(())
@@ -192,9 +201,8 @@ impl MessagesReader {
             "content_block_delta" => self.delta(index, value.get("delta"), on_delta)?,
             "content_block_stop" => self.stop(index),
             "message_delta" => {
-                if let Some(reason) = value
-                    .get("delta")
-                    .and_then(|delta| text_at(delta, "stop_reason"))
+                if let Some(delta) = value.get("delta")
+                    && let Some(reason) = text_at(delta, "stop_reason")
                 {
                     self.stop_reason = Some(reason.to_owned());
                 }
@@ -235,18 +243,21 @@ impl MessagesReader {
         for part in value.values() {
             self.meter.add_value(part)?;
         }
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        match text("type") {
-            "tool_use" => on_delta(Delta::ToolCall { name: text("name") }),
-            "text" if !text("text").is_empty() => on_delta(Delta::Text(text("text"))),
-            _ => {}
-        }
         let block = Block {
             value: value.clone(),
             added: BTreeMap::new(),
             input: String::new(),
             stopped: false,
         };
+        match block.text("type") {
+            "tool_use" => on_delta(Delta::ToolCall {
+                name: block.text("name"),
+            }),
+            "text" if !block.text("text").is_empty() => {
+                on_delta(Delta::Text(block.text("text")));
+            }
+            _ => {}
+        }
         self.blocks.insert(index, block);
         Ok(())
     }
@@ -295,43 +306,42 @@ impl MessagesReader {
             .stop_reason
             .as_deref()
             .is_some_and(|reason| CUT.contains(&reason));
-        let last = self.blocks.len();
-        let blocks: Vec<(Block, bool)> = self
-            .blocks
-            .into_values()
-            .enumerate()
-            .map(|(at, block)| (block, cut && at + 1 == last))
-            .collect();
-        let mut ids: Vec<String> = blocks
-            .iter()
-            .filter(|(block, _)| block.is_call())
-            .map(|(b, _)| b.text("id"))
-            .collect();
-        settle_ids(&mut ids, request.origin.turn);
-        let mut ids = ids.into_iter();
-        let (mut text, mut tool_calls, mut raw) = (String::new(), Vec::new(), Vec::new());
-        for (mut block, cut) in blocks {
+        let mut blocks: Vec<Block> = self.blocks.into_values().collect();
+        let mut ids = Vec::new();
+        for block in &mut blocks {
             block.join();
             if block.is_call() {
-                let (call, value) = block.into_call(ids.next().unwrap_or_default(), cut);
+                ids.push(block.text("id").to_owned());
+            }
+        }
+        settle_ids(&mut ids, request.origin.turn);
+        let mut ids = ids.into_iter();
+        let last = blocks.len();
+        let (mut text, mut tool_calls, mut raw) = (String::new(), Vec::new(), Vec::new());
+        for (at, block) in blocks.into_iter().enumerate() {
+            if block.is_call()
+                && let Some(id) = ids.next()
+            {
+                let (call, value) = block.into_call(id, cut && at + 1 == last);
                 tool_calls.push(call);
                 raw.push(value);
             } else if let Some(value) = block.into_value(&mut text) {
                 raw.push(value);
             }
         }
-        let stop = stop_reason(self.stop_reason.as_deref(), !tool_calls.is_empty());
-        let raw = (!raw.is_empty()).then(|| RawBlocks {
-            model: request.model.clone(),
-            blocks: raw,
-        });
         let mut reply = ModelReply {
             text,
+            stop: stop_reason(self.stop_reason.as_deref(), !tool_calls.is_empty()),
             tool_calls,
-            stop,
             usage: Usage::default(),
-            raw,
+            raw: None,
         };
+        if !raw.is_empty() {
+            reply.raw = Some(RawBlocks {
+                model: request.model.clone(),
+                blocks: raw,
+            });
+        }
         let given = (!self.usage.is_empty()).then(|| usage(&self.usage));
         reply.usage = usage_or_estimate(given, request, &reply);
         Ok(reply)
@@ -340,21 +350,18 @@ impl MessagesReader {
 
 impl Block {
     fn is_call(&self) -> bool {
-        self.value.get("type").and_then(Value::as_str) == Some("tool_use")
+        self.text("type") == "tool_use"
     }
 
-    fn text(&self, key: &str) -> String {
-        self.value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    /// Returns a text of the block; empty if there is none.
+    fn text(&self, key: &str) -> &str {
+        self.value.get(key).and_then(Value::as_str).unwrap_or("")
     }
 
     /// Joins the texts of the deltas into the block.
     fn join(&mut self) {
         for (key, added) in std::mem::take(&mut self.added) {
-            let whole = self.text(key) + &added;
+            let whole = self.text(key).to_owned() + &added;
             self.value.insert(key.to_owned(), Value::String(whole));
         }
     }
@@ -363,18 +370,16 @@ impl Block {
     /// must not look like one without arguments.
     fn into_call(mut self, id: String, cut: bool) -> (ToolCall, Value) {
         let begun = !self.input.trim().is_empty();
-        let given = self
-            .value
-            .get("input")
-            .filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
-        let arguments = match given {
-            Some(input) if !begun => input.clone(),
+        let arguments = match self.value.get("input") {
+            Some(Value::Object(input)) if !begun && !input.is_empty() => {
+                Value::Object(input.clone())
+            }
             _ if !begun && cut && !self.stopped => Value::String(self.input.clone()),
             _ => arguments_of(&self.input),
         };
         let call = ToolCall {
             id: CallId::new(id),
-            name: cut_name(&self.text("name")),
+            name: cut_name(self.text("name")),
             arguments,
         };
         self.value.insert("id".to_owned(), json!(call.id));
@@ -388,9 +393,9 @@ impl Block {
     /// Appends a text block to `text`, and returns the block to send back; `None` for an empty
     /// text, which the protocol sends but rejects when it is sent back.
     fn into_value(self, text: &mut String) -> Option<Value> {
-        if self.value.get("type").and_then(Value::as_str) == Some("text") {
+        if self.text("type") == "text" {
             let own = self.text("text");
-            text.push_str(&own);
+            text.push_str(own);
             if own.trim().is_empty() {
                 return None;
             }
@@ -413,20 +418,16 @@ fn stop_reason(reason: Option<&str>, has_calls: bool) -> StopReason {
 /// Returns the usage. The protocol's `input_tokens` excludes cached tokens, so the prompt is the
 /// sum of all three counts.
 fn usage(usage: &Map<String, Value>) -> Usage {
-    let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let cached = number("cache_read_input_tokens");
+    let cached = number_at(usage, "cache_read_input_tokens");
     Usage {
-        input_tokens: number("input_tokens")
-            .saturating_add(number("cache_creation_input_tokens"))
+        input_tokens: number_at(usage, "input_tokens")
+            .saturating_add(number_at(usage, "cache_creation_input_tokens"))
             .saturating_add(cached),
         cached_tokens: cached,
-        output_tokens: number("output_tokens"),
+        output_tokens: number_at(usage, "output_tokens"),
     }
 }
 
-fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value
-        .get(key)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
+fn number_at(usage: &Map<String, Value>, key: &str) -> u64 {
+    usage.get(key).and_then(Value::as_u64).unwrap_or(0)
 }

@@ -4,8 +4,6 @@
 //! byte order mark), except that the last event needs no blank line, since some servers omit it.
 //! Its time is linear in the size of the input, and its memory is bounded.
 
-use orchestrate_core::text::parts::Parts;
-
 /// One event: its data, and its name (the `event` field) if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -61,8 +59,11 @@ impl SseDecoder {
             };
             let (line, rest) = bytes.split_at(end);
             self.grow(line)?;
-            self.after_return = rest.first() == Some(&b'\r');
-            bytes = rest.tail(1);
+            let [ending, after @ ..] = rest else {
+                return Ok(());
+            };
+            self.after_return = *ending == b'\r';
+            bytes = after;
             self.end_line(events);
         }
         Ok(())

@@ -7,7 +7,8 @@ use orchestrate_core::Usage;
 use orchestrate_core::agent::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
 use serde_json::{Value, json};
 
-use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
+use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, text};
+use crate::wire::content::number;
 
 pub(super) fn body(request: &SearchRequest) -> Value {
     json!({
@@ -29,10 +30,12 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
         });
     }
     let candidate = body.pointer("/candidates/0")?;
-    let parts = items(candidate, "/content/parts")
-        .iter()
-        .filter(|part| part.get("thought") != Some(&Value::Bool(true)));
-    let answer: String = parts.map(|part| text(part, "/text")).collect();
+    let mut answer = String::new();
+    for part in items(candidate, "/content/parts") {
+        if part.get("thought") != Some(&Value::Bool(true)) {
+            answer.push_str(text(part, "/text"));
+        }
+    }
     let chunks = items(candidate, "/groundingMetadata/groundingChunks");
     let mut pages = Pages::default();
     for chunk in chunks {
@@ -64,10 +67,13 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
 }
 
 fn usage(body: &Value) -> Usage {
-    let of = |key: &str| number(body, &format!("/usageMetadata/{key}"));
+    let prompt = number(body, "/usageMetadata/promptTokenCount");
+    let of_tools = number(body, "/usageMetadata/toolUsePromptTokenCount");
+    let candidates = number(body, "/usageMetadata/candidatesTokenCount");
+    let thoughts = number(body, "/usageMetadata/thoughtsTokenCount");
     Usage {
-        input_tokens: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
-        cached_tokens: of("cachedContentTokenCount"),
-        output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
+        input_tokens: prompt.saturating_add(of_tools),
+        cached_tokens: number(body, "/usageMetadata/cachedContentTokenCount"),
+        output_tokens: candidates.saturating_add(thoughts),
     }
 }

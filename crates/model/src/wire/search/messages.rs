@@ -8,7 +8,8 @@ use orchestrate_core::Usage;
 use orchestrate_core::agent::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
 use serde_json::{Value, json};
 
-use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
+use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, text};
+use crate::wire::content::number;
 
 pub(super) fn body(request: &SearchRequest, model: &str) -> Value {
     json!({
@@ -61,14 +62,13 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
 
 /// Returns the usage; `input_tokens` excludes what is read from the cache and written to it.
 fn usage(body: &Value) -> Usage {
-    let of = |key: &str| number(body, &format!("/usage/{key}"));
-    let cached = of("cache_read_input_tokens");
-    let input_tokens = of("input_tokens")
-        .saturating_add(of("cache_creation_input_tokens"))
-        .saturating_add(cached);
+    let cached = number(body, "/usage/cache_read_input_tokens");
+    let written = number(body, "/usage/cache_creation_input_tokens");
     Usage {
-        input_tokens,
+        input_tokens: number(body, "/usage/input_tokens")
+            .saturating_add(written)
+            .saturating_add(cached),
         cached_tokens: cached,
-        output_tokens: of("output_tokens"),
+        output_tokens: number(body, "/usage/output_tokens"),
     }
 }

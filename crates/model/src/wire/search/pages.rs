@@ -52,15 +52,7 @@ pub(super) fn ended_without_answer(answer: &str, reason: &str, usual: &str) -> O
 
 /// Returns a text; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-/// Returns a number; zero if there is none.
-pub(super) fn number(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
 /// Returns the items of a list; none if it is none.

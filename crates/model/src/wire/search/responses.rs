@@ -5,10 +5,10 @@
 
 use orchestrate_core::Usage;
 use orchestrate_core::agent::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
-use orchestrate_core::text::parts::Parts;
 use serde_json::{Value, json};
 
-use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
+use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, text};
+use crate::wire::content::number;
 
 pub(super) fn body(request: &SearchRequest, model: &str) -> Value {
     json!({
@@ -31,11 +31,9 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
         match text(item, "/type") {
             "web_search_call" => {
                 searches += queries(item);
-                sources.extend(
-                    items(item, "/action/sources")
-                        .iter()
-                        .map(|source| text(source, "/url")),
-                );
+                for source in items(item, "/action/sources") {
+                    sources.push(text(source, "/url"));
+                }
                 if text(item, "/status") == "failed" {
                     failure = Some("the search failed".to_owned());
                 }
@@ -56,7 +54,9 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
     let failure = failure
         .or_else(|| ended_without_answer(&answer, text(body, "/incomplete_details/reason"), ""));
     // What the model refers to comes first.
-    sources.into_iter().for_each(|url| cited.add(url, "", ""));
+    for url in sources {
+        cited.add(url, "", "");
+    }
     Some(SearchReply {
         text: answer.trim().to_owned(),
         results: cited.0,
@@ -78,17 +78,17 @@ fn queries(call: &Value) -> u64 {
 
 /// Returns the line of a text that contains its character of this number.
 fn line_at(text: &str, character: u64) -> &str {
-    let character = usize::try_from(character).unwrap_or(usize::MAX);
-    let at = text
-        .char_indices()
-        .nth(character)
-        .map_or(text.len(), |(at, _)| at);
-    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
-    let (start, end) = (
-        before.rfind('\n').map_or(0, |at| at + 1),
-        at + after.find('\n').unwrap_or(after.len()),
-    );
-    text.part(start..end)
+    let mut left = usize::try_from(character).unwrap_or(usize::MAX);
+    let mut line = "";
+    for next in text.split('\n') {
+        line = next;
+        let length = line.chars().count();
+        if left <= length {
+            break;
+        }
+        left -= length + 1;
+    }
+    line
 }
 
 fn usage(body: &Value) -> Usage {

@@ -64,7 +64,7 @@ impl Files {
             return Ok(());
         }
         let path = self.path(&blob.id);
-        write_synced(&path, &blob.bytes).map_err(|error| JournalError::io(&path, error))
+        write_synced(&path, &blob.bytes).map_err(JournalError::at(&path))
     }
 
     pub(crate) fn path(&self, id: &BlobId) -> PathBuf {
@@ -95,13 +95,13 @@ pub(crate) fn read(
     let found: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT bytes FROM blobs WHERE id = ?1")
         .and_then(|mut query| query.query_row([id.as_str()], |row| row.get(0)).optional())
-        .map_err(|error| JournalError::database(database, error))?;
+        .map_err(JournalError::in_database(database))?;
     let bytes = match found {
         None => return Err(JournalError::NoSuchBlob(id.clone())),
         Some(Some(bytes)) => bytes,
         Some(None) => {
             let path = files.path(id);
-            fs::read(&path).map_err(|error| JournalError::io(&path, error))?
+            fs::read(&path).map_err(JournalError::at(&path))?
         }
     };
     if BlobId::from_content(&bytes) == *id {

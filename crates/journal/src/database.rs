@@ -97,9 +97,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
         .map_err(|error| JournalError::unusable(folder, error))?;
     refuse_foreign(folder)?;
     let path = folder.join(FILE_NAME);
-    let exists = path
-        .try_exists()
-        .map_err(|error| JournalError::io(&path, error))?;
+    let exists = path.try_exists().map_err(JournalError::at(&path))?;
     if !exists {
         create(folder, &path)?;
     }
@@ -108,68 +106,82 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
 
 /// Connects to an existing database; refuses one that is damaged or of another format.
 pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
-    let failed = |error| JournalError::database(path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let connection = open(path).map_err(JournalError::in_database(path))?;
     check_owner(path, &connection)?;
-    let mode: String = pragma(&connection, "journal_mode").map_err(failed)?;
-    if mode != "wal" {
-        let mode: String = connection
-            .query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))
-            .map_err(failed)?;
-        if mode != "wal" {
-            return Err(JournalError::ForeignFileSystem {
-                path: path.to_owned(),
-                kind: "a file system without shared memory",
-            });
-        }
+    let is_shared = use_wal(&connection).map_err(JournalError::in_database(path))?;
+    if !is_shared {
+        return Err(JournalError::ForeignFileSystem {
+            path: path.to_owned(),
+            kind: "a file system without shared memory",
+        });
     }
-    connection
-        .execute_batch(
-            "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; PRAGMA temp_store=MEMORY;",
-        )
-        .map_err(failed)?;
-    show_facts(&connection).map_err(failed)?;
+    set_up(&connection).map_err(JournalError::in_database(path))?;
     Ok(connection)
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+/// Reports whether the database has a write-ahead log, which needs shared memory; it gets one if
+/// possible.
+fn use_wal(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut mode: String = pragma(connection, "journal_mode")?;
+    if mode != "wal" {
+        mode = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
+    }
+    Ok(mode == "wal")
+}
+
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;
+         PRAGMA temp_store=MEMORY;",
+    )?;
+    show_facts(connection)
 }
 
 /// Creates the view `facts` of this connection: all facts, with their checksums. The table of an
 /// older version has no place for these; it gets one, unless it cannot be written.
 fn show_facts(connection: &Connection) -> rusqlite::Result<()> {
-    let has_sums = || {
-        connection.query_row(
-            "SELECT count(*) FROM pragma_table_info('events') WHERE name = 'sum'",
-            [],
-            |row| row.get::<_, i64>(0),
-        )
-    };
-    if has_sums()? == 0
+    if !has_sums(connection)?
         && let Err(error) = connection.execute_batch("ALTER TABLE events ADD COLUMN sum INTEGER")
     {
         // Another process may have been faster; and what is read-only can be read.
         tracing::debug!(%error, "the journal has no place for checksums");
     }
-    let sum = if has_sums()? == 0 {
-        "NULL AS sum"
-    } else {
+    let sum = if has_sums(connection)? {
         "sum"
+    } else {
+        "NULL AS sum"
     };
     connection.execute_batch(&format!(
         "CREATE TEMP VIEW facts AS SELECT run, seq, ts_ms, v, type, task, body, {sum} FROM main.events"
     ))
 }
 
+fn has_sums(connection: &Connection) -> rusqlite::Result<bool> {
+    let count: i64 = connection.query_row(
+        "SELECT count(*) FROM pragma_table_info('events') WHERE name = 'sum'",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok(count > 0)
+}
+
 fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError> {
-    let failed = |error| JournalError::database(path, error);
-    let owner: i64 = pragma(connection, "application_id").map_err(failed)?;
+    let owner: i64 =
+        pragma(connection, "application_id").map_err(JournalError::in_database(path))?;
     if owner != APPLICATION_ID {
         return Err(JournalError::Corrupt {
             path: path.to_owned(),
             reason: "it is empty, truncated, or not a journal of orchestrate".to_owned(),
         });
     }
-    let found: i64 = pragma(connection, "user_version").map_err(failed)?;
+    let found: i64 = pragma(connection, "user_version").map_err(JournalError::in_database(path))?;
     if found == FORMAT {
         Ok(())
     } else {
@@ -190,30 +202,32 @@ fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> r
 fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
     let half = folder.join(format!("{FILE_NAME}.{}.new", std::process::id()));
     let _ = fs::remove_file(&half);
-    let made = fill(&half).and_then(|()| match fs::hard_link(&half, path) {
+    let made = fill_and_link(&half, path);
+    // A leftover of this name is never read, and the error to report is the first one.
+    let _ = fs::remove_file(&half);
+    made?;
+    orchestrate_files::sync_folder(folder).map_err(JournalError::at(folder))
+}
+
+fn fill_and_link(half: &Path, path: &Path) -> Result<(), JournalError> {
+    orchestrate_files::create_file(half).map_err(JournalError::at(half))?;
+    fill(half).map_err(JournalError::in_database(half))?;
+    match fs::hard_link(half, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(JournalError::io(path, error))
         }
         _ => Ok(()),
-    });
-    // A leftover of this name is never read, and the error to report is the first one.
-    let _ = fs::remove_file(&half);
-    made?;
-    orchestrate_files::sync_folder(folder).map_err(|error| JournalError::io(folder, error))
+    }
 }
 
-fn fill(path: &Path) -> Result<(), JournalError> {
-    orchestrate_files::create_file(path).map_err(|error| JournalError::io(path, error))?;
-    let write = || {
-        let connection = Connection::open(path)?;
-        // The application id comes last: without it, the file is not a journal.
-        connection.execute_batch(&format!(
-            "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES} {FACTS_STAY}
-             PRAGMA user_version={FORMAT}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
-        ))?;
-        connection.close().map_err(|(_, error)| error)
-    };
-    write().map_err(|error| JournalError::database(path, error))
+fn fill(path: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(path)?;
+    // The application id comes last: without it, the file is not a journal.
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES} {FACTS_STAY}
+         PRAGMA user_version={FORMAT}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
+    ))?;
+    connection.close().map_err(|(_, error)| error)
 }
 
 fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {

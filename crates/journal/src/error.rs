@@ -208,6 +208,16 @@ impl JournalError {
         }
     }
 
+    /// Returns what makes an error of a failure at a path.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::io(path, error)
+    }
+
+    /// Returns what makes an error of a failure of a database.
+    pub(crate) fn in_database(path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |error| Self::database(path, error)
+    }
+
     pub(crate) fn unencodable(error: serde_json::Error) -> Self {
         Self::Unencodable(Arc::new(error))
     }

@@ -113,15 +113,11 @@ pub(crate) fn answer_of(
         .prepare_cached("SELECT done, answer FROM inbox WHERE id = ?1")?
         .query_row([id.0], |row| {
             let done: Option<bool> = row.get(0)?;
-            let text: Option<String> = row.get(1)?;
-            let text = text.unwrap_or_default();
-            Ok(done.map(|done| {
-                if done {
-                    Ok(text)
-                } else {
-                    Err(read_refusal(text))
-                }
-            }))
+            Ok(match done {
+                Some(true) => Some(Ok(row.get(1)?)),
+                Some(false) => Some(Err(read_refusal(row.get(1)?))),
+                None => None,
+            })
         })
         .optional()
 }
@@ -176,7 +172,7 @@ impl Watch {
         let thread = thread::Builder::new()
             .name("journal-inbox".to_owned())
             .spawn(move || self.look(&sender, &closed))
-            .map_err(|error| JournalError::io(&path, error))?;
+            .map_err(JournalError::at(&path))?;
         Ok((
             receiver,
             Watching {

@@ -4,6 +4,7 @@
 //! cancel it: the facts are recorded all the same. When the last handle is dropped, the writer
 //! completes the jobs that it was sent and releases the lease.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -100,7 +101,7 @@ impl Journal {
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.serve(waiting, &published))
-            .map_err(|error| JournalError::io(store.database(), error))?;
+            .map_err(JournalError::at(store.database()))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store: store.clone(),
@@ -122,15 +123,15 @@ impl Journal {
     /// again.
     pub async fn append(&self, batch: impl Into<Batch>) -> Result<Vec<u64>, JournalError> {
         let batch = batch.into();
-        self.append_if(move |_| Ok(batch)).await.map(never_refused)
+        let appended = self.append_if(move |_| Ok(batch)).await?;
+        Ok(appended.never_refused())
     }
 
     /// Records the batch that `decide` returns for the newest state, with no other append in
     /// between.
     ///
     /// `decide` sees everything that was sent before it. It runs inside the sequencer, so it must
-    /// be quick and must not wait for this journal. If it refuses, nothing is recorded and its
-    /// error is the inner error.
+    /// be quick and must not wait for this journal. If it refuses, nothing is recorded.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl Journal {
     pub async fn append_if<E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
-    ) -> Result<Result<Vec<u64>, E>, JournalError> {
+    ) -> Result<Appended<E>, JournalError> {
         let (job, outcome) = deciding(decide, false);
         self.request(job, outcome).await
     }
@@ -152,7 +153,7 @@ impl Journal {
     pub async fn append_last_if<E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
-    ) -> Result<Result<Vec<u64>, E>, JournalError> {
+    ) -> Result<Appended<E>, JournalError> {
         let (job, outcome) = deciding(decide, true);
         self.request(job, outcome).await
     }
@@ -162,9 +163,13 @@ impl Journal {
         job: Box<dyn Job>,
         outcome: oneshot::Receiver<Outcome<E>>,
     ) -> Outcome<E> {
-        let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
-        requests.send(job).await.map_err(|_| self.closed())?;
+        let sent = self.queue()?.send(job).await;
+        sent.map_err(|_| self.closed())?;
         outcome.await.map_err(|_| self.closed())?
+    }
+
+    fn queue(&self) -> Result<&mpsc::Sender<Box<dyn Job>>, JournalError> {
+        self.inner.requests.as_ref().ok_or_else(|| self.closed())
     }
 
     /// Records a batch and blocks until it is durable; must not be called from async code.
@@ -175,12 +180,10 @@ impl Journal {
     pub fn append_blocking(&self, batch: impl Into<Batch>) -> Result<Vec<u64>, JournalError> {
         let batch = batch.into();
         let (job, outcome) = deciding(move |_| Ok(batch), false);
-        let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
-        requests.blocking_send(job).map_err(|_| self.closed())?;
-        outcome
-            .blocking_recv()
-            .map_err(|_| self.closed())?
-            .map(never_refused)
+        let sent = self.queue()?.blocking_send(job);
+        sent.map_err(|_| self.closed())?;
+        let appended = outcome.blocking_recv().map_err(|_| self.closed())??;
+        Ok(appended.never_refused())
     }
 
     /// Reserves room for one job in the writer's queue, so that a batch can be sent without
@@ -190,8 +193,8 @@ impl Journal {
     ///
     /// Fails if the journal is closed.
     pub async fn reserve(&self) -> Result<Slot, JournalError> {
-        let requests = self.inner.requests.clone().ok_or_else(|| self.closed())?;
-        let permit = requests.reserve_owned().await.map_err(|_| self.closed())?;
+        let reserved = self.queue()?.clone().reserve_owned().await;
+        let permit = reserved.map_err(|_| self.closed())?;
         Ok(Slot {
             permit,
             journal: self.clone(),
@@ -205,9 +208,8 @@ impl Journal {
     ///
     /// See [`Journal::append`].
     pub async fn answer(&self, to: InboxId, reply: Reply) -> Result<(), JournalError> {
-        self.append(Batch::default().answering(to, reply))
-            .await
-            .map(|_| ())
+        self.append(Batch::default().answering(to, reply)).await?;
+        Ok(())
     }
 
     /// Returns the newest durable state.
@@ -273,16 +275,48 @@ impl Slot {
         let (job, outcome) = deciding(move |_| Ok(batch), false);
         self.permit.send(job);
         async move {
-            outcome
-                .await
-                .map_err(|_| JournalError::Closed(run))?
-                .map(never_refused)
+            let appended = outcome.await.map_err(|_| JournalError::Closed(run))??;
+            Ok(appended.never_refused())
         }
     }
 }
 
-/// The result of a job: the numbers of its facts or its own refusal, or why nothing was recorded.
-type Outcome<E> = Result<Result<Vec<u64>, E>, JournalError>;
+/// What became of a batch that was to be recorded only if its decision allows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Appended<E> {
+    /// It is durable; the sequence numbers of its facts.
+    Recorded(Vec<u64>),
+    /// The decision refused it, so nothing was recorded.
+    Refused(E),
+}
+
+impl<E> Appended<E> {
+    /// Returns the sequence numbers of the facts.
+    ///
+    /// # Errors
+    ///
+    /// The refusal.
+    pub fn recorded(self) -> Result<Vec<u64>, E> {
+        match self {
+            Self::Recorded(numbers) => Ok(numbers),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
+impl Appended<Infallible> {
+    /// Returns the sequence numbers of the facts of a batch that cannot be refused.
+    pub fn never_refused(self) -> Vec<u64> {
+        match self {
+            Self::Recorded(numbers) => numbers,
+            Self::Refused(never) => match never {},
+        }
+    }
+}
+
+/// What became of a job's batch, or why nothing was recorded.
+type Outcome<E> = Result<Appended<E>, JournalError>;
 
 /// A job that decides by a closure.
 struct Deciding<F, E> {
@@ -327,18 +361,12 @@ where
     }
 
     fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>) {
-        let outcome = match self.refusal {
-            Some(refusal) => outcome.map(|_| Err(refusal)),
-            None => outcome.map(Ok),
+        let outcome = match (outcome, self.refusal) {
+            (Ok(_), Some(refusal)) => Ok(Appended::Refused(refusal)),
+            (Ok(numbers), None) => Ok(Appended::Recorded(numbers)),
+            (Err(error), _) => Err(error),
         };
         // The caller may no longer wait for the result.
         let _ = self.requester.send(outcome);
-    }
-}
-
-fn never_refused(outcome: Result<Vec<u64>, std::convert::Infallible>) -> Vec<u64> {
-    match outcome {
-        Ok(numbers) => numbers,
-        Err(never) => match never {},
     }
 }

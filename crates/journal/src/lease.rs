@@ -57,16 +57,16 @@ impl Lease {
         purpose: Purpose,
     ) -> Result<Self, JournalError> {
         let path = path(folder, run);
-        let failed = |error| JournalError::io(&path, error);
-        orchestrate_files::create_folder(folder).map_err(failed)?;
+        orchestrate_files::create_folder(folder).map_err(JournalError::at(&path))?;
         let mut tried = 0;
         loop {
             tried += 1;
-            let file = orchestrate_files::open_or_create(&path).map_err(failed)?;
+            let file = orchestrate_files::open_or_create(&path).map_err(JournalError::at(&path))?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &path) => {
                     let mut lease = Self { file };
-                    lease.sign(since_ms, purpose).map_err(failed)?;
+                    let signed = lease.sign(since_ms, purpose);
+                    signed.map_err(JournalError::at(&path))?;
                     return Ok(lease);
                 }
                 Ok(()) if tried >= TRIES => return Err(held(run, None)),
@@ -78,7 +78,7 @@ impl Lease {
                     }
                     std::thread::sleep(PAUSE);
                 }
-                Err(error) => return Err(failed(error.into())),
+                Err(error) => return Err(JournalError::io(&path, error.into())),
             }
         }
     }
@@ -88,7 +88,7 @@ impl Lease {
         let path = path(folder, run);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(|error| JournalError::io(&path, error)),
+            removed => removed.map_err(JournalError::at(&path)),
         }
     }
 

@@ -54,7 +54,7 @@ pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
 pub use clock::{Clock, unix_ms};
 pub use error::{Cause, JournalError};
-pub use journal::{Journal, Slot};
+pub use journal::{Appended, Journal, Slot};
 pub use reader::{ReadableEvents, RunSummary, Store};
 pub use received::{Answer, InboxId, Received, Reply};
 pub use removal::Removal;

@@ -443,7 +443,7 @@ impl Store {
         &self,
         ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
-        ask(&self.lock()).map_err(|error| JournalError::database(&self.inner.database, error))
+        ask(&self.lock()).map_err(JournalError::in_database(&self.inner.database))
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -462,22 +462,28 @@ pub(crate) fn replay(
     run: &RunId,
 ) -> Result<RunState, JournalError> {
     let (mut state, mut failed) = (None, None);
-    let mut read = || {
-        let mut query = connection.prepare_cached(
-            "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
-             WHERE run = (SELECT id FROM runs WHERE run = ?1) ORDER BY seq",
-        )?;
-        each_row(&mut query.query([run.as_str()])?, &mut |raw| {
-            failed = fold(&mut state, &raw, run).err();
-            failed.is_none()
-        })
-    };
-    read().map_err(|error| JournalError::database(database, error))?;
+    let read = each_fact(connection, run, &mut |raw| {
+        failed = fold(&mut state, &raw, run).err();
+        failed.is_none()
+    });
+    read.map_err(JournalError::in_database(database))?;
     match (failed, state) {
         (Some(error), _) => Err(error),
         (None, Some(state)) => Ok(state),
         (None, None) => Err(JournalError::NoSuchRun(run.to_string())),
     }
+}
+
+fn each_fact(
+    connection: &Connection,
+    run: &RunId,
+    each: &mut dyn FnMut(Raw) -> bool,
+) -> rusqlite::Result<()> {
+    let mut query = connection.prepare_cached(
+        "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
+         WHERE run = (SELECT id FROM runs WHERE run = ?1) ORDER BY seq",
+    )?;
+    each_row(&mut query.query([run.as_str()])?, each)
 }
 
 fn fold(state: &mut Option<RunState>, raw: &Raw, run: &RunId) -> Result<(), JournalError> {
@@ -618,8 +624,8 @@ impl SummaryRow {
     /// Returns the entry; of one run, what is damaged is left out, so that the other runs can be
     /// listed.
     fn summary(self) -> RunSummary {
-        let decode = |body: &str| serde_json::from_str::<Event>(body).ok();
-        let (first, status) = (decode(&self.first), decode(&self.status));
+        let first: Option<Event> = serde_json::from_str(&self.first).ok();
+        let status: Option<Event> = serde_json::from_str(&self.status).ok();
         let is_damaged = first.is_none() || status.is_none();
         let (plan, title) = match first {
             Some(Event::RunStarted { plan, title, .. }) => (plan, title),

@@ -39,7 +39,6 @@ impl Store {
     /// Fails if there is no such run, or if a process works on it.
     pub fn begin_removal(&self, run: &RunId) -> Result<Removal, JournalError> {
         let connection = database::connect(self.database())?;
-        let failed = |error| JournalError::database(self.database(), error);
         let lease = Lease::take(self.leases(), run, (self.clock().date)(), Purpose::Clean)?;
         let facts: Option<i64> = connection
             .query_row(
@@ -48,15 +47,17 @@ impl Store {
                 |row| row.get(0),
             )
             .optional()
-            .map_err(failed)?;
-        let facts = from_sql(facts.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?);
-        Ok(Removal {
-            store: self.clone(),
-            connection,
-            run: run.clone(),
-            facts,
-            lease,
-        })
+            .map_err(JournalError::in_database(self.database()))?;
+        match facts {
+            Some(facts) => Ok(Removal {
+                store: self.clone(),
+                connection,
+                run: run.clone(),
+                facts: from_sql(facts),
+                lease,
+            }),
+            None => Err(JournalError::NoSuchRun(run.to_string())),
+        }
     }
 }
 
@@ -73,14 +74,8 @@ impl Removal {
     /// Fails if the database cannot be written; nothing is removed then. A large blob that cannot
     /// be deleted stays as a file that nothing names.
     pub fn finish(mut self) -> Result<(), JournalError> {
-        let database = self.store.database().to_owned();
-        let failed = |error| JournalError::database(&database, error);
-        let tx = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(failed)?;
-        let removed = remove(&tx, &self.run).map_err(failed)?;
-        tx.commit().map_err(failed)?;
+        let removed = remove(&mut self.connection, &self.run)
+            .map_err(JournalError::in_database(self.store.database()))?;
         for id in removed {
             self.store.files().forget(&id);
         }
@@ -89,7 +84,14 @@ impl Removal {
 }
 
 /// Removes a run's rows, and returns the blobs that went with them and may have a file.
-fn remove(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Vec<BlobId>> {
+fn remove(connection: &mut Connection, run: &RunId) -> rusqlite::Result<Vec<BlobId>> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let removed = remove_rows(&tx, run)?;
+    tx.commit()?;
+    Ok(removed)
+}
+
+fn remove_rows(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Vec<BlobId>> {
     let key: i64 = tx.query_row(
         "SELECT id FROM runs WHERE run = ?1",
         [run.as_str()],
@@ -124,7 +126,7 @@ fn reached(tx: &Transaction<'_>, facts: &str, key: i64) -> rusqlite::Result<BTre
     let mut rows = query.query([key])?;
     while let Some(row) = rows.next()? {
         let (kind, body): (String, String) = (row.get(0)?, row.get(1)?);
-        let ids: Vec<BlobId> = ids_in(body.as_bytes()).collect();
+        let ids = ids_in(body.as_bytes());
         if kind == "tool.finished" {
             results.extend(ids.iter().cloned());
         }
@@ -137,19 +139,24 @@ fn reached(tx: &Transaction<'_>, facts: &str, key: i64) -> rusqlite::Result<BTre
             .prepare_cached("SELECT bytes FROM blobs WHERE id = ?1")?
             .query_row(params![id.as_str()], |row| row.get(0))
             .optional()?;
-        found.extend(ids_in(&bytes.flatten().unwrap_or_default()));
+        if let Some(Some(bytes)) = bytes {
+            found.extend(ids_in(&bytes));
+        }
     }
     Ok(found)
 }
 
 /// Returns everything in a text that has the form of a blob's id.
-fn ids_in(text: &[u8]) -> impl Iterator<Item = BlobId> {
-    let words = text
-        .split(move |byte| !is_digit(byte))
-        .filter(|word| word.len() == ID_DIGITS);
-    words
-        .filter_map(|word| std::str::from_utf8(word).ok())
-        .map(BlobId::new)
+fn ids_in(text: &[u8]) -> Vec<BlobId> {
+    let mut ids = Vec::new();
+    for word in text.split(|byte| !is_digit(byte)) {
+        if word.len() == ID_DIGITS
+            && let Ok(word) = std::str::from_utf8(word)
+        {
+            ids.push(BlobId::new(word));
+        }
+    }
+    ids
 }
 
 fn is_digit(byte: &u8) -> bool {

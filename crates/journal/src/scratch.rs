@@ -9,7 +9,6 @@ use std::sync::Arc;
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, IllegalEvent, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
-use orchestrate_core::text::parts::Parts;
 
 /// The facts accepted on top of the durable state, and the resulting state.
 pub(crate) struct Scratch {
@@ -50,7 +49,8 @@ impl Scratch {
 
     /// Returns the facts accepted since a mark.
     pub(crate) fn since(&self, mark: Mark) -> &[Recorded] {
-        self.accepted.tail(mark.0)
+        let (_, since) = self.accepted.split_at(mark.0.min(self.accepted.len()));
+        since
     }
 
     /// Accepts facts in order; after a refusal, the caller has to go back to its mark.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
-use orchestrate_core::ids::RunId;
+use orchestrate_core::ids::{RunId, TaskId};
 use orchestrate_core::run::request::RequestRefused;
 use orchestrate_core::{RedactionError, Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -88,9 +88,16 @@ impl Writer {
         let state = scratch
             .into_next()
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
-        let key = write(store.database(), &mut connection, &[staged], |tx| {
-            Ok(begin_run(tx, run)?.ok_or_else(|| JournalError::RunExists(run.clone())))
-        })?;
+        let database = store.database();
+        let key = write(
+            database,
+            &mut connection,
+            &[staged],
+            |tx| match begin_run(tx, run).map_err(JournalError::in_database(database))? {
+                Some(key) => Ok(key),
+                None => Err(JournalError::RunExists(run.clone())),
+            },
+        )?;
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
         Ok(Self {
             store,
@@ -113,8 +120,8 @@ impl Writer {
         let mut connection = database::connect(store.database())?;
         find_run(store.database(), &connection, run)?;
         let lease = Lease::take(store.leases(), run, (store.clock().date)(), purpose)?;
-        let failed = |error| JournalError::database(store.database(), error);
-        let (key, epoch) = raise_epoch(&mut connection, run).map_err(failed)?;
+        let (key, epoch) = raise_epoch(&mut connection, run)
+            .map_err(JournalError::in_database(store.database()))?;
         let state = reader::replay(store.database(), &connection, run)?;
         let timeline = Timeline::begin(store.clock(), state.updated_ms);
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
@@ -222,15 +229,20 @@ impl Writer {
         if staged.is_empty() {
             return Ok(());
         }
+        let database = self.store.database();
         let (run, key, epoch, newest) = (&self.run, self.key, self.epoch, self.state.seq);
-        write(self.store.database(), &mut self.connection, staged, |tx| {
-            if newest_of(tx, key)? != (epoch, newest) {
-                return Ok(Err(JournalError::Fenced { run: run.clone() }));
+        write(database, &mut self.connection, staged, |tx| {
+            let found = newest_of(tx, key).map_err(JournalError::in_database(database))?;
+            if found != (epoch, newest) {
+                return Err(JournalError::Fenced { run: run.clone() });
             }
-            if is_last && !inbox::open(tx, run)?.is_empty() {
-                return Ok(Err(JournalError::RequestOpen { run: run.clone() }));
+            if is_last {
+                let open = inbox::open(tx, run).map_err(JournalError::in_database(database))?;
+                if !open.is_empty() {
+                    return Err(JournalError::RequestOpen { run: run.clone() });
+                }
             }
-            Ok(Ok(key))
+            Ok(key)
         })?;
         Ok(())
     }
@@ -260,44 +272,55 @@ fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
         blobs,
         answers,
     } = batch;
-    let (files, redactor) = (store.files(), store.redactor());
-    let events = events
-        .into_iter()
-        .map(|event| redacted(redactor, event))
-        .collect::<Result<_, _>>()?;
-    let said = |text| redactor.owned(text);
-    let refusal = |refused| {
-        redactor
-            .all_of(refused)
-            .unwrap_or_else(RequestRefused::Secret)
-    };
-    let answer = |Answer { to, reply }: Answer| Answer {
-        to,
-        reply: reply.map(said).map_err(refusal),
-    };
-    let answers = answers.into_iter().map(answer).collect();
+    let redactor = store.redactor();
+    let mut redacted_events = Vec::new();
+    for event in events {
+        redacted_events.push(redacted(redactor, event)?);
+    }
     let mark = scratch.mark();
-    let prepare = |scratch: &mut Scratch| {
-        scratch.accept(events)?;
-        let rows = scratch
-            .since(mark)
-            .iter()
-            .map(Row::from_fact)
-            .collect::<Result<Vec<_>, _>>()?;
-        blobs.iter().try_for_each(|blob| files.keep(blob))?;
-        Ok(rows)
-    };
-    match prepare(scratch) {
+    match accepted(store, scratch, redacted_events, &blobs) {
         Ok(rows) => Ok(Staged {
             rows,
             blobs,
-            answers,
+            answers: answers
+                .into_iter()
+                .map(|answer| redacted_answer(redactor, answer))
+                .collect(),
         }),
         Err(error) => {
             scratch.go_back(mark);
             Err(error)
         }
     }
+}
+
+/// Accepts events, and returns their rows; on failure, the caller has to go back.
+fn accepted(
+    store: &Store,
+    scratch: &mut Scratch,
+    events: Vec<Event>,
+    blobs: &[Blob],
+) -> Result<Vec<Row>, JournalError> {
+    let mark = scratch.mark();
+    scratch.accept(events)?;
+    let mut rows = Vec::new();
+    for fact in scratch.since(mark) {
+        rows.push(Row::from_fact(fact)?);
+    }
+    for blob in blobs {
+        store.files().keep(blob)?;
+    }
+    Ok(rows)
+}
+
+fn redacted_answer(redactor: &Redactor, Answer { to, reply }: Answer) -> Answer {
+    let reply = match reply {
+        Ok(text) => Ok(redactor.owned(text)),
+        Err(refused) => Err(redactor
+            .all_of(refused)
+            .unwrap_or_else(RequestRefused::Secret)),
+    };
+    Answer { to, reply }
 }
 
 /// Redacts a fact before it is applied to the state, so that a replay sees the same fact.
@@ -315,11 +338,8 @@ impl Row {
         let kind = body
             .get("type")
             .and_then(serde_json::Value::as_str)
-            .unwrap_or_default();
-        let (task, text) = (
-            fact.event.task().map(|task| task.as_str()),
-            body.to_string(),
-        );
+            .unwrap_or("");
+        let (task, text) = (fact.event.task().map(TaskId::as_str), body.to_string());
         let Recorded {
             run_id: run,
             seq,
@@ -353,9 +373,8 @@ fn write(
     database: &Path,
     connection: &mut Connection,
     staged: &[Staged],
-    admit: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<i64, JournalError>>,
+    admit: impl FnOnce(&Transaction<'_>) -> Result<i64, JournalError>,
 ) -> Result<i64, JournalError> {
-    let failed = |error| JournalError::database(database, error);
     #[cfg(feature = "fault-injection")]
     let number = crate::fault::before_write(
         staged
@@ -368,12 +387,12 @@ fn write(
     })?;
     let tx = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed)?;
-    let key = admit(&tx).map_err(failed)??;
+        .map_err(JournalError::in_database(database))?;
+    let key = admit(&tx)?;
     for staged in staged {
-        insert(&tx, key, staged).map_err(failed)?;
+        insert(&tx, key, staged).map_err(JournalError::in_database(database))?;
     }
-    tx.commit().map_err(failed)?;
+    tx.commit().map_err(JournalError::in_database(database))?;
     #[cfg(feature = "fault-injection")]
     crate::fault::after_write(number);
     Ok(key)
@@ -413,10 +432,11 @@ fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(),
             |row| row.get(0),
         )
         .optional()
-        .map_err(|error| JournalError::database(database, error))?;
-    found
-        .map(|_| ())
-        .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+        .map_err(JournalError::in_database(database))?;
+    match found {
+        Some(_) => Ok(()),
+        None => Err(JournalError::NoSuchRun(run.to_string())),
+    }
 }
 
 /// Fences all earlier writers of the run; returns its row and the new epoch.

@@ -18,7 +18,7 @@ use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::{Decision, Request, RequestRefused};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
-use orchestrate_journal::Batch;
+use orchestrate_journal::{Appended, Batch};
 
 use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
@@ -339,13 +339,13 @@ impl ChildHandle {
                 _ => Batch::default(),
             })
         };
-        let decided = self.run.context()?.journal.append_if(approve).await?;
-        decided
-            .map(drop)
-            .map_err(|why| CoordinatorError::NotApproved {
+        match self.run.context()?.journal.append_if(approve).await? {
+            Appended::Recorded(_) => Ok(()),
+            Appended::Refused(why) => Err(CoordinatorError::NotApproved {
                 task: self.id.clone(),
                 why,
-            })
+            }),
+        }
     }
 }
 

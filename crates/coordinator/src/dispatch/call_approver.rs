@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use orchestrate_checks::{Shutdown, ShutdownLevel};
 use orchestrate_core::{CallHash, RunState};
-use orchestrate_journal::Batch;
+use orchestrate_journal::{Appended, Batch};
 
 use crate::error::CoordinatorError;
 use crate::run::approver::{Approver, ApproverAnswer, AskedCall};
@@ -50,7 +50,7 @@ pub(crate) async fn ask(
             .decide_call(&of_call, allowed, message, Some(by))
             .map(Batch::from),
     };
-    if let Err(refused) = context.journal.append_if(decide).await? {
+    if let Appended::Refused(refused) = context.journal.append_if(decide).await? {
         left_to_person(
             &context,
             approver.name(),

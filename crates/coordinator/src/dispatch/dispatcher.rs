@@ -16,7 +16,7 @@ use orchestrate_core::run::request::{Holder, Request, RequestRefused, StopLevel}
 use orchestrate_core::run::{EXIT_INTERRUPTED, Expiry, outcome_if_stopped};
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
-use orchestrate_journal::{Batch, JournalError, Received, Store};
+use orchestrate_journal::{Appended, Batch, JournalError, Received, Store};
 use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -525,8 +525,8 @@ impl Dispatcher {
             Ok(Batch::from(Event::RunFinished { status, exit_code }))
         });
         match ended.await {
-            Ok(Ok(_)) => return Ok(true),
-            Ok(Err(NotOver::OutOfTime)) => {
+            Ok(Appended::Recorded(_)) => return Ok(true),
+            Ok(Appended::Refused(NotOver::OutOfTime)) => {
                 self.board.reopen_until_recorded();
                 let shutdown = self.shutdown.clone();
                 self.spawn(
@@ -536,7 +536,7 @@ impl Dispatcher {
             }
             // A request may reopen a task; if it stayed unanswered, the next owner of the run would
             // carry it out.
-            Ok(Err(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => {
+            Ok(Appended::Refused(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => {
                 self.board.reopen()
             }
             Err(error) => return Err(error.into()),
@@ -564,10 +564,8 @@ fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
 /// Records the due events of the newest state, which a request may change meanwhile; returns
 /// whether there were any.
 async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
-    match context.journal.append_if(due).await? {
-        Ok(recorded) => Ok(!recorded.is_empty()),
-        Err(never) => match never {},
-    }
+    let recorded = context.journal.append_if(due).await?.never_refused();
+    Ok(!recorded.is_empty())
 }
 
 fn due(state: &RunState) -> Result<Batch, Infallible> {

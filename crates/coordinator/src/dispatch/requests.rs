@@ -10,7 +10,7 @@ use orchestrate_core::run::request::{
 };
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Oid, RunState, TaskRecord};
-use orchestrate_journal::{Batch, Blob, Received, Reply};
+use orchestrate_journal::{Appended, Batch, Blob, Received, Reply};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
@@ -43,13 +43,13 @@ pub(crate) async fn go_on(
         batch.events.splice(0..0, taken_over(state, resumed));
         Ok::<_, RequestRefused>(batch)
     };
-    let decided = context.journal.append_if(decide).await?;
-    decided
-        .map(drop)
-        .map_err(|why| CoordinatorError::CannotGoOn {
+    match context.journal.append_if(decide).await? {
+        Appended::Recorded(_) => Ok(()),
+        Appended::Refused(why) => Err(CoordinatorError::CannotGoOn {
             run: context.run.clone(),
             why,
-        })
+        }),
+    }
 }
 
 /// Decides a request on the newest state, and records the events and the answer.
@@ -98,11 +98,8 @@ pub(crate) async fn carry_out_after(
         };
         Ok::<_, std::convert::Infallible>(batch.answering(id, reply))
     };
-    let recorded = context.journal.append_if(decide).await?;
-    match recorded {
-        Ok(_) => Ok(()),
-        Err(never) => match never {},
-    }
+    context.journal.append_if(decide).await?.never_refused();
+    Ok(())
 }
 
 /// Returns the events that result from a request, with the answer to its sender.

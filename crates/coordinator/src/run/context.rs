@@ -12,7 +12,7 @@ use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
 use orchestrate_core::run::{Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
-use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
+use orchestrate_journal::{Appended, Batch, Blob, Journal, JournalError, Store};
 use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
@@ -91,10 +91,8 @@ impl RunContext {
         decision: impl FnOnce(&RunState) -> Batch + Send + 'static,
     ) -> Result<(), CoordinatorError> {
         let decided = |state: &RunState| Ok::<_, std::convert::Infallible>(decision(state));
-        match self.journal.append_if(decided).await? {
-            Ok(_) => Ok(()),
-            Err(never) => match never {},
-        }
+        self.journal.append_if(decided).await?.never_refused();
+        Ok(())
     }
 
     /// Sends a message and returns who gets it, unless it is refused; `None` if the call that sends
@@ -131,11 +129,11 @@ impl RunContext {
             Ok(batch)
         });
         match recorded.await? {
-            Ok(_) => told
+            Appended::Recorded(_) => told
                 .await
                 .map(Ruling::Granted)
                 .map_err(|_| CoordinatorError::Ended(self.run.clone())),
-            Err(refused) => Ok(Ruling::Refused(refused)),
+            Appended::Refused(refused) => Ok(Ruling::Refused(refused)),
         }
     }
 

@@ -6,7 +6,7 @@ use orchestrate_core::messages::SpawnRefused;
 use orchestrate_core::run::child::{AskedChild, SpawnDecision};
 use orchestrate_core::task::Delivers;
 use orchestrate_core::{AgentHandle, AgentId, Authority, CallOfTurn, Oid, RunState, Task, TaskId};
-use orchestrate_journal::{Batch, Blob};
+use orchestrate_journal::{Appended, Batch, Blob};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -65,7 +65,7 @@ pub(crate) async fn add(
         let _ = tell.send(id);
         Ok(batch)
     });
-    if let Err(refused) = added.await? {
+    if let Appended::Refused(refused) = added.await? {
         return Ok(Ruling::Refused(refused));
     }
     let ended = || CoordinatorError::Ended(context.run.clone());

@@ -22,7 +22,7 @@ use orchestrate_core::{
     AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState,
     TaskId, TaskRecord, VerdictRefused, WaitRefused,
 };
-use orchestrate_journal::{Batch, Blob, Slot};
+use orchestrate_journal::{Appended, Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 
@@ -408,13 +408,13 @@ impl LinkServer {
                     other => Err(other),
                 });
         let refusal = match sent.await? {
-            Ok(numbers) => {
+            Appended::Recorded(numbers) => {
                 return numbers
                     .last()
                     .map(|seq| Ruling::Granted(*seq))
                     .ok_or(CoordinatorError::Ended(self.context.run.clone()));
             }
-            Err(refusal) => refusal,
+            Appended::Refused(refusal) => refusal,
         };
         if refusal == Reservation::Waits {
             self.record_wait(turn, amount).await?;
@@ -434,7 +434,7 @@ impl LinkServer {
                 other => Err(other),
             }
         });
-        let refusal = asked.await?.err();
+        let refusal = asked.await?.recorded().err();
         if refusal == Some(Reservation::Waits) {
             self.record_wait(turn, amount).await?;
         }
@@ -547,9 +547,11 @@ impl LinkServer {
             }
         });
         Ok(match stops.await? {
-            Ok(_) => Ruling::Granted(None),
-            Err(None) => Ruling::Granted(Some(self.context.state().kept_work(&agent))),
-            Err(Some(refused)) => Ruling::Refused(refused),
+            Appended::Recorded(_) => Ruling::Granted(None),
+            Appended::Refused(None) => {
+                Ruling::Granted(Some(self.context.state().kept_work(&agent)))
+            }
+            Appended::Refused(Some(refused)) => Ruling::Refused(refused),
         })
     }
 
@@ -580,9 +582,9 @@ impl LinkServer {
                     Err(refused) => Err(Err(refused)),
                 });
         let timed_out = match waits.await? {
-            Ok(_) => return Ok(Ruling::Granted(None)),
-            Err(Err(refused)) => return Ok(Ruling::Refused(refused)),
-            Err(Ok(timed_out)) => timed_out,
+            Appended::Recorded(_) => return Ok(Ruling::Granted(None)),
+            Appended::Refused(Err(refused)) => return Ok(Ruling::Refused(refused)),
+            Appended::Refused(Ok(timed_out)) => timed_out,
         };
         let state = self.context.state();
         let named: Vec<&TaskRecord> = asked.ids.iter().filter_map(|id| state.task(id)).collect();
@@ -639,8 +641,8 @@ impl LinkServer {
                 .ok_or(())
         };
         match self.context.journal.append_if(due).await? {
-            Ok(_) => Ok(self.record()?.reached_limit().cloned()),
-            Err(()) => Ok(None),
+            Appended::Recorded(_) => Ok(self.record()?.reached_limit().cloned()),
+            Appended::Refused(()) => Ok(None),
         }
     }
 
@@ -653,7 +655,7 @@ impl LinkServer {
             .context
             .journal
             .append_if(move |state| state.decide_verdict(&task, &verdict).map(Batch::from));
-        Ok(given.await?.map(drop).into())
+        Ok(given.await?.recorded().map(drop).into())
     }
 
     async fn settle_children(&self) -> Result<ChildrenSettled, CoordinatorError> {
@@ -666,13 +668,13 @@ impl LinkServer {
                     other => Err(other),
                 });
         match waits.await? {
-            Ok(_) => Ok(ChildrenSettled::Waits),
-            Err(HandOver::Now) => Ok(ChildrenSettled::Done),
-            Err(HandOver::AfterNews) => {
+            Appended::Recorded(_) => Ok(ChildrenSettled::Waits),
+            Appended::Refused(HandOver::Now) => Ok(ChildrenSettled::Done),
+            Appended::Refused(HandOver::AfterNews) => {
                 childrens_work::tell(&self.context, &self.task).await?;
                 Ok(ChildrenSettled::WorkLeft)
             }
-            Err(HandOver::AfterMessages | HandOver::AfterChildren(_)) => {
+            Appended::Refused(HandOver::AfterMessages | HandOver::AfterChildren(_)) => {
                 Ok(ChildrenSettled::WorkLeft)
             }
         }
@@ -688,7 +690,7 @@ impl LinkServer {
                     HandOver::Now => Ok(Batch::from(fact)),
                     other => Err(other),
                 });
-        Ok(handed.await?.is_ok())
+        Ok(handed.await?.recorded().is_ok())
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn conclude(
         let end = state.verdict_end(&ending.task);
         Ok(end.map(|end| ending.facts(state, end)).unwrap_or_default())
     });
-    Ok(concluded.await?.is_ok())
+    Ok(concluded.await?.recorded().is_ok())
 }
 
 /// The end of one review, with what its events are made of.

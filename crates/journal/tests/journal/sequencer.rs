@@ -13,7 +13,7 @@ use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::messages::Sender;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::{RunState, TaskId, TaskState};
-use orchestrate_journal::{Batch, Blob, Clock, Journal, JournalError, Store, fault};
+use orchestrate_journal::{Appended, Batch, Blob, Clock, Journal, JournalError, Store, fault};
 use tempfile::tempdir;
 
 use crate::children::{Other, say};
@@ -101,7 +101,7 @@ fn decisions_from_many_threads_never_see_the_same_state() {
                             .decide(&Request::message("T1", "hello"))
                             .map(|_| Batch::from(sent("T1", sequence)))
                     });
-                    block_on(send).unwrap().unwrap();
+                    block_on(send).unwrap().recorded().unwrap();
                 }
             });
         }
@@ -120,7 +120,7 @@ fn decisions_from_many_threads_never_see_the_same_state() {
             .map(|_| Batch::default())
     };
     let refused = block_on(journal.append_if(ask));
-    assert!(refused.unwrap().is_err());
+    assert!(matches!(refused.unwrap(), Appended::Refused(_)));
     assert_eq!(journal.state().seq, 66);
 }
 
@@ -139,7 +139,7 @@ fn hold(journal: &Journal) -> impl FnOnce() + use<> {
     begun.recv().unwrap();
     move || {
         release.send(()).unwrap();
-        holder.join().unwrap().unwrap().unwrap();
+        holder.join().unwrap().unwrap().recorded().unwrap();
     }
 }
 
@@ -224,7 +224,7 @@ fn the_last_facts_of_a_run_wait_for_its_commands() {
     let end = || journal.append_last_if(|_| Ok::<_, ()>(Batch::from(finished())));
     assert!(block_on(end()).is_err());
     block_on(journal.answer(*sent.get().unwrap(), Ok(String::new()))).unwrap();
-    assert_eq!(block_on(end()).unwrap().unwrap(), [6]);
+    assert_eq!(block_on(end()).unwrap(), Appended::Recorded(vec![6]));
 }
 
 /// Appends on a disk that is full for the third append only.

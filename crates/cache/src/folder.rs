@@ -149,17 +149,12 @@ impl Folder {
     }
 
     fn remove_abandoned(&self) -> Result<(), CacheError> {
-        let now = SystemTime::now();
-        let age = |path: &Path| {
-            now.duration_since(path.symlink_metadata().ok()?.modified().ok()?)
-                .ok()
-        };
         for entry in std::fs::read_dir(&self.path)
             .map_err(CacheError::new("list", &self.path))?
             .flatten()
         {
             let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-            if is_unfinished && age(&entry.path()).is_some_and(|age| age > ABANDONED) {
+            if is_unfinished && is_abandoned(&entry.path()) {
                 remove(&entry.path())?;
             }
         }
@@ -169,13 +164,25 @@ impl Folder {
     /// Waits until no other process counts or removes entries; they all do so for moments.
     pub(crate) fn lock(&self) -> Result<File, CacheError> {
         let path = self.path.join(LOCK);
-        let lock = || {
-            let file = orchestrate_files::open_or_create(&path)?;
-            rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
-            Ok(file)
-        };
-        lock().map_err(CacheError::new("lock", &path))
+        locked(&path).map_err(CacheError::new("lock", &path))
     }
+}
+
+fn locked(path: &Path) -> std::io::Result<File> {
+    let file = orchestrate_files::open_or_create(path)?;
+    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+    Ok(file)
+}
+
+/// Reports whether a file is older than a process takes to write one.
+fn is_abandoned(path: &Path) -> bool {
+    if let Ok(found) = path.symlink_metadata()
+        && let Ok(modified) = found.modified()
+        && let Ok(age) = SystemTime::now().duration_since(modified)
+    {
+        return age > ABANDONED;
+    }
+    false
 }
 
 /// Removes what another process may have removed; also a folder, which is no entry but in the place

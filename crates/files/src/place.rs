@@ -117,34 +117,26 @@ fn is_private_group(group: u32, user: u32) -> bool {
 /// Reports whether a group has no member but this user, according to passwd(5) and group(5). A
 /// group that is missing from group(5) may have any members.
 fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
-    let users: Vec<Vec<String>> = users.lines().map(fields_of).collect();
-    let is_other = |line: &Vec<String>| field_at(line, 2) != user.to_string();
-    let others_own = users
-        .iter()
-        .filter(|line| is_other(line))
-        .any(|line| field_at(line, 3) == group.to_string());
-    let names: Vec<String> = users
-        .iter()
-        .filter(|line| !is_other(line))
-        .map(|line| field_at(line, 0))
-        .collect();
-    let Some(listed) = groups
-        .lines()
-        .map(fields_of)
-        .find(|line| field_at(line, 2) == group.to_string())
-    else {
-        return false;
-    };
-    let is_own = |name: &str| name.is_empty() || names.iter().any(|own| own == name);
-    !others_own && field_at(&listed, 3).split(',').all(is_own)
-}
-
-fn fields_of(line: &str) -> Vec<String> {
-    line.split(':').map(str::to_owned).collect::<Vec<String>>()
-}
-
-fn field_at(line: &[String], at: usize) -> String {
-    line.get(at).cloned().unwrap_or_default()
+    let (group, user) = (group.to_string(), user.to_string());
+    let mut names = Vec::new();
+    for line in users.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        match fields.as_slice() {
+            [name, _, id, ..] if *id == user => names.push(*name),
+            [_, _, _, own_group, ..] if *own_group == group => return false,
+            _ => {}
+        }
+    }
+    for line in groups.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        if let [_, _, id, members @ ..] = fields.as_slice()
+            && *id == group
+        {
+            let mut members = members.iter().take(1).flat_map(|listed| listed.split(','));
+            return members.all(|name| name.is_empty() || names.contains(&name));
+        }
+    }
+    false
 }
 
 /// Removes all access of other users to a folder of this user, if the folder exists.

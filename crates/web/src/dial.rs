@@ -1,5 +1,6 @@
 //! Resolves a host once, asks about each address, and connects to one that was admitted.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -103,16 +104,13 @@ impl Dialer {
             return Ok(Box::new(stream));
         }
         let name = server_name(url.host())?;
-        let failed = |error: io::Error| {
-            WebFailure::Broken(format!("no secure connection to {}: {error}", url.host()))
-        };
-        Ok(Box::new(
-            self.tls()
-                .await?
-                .connect(name, stream)
-                .await
-                .map_err(failed)?,
-        ))
+        match self.tls().await?.connect(name, stream).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(error) => Err(WebFailure::Broken(format!(
+                "no secure connection to {}: {error}",
+                url.host()
+            ))),
+        }
     }
 
     /// Connects to the host of an address, without encryption.
@@ -153,23 +151,29 @@ impl Dialer {
     }
 
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let late = || io::Error::other(format!("no answer within {} s", RESOLVE_TIMEOUT.as_secs()));
-        tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name))
-            .await
-            .unwrap_or_else(|_| Err(late()))
+        match tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name)).await {
+            Ok(resolved) => resolved,
+            Err(_) => Err(io::Error::other(format!(
+                "no answer within {} s",
+                RESOLVE_TIMEOUT.as_secs()
+            ))),
+        }
     }
 
     async fn tls(&self) -> Result<&TlsConnector, WebFailure> {
-        let read = || async {
-            let config = tokio::task::spawn_blocking(tls_config).await;
-            let config = config
-                .map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
-            let config = config
-                .map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
-            Ok(TlsConnector::from(Arc::new(config)))
-        };
-        self.tls.get_or_try_init(read).await
+        self.tls.get_or_try_init(tls_connector).await
     }
+}
+
+/// Reads the machine's certificates on a thread for blocking work.
+async fn tls_connector() -> Result<TlsConnector, WebFailure> {
+    let config = tokio::task::spawn_blocking(tls_config).await;
+    let config = config.map_err(no_tls)?.map_err(no_tls)?;
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn no_tls(cause: impl Display) -> WebFailure {
+    WebFailure::Unavailable(format!("TLS is not set up: {cause}"))
 }
 
 /// Connects to the first address that answers.
@@ -217,15 +221,14 @@ fn finished(builder: ConfigBuilder<ClientConfig, WantsClientCert>) -> ClientConf
 /// words.
 fn unresolved(host: &Host, error: &io::Error) -> WebFailure {
     let text = error.to_string();
-    let is_unknown = [
+    for words in [
         "not known",
         "No address associated",
         "nodename nor servname",
-    ]
-    .iter()
-    .any(|words| text.contains(words));
-    match is_unknown {
-        true => WebFailure::UnknownHost(host.clone()),
-        false => WebFailure::Unreachable(format!("`{host}` was not resolved: {text}")),
+    ] {
+        if text.contains(words) {
+            return WebFailure::UnknownHost(host.clone());
+        }
     }
+    WebFailure::Unreachable(format!("`{host}` was not resolved: {text}"))
 }

@@ -1,7 +1,7 @@
 //! One request and its response over one connection, which ends with it.
 
 use std::error::Error;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -80,24 +80,19 @@ pub(crate) async fn exchange(
 }
 
 fn request(question: &Question<'_>) -> Result<Request<Full<Bytes>>, WebFailure> {
-    let invalid =
-        |what: &str| WebFailure::Malformed(format!("the {what} cannot be part of a request"));
-    let body = question.json.map(|json| Bytes::from(json.to_string()));
-    let method = if body.is_some() {
-        Method::POST
-    } else {
-        Method::GET
-    };
     let mut request = Request::builder()
-        .method(method)
         .uri(question.url.path_and_query())
         .header(header::HOST, question.url.authority())
         .header(header::USER_AGENT, USER_AGENT)
         .header(header::ACCEPT, question.accept)
         .header(header::ACCEPT_ENCODING, ACCEPTED)
         .header(header::CONNECTION, "close");
-    if body.is_some() {
-        request = request.header(header::CONTENT_TYPE, "application/json");
+    let mut body = Bytes::new();
+    if let Some(json) = question.json {
+        body = Bytes::from(json.to_string());
+        request = request
+            .method(Method::POST)
+            .header(header::CONTENT_TYPE, "application/json");
     }
     if let Some((field, value)) = question.key {
         let mut value = HeaderValue::try_from(value).map_err(|_| invalid("key"))?;
@@ -109,16 +104,19 @@ fn request(question: &Question<'_>) -> Result<Request<Full<Bytes>>, WebFailure> 
             (header::IF_NONE_MATCH, &marks.etag),
             (header::IF_MODIFIED_SINCE, &marks.modified),
         ];
-        for (field, mark) in fields
-            .into_iter()
-            .filter_map(|(field, mark)| Some((field, mark.as_ref()?)))
-        {
-            request = request.header(field, mark);
+        for (field, mark) in fields {
+            if let Some(mark) = mark {
+                request = request.header(field, mark);
+            }
         }
     }
     request
-        .body(Full::new(body.unwrap_or_default()))
+        .body(Full::new(body))
         .map_err(|_| invalid("address"))
+}
+
+fn invalid(part: &str) -> WebFailure {
+    WebFailure::Malformed(format!("the {part} cannot be part of a request"))
 }
 
 async fn read(
@@ -153,12 +151,15 @@ async fn read(
 }
 
 fn marks(headers: &HeaderMap) -> Marks {
-    let is_stored =
-        !text(headers, &header::CACHE_CONTROL).is_some_and(|control| control.contains("no-store"));
-    let mark = |name: &HeaderName| text(headers, name).filter(|_| is_stored);
-    Marks {
-        etag: mark(&header::ETAG),
-        modified: mark(&header::LAST_MODIFIED),
+    match text(headers, &header::CACHE_CONTROL) {
+        Some(control) if control.contains("no-store") => Marks {
+            etag: None,
+            modified: None,
+        },
+        _ => Marks {
+            etag: text(headers, &header::ETAG),
+            modified: text(headers, &header::LAST_MODIFIED),
+        },
     }
 }
 
@@ -166,20 +167,21 @@ fn marks(headers: &HeaderMap) -> Marks {
 /// from that of this machine if the server does not say what time it is.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let given = text(headers, &header::RETRY_AFTER)?;
-    let seconds = given.parse().ok().or_else(|| {
-        let until = httpdate::parse_http_date(&given).ok()?;
-        let stated =
-            text(headers, &header::DATE).and_then(|date| httpdate::parse_http_date(&date).ok());
-        let now = stated.unwrap_or_else(SystemTime::now);
-        Some(until.duration_since(now).unwrap_or_default().as_secs())
-    });
-    seconds.map(|seconds: u64| seconds.min(MAX_RETRY_AFTER))
+    if let Ok(seconds) = given.parse::<u64>() {
+        return Some(seconds.min(MAX_RETRY_AFTER));
+    }
+    let until = httpdate::parse_http_date(&given).ok()?;
+    let stated =
+        text(headers, &header::DATE).and_then(|date| httpdate::parse_http_date(&date).ok());
+    let now = stated.unwrap_or_else(SystemTime::now);
+    // The date may have passed.
+    let wait = until.duration_since(now).unwrap_or(Duration::ZERO);
+    Some(wait.as_secs().min(MAX_RETRY_AFTER))
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers
-        .get(name)
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+    let value = headers.get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// Words an error of a connection, with its causes.

@@ -111,9 +111,9 @@ impl WebClient {
                     )));
                 }
                 Answered::Redirect(location) => {
-                    let lost =
-                        |error| WebFailure::Garbled(format!("{url} redirects to no page: {error}"));
-                    url = url.join(&location).map_err(lost)?;
+                    url = url.join(&location).map_err(|error| {
+                        WebFailure::Garbled(format!("{url} redirects to no page: {error}"))
+                    })?;
                 }
                 Answered::NotModified => {
                     let failure =

@@ -141,11 +141,12 @@ impl Connector {
         } else {
             decision
         };
-        let failed = |error| Refusal {
-            status: BAD_GATEWAY,
-            text: format!("the decision was not recorded: {error}\n"),
-        };
-        self.egress.record(decision.clone()).await.map_err(failed)?;
+        if let Err(error) = self.egress.record(decision.clone()).await {
+            return Err(Refusal {
+                status: BAD_GATEWAY,
+                text: format!("the decision was not recorded: {error}\n"),
+            });
+        }
         recorded.insert(decision);
         if is_last { Err(too_many()) } else { Ok(()) }
     }

@@ -44,7 +44,7 @@ impl Target {
         };
         client.put_back(head.split_off(end + END.len()).freeze());
         let mut lines = head.as_ref().split(|byte| *byte == b'\n');
-        let target = Target::in_line(lines.next().unwrap_or_default());
+        let target = Target::in_line(lines.next().unwrap_or(&head));
         // The two empty lines behind the fields.
         if end > MAX_HEAD || lines.count() > MAX_FIELDS + 2 {
             Err(too_long())
@@ -56,17 +56,15 @@ impl Target {
     /// Reads a request's line: what is between its first and its last blank.
     fn in_line(line: &[u8]) -> io::Result<Target> {
         let line = String::from_utf8_lossy(line);
-        let asked = line
-            .trim_end()
-            .split_once(' ')
-            .and_then(|(_, rest)| rest.rsplit_once(' '));
-        match asked {
-            Some((asked, "HTTP/1.1" | "HTTP/1.0")) => Ok(Target {
+        if let Some((_, rest)) = line.trim_end().split_once(' ')
+            && let Some((asked, "HTTP/1.1" | "HTTP/1.0")) = rest.rsplit_once(' ')
+        {
+            return Ok(Target {
                 asked: asked.to_owned(),
                 url: address(asked),
-            }),
-            _ => Err(ErrorKind::InvalidData.into()),
+            });
         }
+        Err(ErrorKind::InvalidData.into())
     }
 }
 
@@ -87,11 +85,10 @@ fn address(asked: &str) -> Result<WebUrl, String> {
     let host = Host::parse(host).map_err(|error| error.to_string())?;
     let is_number = (1..=MAX_PORT_DIGITS).contains(&port.len())
         && port.bytes().all(|digit| digit.is_ascii_digit());
-    let port = port
-        .parse::<u16>()
-        .ok()
-        .filter(|port| is_number && *port != 0)
-        .ok_or_else(no_port)?;
+    let port = match port.parse::<u16>() {
+        Ok(port) if is_number && port != 0 => port,
+        _ => return Err(no_port()),
+    };
     WebUrl::parse(&format!("https://{host}:{port}/")).map_err(|error| error.to_string())
 }
 

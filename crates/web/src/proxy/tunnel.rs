@@ -86,7 +86,7 @@ async fn refuse(client: &mut Client, Refusal { status, text }: &Refusal) -> io::
     let reason = StatusCode::from_u16(*status)
         .ok()
         .and_then(|status| status.canonical_reason())
-        .unwrap_or_default();
+        .unwrap_or("");
     let length = text.len();
     let answer = format!(
         "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
@@ -104,7 +104,7 @@ async fn hello(client: &mut Client) -> io::Result<Hello> {
         if client.read_buf(&mut bytes).await? == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        let mut new = bytes.get(before..).unwrap_or_default();
+        let (_, mut new) = bytes.split_at(before);
         while !new.is_empty() {
             acceptor.read_tls(&mut new)?;
             match acceptor.accept() {

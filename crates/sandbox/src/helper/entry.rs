@@ -2,10 +2,12 @@
 //! `main`.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{keeper, remover, supervisor};
+use super::{keeper, supervisor};
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
@@ -39,7 +41,7 @@ pub fn run_helper_if_asked() {
         [keep, control, hang_up, command @ ..] if keep == KEEP_ARG => {
             descriptor(control).map(|control| keeper::run(control, hang_up == "ignored", command))
         }
-        [remove, folders @ ..] if remove == REMOVE_ARG => Some(remover::run(folders)),
+        [remove, folders @ ..] if remove == REMOVE_ARG => Some(remove_folders(folders)),
         [control, spec] => descriptor(control)
             .zip(descriptor(spec))
             .map(|(control, spec)| supervisor::run(control, spec)),
@@ -54,6 +56,19 @@ pub fn run_helper_if_asked() {
 
 fn descriptor(text: &OsStr) -> Option<RawFd> {
     text.to_str()?.parse().ok()
+}
+
+/// Removes folders with everything in them, in the background after a cleaning (`removal.rs`); the
+/// last failure is reported, after all were tried.
+fn remove_folders(folders: &[OsString]) -> io::Result<()> {
+    let mut failed = None;
+    for folder in folders {
+        match orchestrate_files::remove_folder(Path::new(folder)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => failed = Some(error),
+            _ => {}
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Reports whether this process called [`run_helper_if_asked`], so that it can serve as its own

@@ -27,7 +27,6 @@ mod measure;
 mod memory;
 mod poll_set;
 pub(crate) mod protocol;
-mod remover;
 mod seccomp;
 mod shared_memory;
 mod sockets;

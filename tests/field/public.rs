@@ -3,7 +3,7 @@
 //! Each is set up by a script, as a user would type it. Conda and .NET are not among them, since
 //! their packages are in registries of their own: what `init` and commands make of such projects is
 //! tested on files of their form alone (`crates/settings/src/suggest`,
-//! `crates/sandbox/src/programs`).
+//! `crates/sandbox/src/environment/programs`).
 
 use std::time::Duration;
 

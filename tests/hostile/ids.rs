@@ -223,7 +223,7 @@ const CRASHES: &[Attack] = &[
     attack("K7", "a second process on the same run", &[Case("cli::a_second_coordinator_is_refused_with_the_firsts_pid")]),
     attack("K8", "a state folder on an unfit file system", &[Unit("crates/journal/tests/journal/damage.rs", "a_folder_that_can_hold_no_journal_is_refused_by_name"), Unit("crates/journal/src/database.rs", "file_systems_of_other_machines_are_known_by_their_types"), Case("bad_input::a_state_inside_the_checkout_is_refused")]),
     attack("K9", "children that are spawned around a crash", &[Case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end"), Unit("crates/core/tests/spawning.rs", "a_repeated_call_spawns_once")]),
-    attack("K10", "a machine whose sandbox does not start", &[Case("demo::what_starts_a_sandbox_keeps_to_the_required_tier"), Unit("crates/sandbox/src/probe.rs", "names_the_switch_that_forbids_namespaces")]),
+    attack("K10", "a machine whose sandbox does not start", &[Case("demo::what_starts_a_sandbox_keeps_to_the_required_tier"), Unit("crates/sandbox/src/run/probe.rs", "names_the_switch_that_forbids_namespaces")]),
 ];
 
 /// The web pages that there are not, secrets, and the audit log.

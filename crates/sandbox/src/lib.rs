@@ -14,63 +14,44 @@
 //! such files, or show caches read-only). The fallback tier also reveals the names, sizes and times
 //! of files outside (`stat`), and ignores masks below writable roots.
 
-mod around;
-mod bubblewrap;
-mod caches;
 mod cancel;
-mod capture;
-mod cgroups;
 mod descriptors;
 mod disk_usage;
-mod drive;
 mod egress;
+mod environment;
 mod error;
-mod fallback;
 mod helper;
-mod host;
-mod interpreters;
 mod job;
-mod launch;
 mod live_output;
 mod machine;
-mod network;
 mod own_process;
-mod packages;
-mod passthrough;
-mod probe;
-mod programs;
-mod registries;
-mod removal;
-mod sandbox;
-mod secrets;
-mod seen;
+mod run;
+mod setup;
 mod spawner;
 mod sys;
 mod tier;
-mod toolchains;
-mod trusted;
-mod view;
+mod unconfined;
 
 pub use cancel::Cancel;
-pub use cgroups::{KernelLimits, kernel_limits, leave_control_groups};
+pub use environment::host::{trusted_program, untrusted_program};
+pub use environment::interpreters::interpreters_of_project;
+pub use environment::registries::{RegistrySetting, cargo_settings, registry_settings};
+pub use environment::seen::{SeenFolder, SeenProgram, programs_below_home, seen_program};
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
-pub use host::{trusted_program, untrusted_program};
-pub use interpreters::interpreters_of_project;
 pub use job::{
     Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, Seen,
     StandIn, StandInFile, Usage, View,
 };
-pub use launch::confined_search_path;
 pub use live_output::LiveOutput;
 pub use machine::memory_bytes;
 pub use own_process::{allow_open_files, protect_process};
-pub use passthrough::{Interrupts, Passed, Sink, pass_through};
-pub use probe::{Probe, probe};
-pub use registries::{RegistrySetting, cargo_settings, registry_settings};
-pub use removal::remove_in_background;
-pub use sandbox::{Additions, Bounds, Downloads, Sandbox};
-pub use seen::{SeenFolder, SeenProgram, programs_below_home, seen_program};
+pub use run::probe::{Probe, probe};
+pub use run::sandbox::{Additions, Bounds, Downloads, Sandbox};
+pub use setup::cgroups::{KernelLimits, kernel_limits, leave_control_groups};
+pub use setup::launch::confined_search_path;
+pub use setup::view::can_mount_at;
 pub use tier::{Confinement, Helper};
-pub use trusted::{Trusted, TrustedOutput, trusted};
-pub use view::can_mount_at;
+pub use unconfined::passthrough::{Interrupts, Passed, Sink, pass_through};
+pub use unconfined::removal::remove_in_background;
+pub use unconfined::trusted::{Trusted, TrustedOutput, trusted};

@@ -4,8 +4,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::host;
-use crate::programs::{Hidden, Programs, Reason, entries, is_executable, real};
+use crate::environment::host;
+use crate::environment::programs::{Hidden, Programs, Reason, entries, is_executable, real};
 
 /// How much of a script is searched for the name of the home: launchers are short.
 const SEARCHED_BYTES: u64 = 64 << 10;
@@ -171,7 +171,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::programs::PathFolder;
+    use crate::environment::programs::PathFolder;
 
     #[test]
     fn a_program_that_is_not_shown_has_a_reason_also_if_another_one_is_found() {

@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::around::around;
+use crate::environment::around::around;
+use crate::environment::host;
 use crate::error::SandboxError;
-use crate::host;
 use crate::job::{Content, HostView, Job, Mask, Mount, Mounted, View};
 use crate::tier::Confinement;
 

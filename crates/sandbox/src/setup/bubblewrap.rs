@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 use rustix::io::Errno;
 
+use crate::environment::host::{self, RustHomes};
+use crate::environment::network;
+use crate::environment::programs::{Link, Programs};
 use crate::error::SandboxError;
-use crate::host::{self, RustHomes};
 use crate::job::{Content, Mount, Mounted, Network};
-use crate::network;
-use crate::programs::{Link, Programs};
-use crate::view::{Checked, Root};
+use crate::setup::view::{Checked, Root};
 
 /// The name of the user that the job runs as, unless that is root.
 pub(crate) const USER: &str = "agent";

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::host::{self, RustHomes};
-use crate::network::{HOME_FILES, MACHINE_FILES, is_shown_to_all, without_secrets};
-use crate::programs::is_executable;
-use crate::secrets::holds_secret;
+use crate::environment::host::{self, RustHomes};
+use crate::environment::network::{HOME_FILES, MACHINE_FILES, is_shown_to_all, without_secrets};
+use crate::environment::programs::is_executable;
+use crate::environment::secrets::holds_secret;
 
 /// A setting of the user's that names a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_files::LockedFolder;
 
+use crate::environment::host::{self, RustHomes};
+use crate::environment::network;
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
-use crate::host::{self, RustHomes};
 use crate::job::{Network, StandIn, StandInFile};
-use crate::network;
-use crate::view::Checked;
+use crate::setup::view::Checked;
 
 /// The prefix of a scratch directory's name.
 const PREFIX: &str = "orchestrate-job-";

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, WaitOptions};
 
 use crate::cancel::Cancel;
-use crate::capture::Capture;
 use crate::descriptors::pipe;
-use crate::drive::{LONGEST_SLEEP, wait_readable};
+use crate::environment::host::trusted_search_path;
 use crate::error::SandboxError;
-use crate::host::trusted_search_path;
+use crate::run::capture::Capture;
+use crate::run::drive::{LONGEST_SLEEP, wait_readable};
 use crate::{spawner, sys};
 
 /// No trusted program should need longer; fetches and pushes of large repositories set their own.

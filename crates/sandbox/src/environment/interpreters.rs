@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::host;
-use crate::programs::{Shell, has_all, holds_private, home_of, refusal};
-use crate::toolchains::PYTHON;
+use crate::environment::host;
+use crate::environment::programs::{Shell, has_all, holds_private, home_of, refusal};
+use crate::environment::toolchains::PYTHON;
 
 /// The file that makes a folder an environment (PEP 405).
 const CONFIGURATION: &str = "pyvenv.cfg";

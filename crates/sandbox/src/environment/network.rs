@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::host;
-use crate::secrets::{PRIVATE_KEY, holds_secret};
+use crate::environment::host;
+use crate::environment::secrets::{PRIVATE_KEY, holds_secret};
 
 /// The user's variables that name a registry, and how it is asked.
 const REGISTRIES: [&str; 21] = [

@@ -13,8 +13,8 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::around::around;
-use crate::toolchains::{INSTALLATIONS, PRIVATE, SECRETS, TOOLCHAINS, Toolchain};
+use crate::environment::around::around;
+use crate::environment::toolchains::{INSTALLATIONS, PRIVATE, SECRETS, TOOLCHAINS, Toolchain};
 
 /// The maximum number of entries of a folder of programs; a larger one is a drive of another
 /// system, which takes seconds to read.

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cancel::Cancel;
-use crate::capture::Capture;
-use crate::cgroups::{self, JobGroup};
 use crate::descriptors;
 use crate::disk_usage::Account;
 use crate::egress::ListenerSink;
 use crate::error::SandboxError;
 use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job, Usage};
-use crate::launch::{self, Launched};
+use crate::run::capture::Capture;
+use crate::setup::cgroups::{self, JobGroup};
+use crate::setup::launch::{self, Launched};
 use crate::tier::{Confinement, Tier};
 
 /// The grace period between SIGTERM and SIGKILL: two seconds after a stop, no process may be alive.

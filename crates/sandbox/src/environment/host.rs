@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::around::around;
-use crate::programs::{Programs, Shell, is_executable, parts};
-use crate::secrets::holds_secret;
+use crate::environment::around::around;
+use crate::environment::programs::{Programs, Shell, is_executable, parts};
+use crate::environment::secrets::holds_secret;
 
 /// Why the full tier cannot even be tried.
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \

@@ -12,13 +12,17 @@ use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
 #[cfg(feature = "async")]
 use crate::egress::ListenerSink;
+use crate::environment::host;
 use crate::error::SandboxError;
 use crate::helper::{forbidden_in_fallback, has_sockets_in_fallback};
 use crate::job::{Finished, Job, Network, View};
 use crate::live_output::LiveOutput;
-use crate::packages::Packages;
+use crate::run::caches;
+use crate::run::drive;
+use crate::run::packages::Packages;
+use crate::run::probe;
+use crate::setup::fallback;
 use crate::tier::{Confinement, Helper, Tier};
-use crate::{caches, drive, fallback, host, probe};
 
 /// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]

@@ -10,20 +10,20 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::bubblewrap::{self, Arguments, Opened, memory_file};
-use crate::cgroups::{self, JobGroup};
 use crate::disk_usage::Space;
 use crate::egress;
+use crate::environment::host::{self, RustHomes};
+use crate::environment::network;
 use crate::error::SandboxError;
-use crate::fallback::{self, Scratch};
 use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
-use crate::host::{self, RustHomes};
 use crate::job::{HostView, Job, Network, View};
-use crate::network;
+use crate::setup::bubblewrap::{self, Arguments, Opened, memory_file};
+use crate::setup::cgroups::{self, JobGroup};
+use crate::setup::fallback::{self, Scratch};
+use crate::setup::view::Checked;
 use crate::spawner;
 use crate::tier::{Confinement, Tier};
-use crate::view::Checked;
 
 /// A job whose supervisor has been started.
 pub(crate) struct Launched {

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use crate::environment::host::RustHomes;
 use crate::error::SandboxError;
-use crate::host::RustHomes;
 use crate::job::{Job, Network, View};
 
 /// The folders that later jobs read, with the variable that names each to its tool, and what is in

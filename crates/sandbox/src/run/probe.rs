@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
-use crate::drive;
+use crate::environment::host::NO_BUBBLEWRAP;
 use crate::error::SandboxError;
 use crate::helper::forbidden_in_fallback;
-use crate::host::NO_BUBBLEWRAP;
 use crate::job::{Exit, HostView, Job, Limits, Network, View};
+use crate::run::drive;
 use crate::tier::{Confinement, Helper, Tier};
 
 /// The time limit of a probe. A start takes some ten milliseconds; a machine that needs longer than

@@ -12,13 +12,13 @@ use orchestrate_core::RunState;
 use orchestrate_core::ids::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::batch::Batch;
 use crate::database;
 use crate::error::JournalError;
 use crate::inbox::{Watch, Watching};
 use crate::reader::Store;
 use crate::received::{InboxId, Received, Reply};
-use crate::writer::{Job, Writer};
+use crate::write::batch::Batch;
+use crate::write::writer::{Job, Writer};
 use orchestrate_core::run::request::Purpose;
 
 /// The number of jobs that may wait for the writer. Every worker waits for its own job, so only a

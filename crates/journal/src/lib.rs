@@ -33,7 +33,6 @@
 //! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), and an async
 //! runtime.
 
-mod batch;
 mod blobs;
 mod checksum;
 mod clock;
@@ -47,10 +46,8 @@ mod lease;
 mod reader;
 mod received;
 mod removal;
-mod scratch;
-mod writer;
+mod write;
 
-pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
 pub use clock::{Clock, unix_ms};
 pub use error::{Cause, JournalError};
@@ -58,3 +55,4 @@ pub use journal::{Appended, Journal, Slot};
 pub use reader::{ReadableEvents, RunSummary, Store};
 pub use received::{Answer, InboxId, Received, Reply};
 pub use removal::Removal;
+pub use write::batch::Batch;

@@ -15,10 +15,10 @@ use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest};
 use tokio::time::Instant;
 
-use crate::account::Account;
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
-use crate::rate_gate::RateGate;
+use crate::request::account::Account;
+use crate::request::rate_gate::RateGate;
 
 /// The first wait, as in the vendors' clients.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

@@ -18,7 +18,6 @@ use orchestrate_core::{RedactionError, Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
 
-use crate::batch::Batch;
 use crate::blobs::{self, Blob};
 use crate::checksum::Stored;
 use crate::clock::Timeline;
@@ -28,7 +27,8 @@ use crate::inbox;
 use crate::lease::Lease;
 use crate::reader::{self, Store};
 use crate::received::Answer;
-use crate::scratch::Scratch;
+use crate::write::batch::Batch;
+use crate::write::scratch::Scratch;
 use orchestrate_core::run::request::Purpose;
 
 /// The maximum number of jobs in one transaction: enough for all agents of a large run to share one

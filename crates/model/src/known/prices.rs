@@ -9,8 +9,8 @@ use orchestrate_core::agent::model_search::SearchPrice;
 use orchestrate_core::agent::price::{LongRates, Rates, micro_usd};
 use serde::Deserialize;
 
-use crate::catalog::Models;
 use crate::error::ModelError;
+use crate::known::catalog::Models;
 use crate::name::{ModelName, without_date};
 use crate::provider::Provider;
 

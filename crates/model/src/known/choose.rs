@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::catalog::Models;
 use crate::error::{ModelError, NoneFound};
+use crate::known::catalog::Models;
 use crate::name::ModelName;
 use crate::provider::{Endpoint, Provider};
 

@@ -10,17 +10,17 @@ use orchestrate_core::event::settings::OUTAGE_PATIENCE_MS;
 use orchestrate_core::{ModelReply, Price, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
 
-use crate::account::Account;
 use crate::environment::Environment;
 use crate::error::{ModelError, TYPED_BASE};
 use crate::model::Model;
 use crate::name::ModelName;
 use crate::provider::Endpoint;
-use crate::rate_gate::RateGate;
-use crate::redacting::Redacting;
-use crate::retry::Retrying;
+use crate::request::account::Account;
+use crate::request::rate_gate::RateGate;
+use crate::request::redacting::Redacting;
+use crate::request::retry::Retrying;
+use crate::request::transport::{Remote, Timeouts};
 use crate::scripted::ScriptedModel;
-use crate::transport::{Remote, Timeouts};
 
 /// Timeout for establishing a connection; a server that needs longer is considered unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

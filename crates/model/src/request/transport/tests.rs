@@ -5,8 +5,8 @@ use orchestrate_core::StopReason;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Models;
 use crate::environment::Environment;
+use crate::known::catalog::Models;
 use crate::name::ModelName;
 use crate::test_server::{Answer, TestServer, request};
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::catalog::Models;
 use crate::error::ModelError;
+use crate::known::catalog::Models;
 use crate::name::ModelName;
 use crate::provider::Provider;
 

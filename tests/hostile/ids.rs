@@ -194,7 +194,7 @@ const RESOURCES: &[Attack] = &[
     attack("R7", "an agent that repeats itself", &[Case("bounds::an_agent_that_repeats_itself_ends"), Unit("crates/core/src/agent/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
     attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded"), Case("bounds::a_person_gives_a_run_more_tokens")]),
     attack("R9", "more agents than open files", &[Case("bad_input::too_few_open_files_are_refused")]),
-    attack("R10", "commands that switch their limits off", &[Row("sandbox: watched::watcher-files"), Row("sandbox: watched::watcher-stop"), Row("sandbox: watched::memory_is_limited_whatever_a_command_tries"), Row("sandbox: watched::what_cannot_be_seen_counts_as_too_much"), Unit("crates/sandbox/src/helper/seccomp.rs", "no_call_of_the_table_changes_or_stops_the_supervisor")]),
+    attack("R10", "commands that switch their limits off", &[Row("sandbox: watched::watcher-files"), Row("sandbox: watched::watcher-stop"), Row("sandbox: watched::memory_is_limited_whatever_a_command_tries"), Row("sandbox: watched::what_cannot_be_seen_counts_as_too_much"), Unit("crates/sandbox/src/helper/filter/seccomp.rs", "no_call_of_the_table_changes_or_stops_the_supervisor")]),
 ];
 
 /// Endpoints of models.

@@ -7,7 +7,8 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{keeper, supervisor};
+use crate::helper::keeper;
+use crate::helper::supervisor;
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";

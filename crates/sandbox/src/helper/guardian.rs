@@ -16,8 +16,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, WaitOptions, getpid};
 
-use super::protocol::Spec;
-use super::tree;
+use crate::helper::protocol::Spec;
+use crate::helper::usage::tree;
 use crate::sys;
 
 /// Which of the two processes this one has become.

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open};
 
-use super::poll_set::Awaited;
-use super::tree;
+use crate::helper::poll_set::Awaited;
+use crate::helper::usage::tree;
 use crate::sys::{self, PreparedProgram};
 
 /// How long the same processes may remain until they are taken to hang in the kernel, where no

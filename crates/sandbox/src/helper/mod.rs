@@ -10,30 +10,17 @@
 //!
 //! Deliberately absent: any decision. What is allowed is in the [`protocol::Spec`].
 
-mod attributes;
-mod by_pid;
-mod caller;
-mod conditions;
-mod confine;
-mod disk;
+mod calls;
 mod entry;
-mod filter_table;
+mod filter;
 mod guardian;
-mod handed_over;
 mod keeper;
-mod landlock;
-mod listening;
-mod measure;
-mod memory;
 mod poll_set;
 pub(crate) mod protocol;
-mod seccomp;
-mod shared_memory;
-mod sockets;
 mod supervisor;
-mod tree;
+mod usage;
 
 pub use entry::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub(crate) use entry::{KEEP_ARG, REMOVE_ARG};
+pub(crate) use filter::landlock::{forbidden_in_fallback, has_sockets_in_fallback, machine_facts};
 pub(crate) use keeper::Told;
-pub(crate) use landlock::{forbidden_in_fallback, has_sockets_in_fallback, machine_facts};

@@ -12,16 +12,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
 
-use super::confine::Restrictions;
-use super::disk::Disk;
-use super::guardian::{self, Half};
-use super::handed_over::HandedOver;
-use super::measure::Peak;
-use super::poll_set::Awaited;
-use super::protocol::{Order, Report, Spec, report, report_with};
-use super::{memory, tree};
 use crate::disk_usage::Over;
 use crate::egress;
+use crate::helper::calls::handed_over::HandedOver;
+use crate::helper::filter::confine::Restrictions;
+use crate::helper::guardian::{self, Half};
+use crate::helper::poll_set::Awaited;
+use crate::helper::protocol::{Order, Report, Spec, report, report_with};
+use crate::helper::usage::disk::Disk;
+use crate::helper::usage::measure::Peak;
+use crate::helper::usage::memory;
+use crate::helper::usage::tree;
 use crate::job::Network;
 use crate::sys::{self, GroupError, PreparedProgram};
 use crate::tier::Confinement;

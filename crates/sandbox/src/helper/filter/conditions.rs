@@ -8,38 +8,38 @@ use seccompiler::{
 };
 
 /// The rules of calls, by number. Any rule of a call refuses it; an empty list refuses it always.
-pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// A comparison with an argument of a call.
-pub(super) type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+pub(crate) type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
 /// Compares the lower half of an argument, which is all that the kernel takes of an `int`.
-pub(super) fn compare(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+pub(crate) fn compare(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
 /// Holds if the lower half of an argument is this value.
-pub(super) fn when(argument: u8, value: u64) -> Condition {
+pub(crate) fn when(argument: u8, value: u64) -> Condition {
     compare(argument, SeccompCmpOp::Eq, value)
 }
 
 /// Holds if the lower half of an argument is another value.
-pub(super) fn when_not(argument: u8, value: u64) -> Condition {
+pub(crate) fn when_not(argument: u8, value: u64) -> Condition {
     compare(argument, SeccompCmpOp::Ne, value)
 }
 
 /// Holds if an argument is a pointer that is not null.
-pub(super) fn when_pointer(argument: u8) -> Condition {
+pub(crate) fn when_pointer(argument: u8) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }
 
 /// Holds if an argument has a bit.
-pub(super) fn has_bit(argument: u8, bit: u64) -> Condition {
+pub(crate) fn has_bit(argument: u8, bit: u64) -> Condition {
     compare(argument, SeccompCmpOp::MaskedEq(bit), bit)
 }
 
 /// Returns one condition for each flag, which holds if the argument has it.
-pub(super) fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
+pub(crate) fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
     flags
         .into_iter()
         .map(|flag| has_bit(argument, flag))
@@ -47,18 +47,18 @@ pub(super) fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Co
 }
 
 /// Returns one condition for each value.
-pub(super) fn equal<const N: usize>(argument: u8, values: [u64; N]) -> [Condition; N] {
+pub(crate) fn equal<const N: usize>(argument: u8, values: [u64; N]) -> [Condition; N] {
     values.map(|value| when(argument, value))
 }
 
 /// Returns a rule that refuses only if all of the conditions hold.
-pub(super) fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, String> {
+pub(crate) fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, String> {
     let conditions: Result<Vec<_>, _> = conditions.into_iter().collect();
     SeccompRule::new(conditions.map_err(text)?).map_err(text)
 }
 
 /// Returns one rule for each condition, so that any of them refuses.
-pub(super) fn any(
+pub(crate) fn any(
     conditions: impl IntoIterator<Item = Condition>,
 ) -> Result<Vec<SeccompRule>, String> {
     conditions
@@ -68,7 +68,7 @@ pub(super) fn any(
 }
 
 /// Compiles rules of which each refuses with an error number.
-pub(super) fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
+pub(crate) fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
     let refuse = SeccompAction::Errno(errno.cast_unsigned());
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)
@@ -77,6 +77,6 @@ pub(super) fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
 }
 
 /// Describes why a filter could not be made.
-pub(super) fn text(cause: impl std::fmt::Display) -> String {
+pub(crate) fn text(cause: impl std::fmt::Display) -> String {
     format!("seccomp: {cause}")
 }

@@ -4,33 +4,33 @@
 //! keeps the size of the largest. What processes hold together is seen only while they live: at
 //! each check of the limits, and when the job ends.
 
-use super::tree;
+use crate::helper::usage::tree;
 use crate::job::Usage;
 use crate::sys;
 
 /// The highest usage that was seen.
 #[derive(Debug, Default)]
-pub(super) struct Peak {
+pub(crate) struct Peak {
     resident_bytes: u64,
     processes: u64,
 }
 
 impl Peak {
     /// Takes the usage of a moment into account.
-    pub(super) fn note(&mut self, usage: &tree::Usage) {
+    pub(crate) fn note(&mut self, usage: &tree::Usage) {
         self.resident_bytes = self.resident_bytes.max(usage.resident_bytes);
         self.processes = self.processes.max(usage.processes.len() as u64);
     }
 
     /// Takes the usage of this moment into account, and returns it; nothing if it cannot be seen.
-    pub(super) fn look(&mut self) -> tree::Usage {
+    pub(crate) fn look(&mut self) -> tree::Usage {
         let usage = tree::usage().unwrap_or_default();
         self.note(&usage);
         usage
     }
 
     /// Takes into account the program, which has just ended, and the processes that it has left.
-    pub(super) fn note_end_of_program(&mut self, has_left_any: bool) {
+    pub(crate) fn note_end_of_program(&mut self, has_left_any: bool) {
         let left = if has_left_any {
             self.look()
         } else {
@@ -40,7 +40,7 @@ impl Peak {
     }
 
     /// Returns what the job used, once none of its processes is left.
-    pub(super) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         let children = sys::used_by_children();
         Usage {
             cpu: children.cpu,

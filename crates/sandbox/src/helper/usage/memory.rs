@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use super::tree::has_ended;
+use crate::helper::usage::tree::has_ended;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
@@ -26,11 +26,11 @@ const INSPECTIONS: u32 = 5;
 /// The pause in between: several turns of a processor that many programs share.
 const BEFORE_NEXT_INSPECTION: Duration = Duration::from_millis(40);
 /// How `maps` and links of descriptors name shared memory that has no place in the file system.
-pub(super) const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
+pub(crate) const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
 
 /// Reports whether these processes, segments and folders in memory hold more than `most` bytes
 /// together.
-pub(super) fn is_over(
+pub(crate) fn is_over(
     most: u64,
     resident: u64,
     segments: u64,
@@ -68,7 +68,7 @@ pub(super) fn is_over(
     clippy::disallowed_methods,
     reason = "nothing tells when a program can be inspected"
 )]
-pub(super) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bool) -> T {
+pub(crate) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bool) -> T {
     for _ in 1..INSPECTIONS {
         let found = inspect();
         if !hides(&found) {
@@ -81,7 +81,7 @@ pub(super) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bo
 
 /// Reports whether a process has exited, with all its threads, and only waits for its parent: it
 /// holds nothing, but an ordinary user may not look at its descriptors.
-pub(super) fn has_exited(pid: i32) -> bool {
+pub(crate) fn has_exited(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| is_zombie_alone(&stat))
 }
@@ -133,7 +133,7 @@ fn held_by_folder(folder: &OsString) -> u64 {
 
 /// Returns the size of all segments of System V shared memory in this namespace; they outlive the
 /// processes that created them. An unknown size is the highest.
-pub(super) fn segments() -> u64 {
+pub(crate) fn segments() -> u64 {
     let text = match std::fs::read_to_string("/proc/sysvipc/shm") {
         Ok(text) => text,
         // The kernel has none.
@@ -266,7 +266,7 @@ fn address(hex: &str) -> u64 {
 
 /// Reports whether an entry of a process's `fd` is a socket with descriptors in transit, which are
 /// in no process's table, or one of which that cannot be read.
-pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bool {
+pub(crate) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bool {
     let is_socket = match std::fs::read_link(entry.path()) {
         Ok(link) => link.to_string_lossy().starts_with("socket:"),
         Err(error) => return !has_ended(&error),

@@ -16,7 +16,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::protocol::Spec;
+use crate::helper::protocol::Spec;
 use crate::sys;
 use crate::tier::Confinement;
 
@@ -44,11 +44,11 @@ const DEVICES: [&str; 8] = [
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 
 /// A ruleset that is ready to be applied.
-pub(super) struct Ruleset(RulesetCreated);
+pub(crate) struct Ruleset(RulesetCreated);
 
 /// Reports whether Landlock keeps signals and abstract sockets inside. So new a kernel also lets
 /// the supervisor copy the descriptors of any thread (Linux 6.9).
-pub(super) fn scopes_signals(version: i64) -> bool {
+pub(crate) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn forbidden_in_fallback() -> &'static str {
 }
 
 /// Fails if the kernel's Landlock is too weak to stand alone.
-pub(super) fn require(version: i64) -> Result<(), String> {
+pub(crate) fn require(version: i64) -> Result<(), String> {
     match version {
         0 => Err("the kernel lacks Landlock or has it disabled (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
                   `landlock` in the boot parameter lsm=)"
@@ -80,7 +80,7 @@ pub(super) fn require(version: i64) -> Result<(), String> {
 }
 
 /// Opens every path and creates the ruleset; nothing is restricted yet.
-pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, String> {
+pub(crate) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, String> {
     if version == 0 {
         return Ok(None);
     }
@@ -148,7 +148,7 @@ fn text(cause: impl std::fmt::Display) -> String {
 
 impl Ruleset {
     /// Restricts the calling thread permanently.
-    pub(super) fn apply(&self, confinement: Confinement) -> Result<(), String> {
+    pub(crate) fn apply(&self, confinement: Confinement) -> Result<(), String> {
         let status = self
             .0
             .try_clone()

@@ -13,10 +13,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::memory::{NAMELESS, has_descriptors_waiting, has_exited, until_visible};
-use super::protocol::Spec;
-use super::tree::has_ended;
 use crate::disk_usage::{Account, Over, Space};
+use crate::helper::protocol::Spec;
+use crate::helper::usage::memory::{NAMELESS, has_descriptors_waiting, has_exited, until_visible};
+use crate::helper::usage::tree::has_ended;
 use crate::sys;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
@@ -41,7 +41,7 @@ const REST: u32 = 20;
 const UNLINKED: &str = " (deleted)";
 
 /// Watches the folders of one job.
-pub(super) struct Disk {
+pub(crate) struct Disk {
     folders: Vec<PathBuf>,
     /// The folder among them that is removed with the job.
     scratch: Option<PathBuf>,
@@ -64,7 +64,7 @@ impl Disk {
     /// # Errors
     /// As all that looks: if a file system cannot be asked for its space, what is taken of it is
     /// unknown.
-    pub(super) fn new(spec: &Spec, most: Space) -> io::Result<Self> {
+    pub(crate) fn new(spec: &Spec, most: Space) -> io::Result<Self> {
         let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
         let free_at_balance = free(&folders)?;
         let mut disk = Self {
@@ -87,14 +87,14 @@ impl Disk {
 
     /// Reports whether the job started without space for a single byte, so that it may only free
     /// some.
-    pub(super) fn has_no_room(&self) -> bool {
+    pub(crate) fn has_no_room(&self) -> bool {
         self.at_start
             .is_some_and(|held| held.bytes >= self.most.plus(TO_WORK_WITH).bytes)
     }
 
     /// Returns what the folders hold too much of, including unlinked files that these processes
     /// hold.
-    pub(super) fn is_over(
+    pub(crate) fn is_over(
         &mut self,
         processes: impl Iterator<Item = i32>,
     ) -> io::Result<Option<Over>> {
@@ -116,7 +116,7 @@ impl Disk {
     }
 
     /// Returns what a job that has ended leaves too much of, and more than there was at its start.
-    pub(super) fn ends_over(&mut self) -> io::Result<Option<Over>> {
+    pub(crate) fn ends_over(&mut self) -> io::Result<Option<Over>> {
         self.note()?;
         // Other processes may have freed as much in the meantime.
         let written = Space {
@@ -136,7 +136,7 @@ impl Disk {
     }
 
     /// Returns the account for the next job.
-    pub(super) fn account(mut self) -> io::Result<Account> {
+    pub(crate) fn account(mut self) -> io::Result<Account> {
         self.note()?;
         let balance = self.balance()?;
         Ok(Account {

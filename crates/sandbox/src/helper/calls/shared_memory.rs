@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::caller::{Answer, Caller, low_half};
+use crate::helper::calls::caller::{Answer, Caller, low_half};
 use crate::sys::Call;
 
 /// The place at which calls look for the folder.
@@ -34,14 +34,14 @@ const PASSED: OFlags = OFlags::from_bits_retain(
 
 /// The folder of a job, which is made when it is first used: the scratch directory is the job's
 /// home, too.
-pub(super) struct SharedMemory {
+pub(crate) struct SharedMemory {
     path: PathBuf,
     folder: OnceCell<OwnedFd>,
 }
 
 impl SharedMemory {
     /// Prepares the folder in a job's scratch directory.
-    pub(super) fn in_scratch(scratch: &Path) -> Self {
+    pub(crate) fn in_scratch(scratch: &Path) -> Self {
         Self {
             path: scratch.join(FOLDER),
             folder: OnceCell::new(),
@@ -59,9 +59,9 @@ impl SharedMemory {
         Ok(self.folder.get_or_init(|| opened))
     }
 
-    /// Carries out one of the calls of [`super::seccomp`]'s list, if it names a file of the folder.
+    /// Carries out one of the calls of [`crate::helper::filter::seccomp`]'s list, if it names a file of the folder.
     /// `is_pending` tells whether the caller still waits.
-    pub(super) fn carry_out(
+    pub(crate) fn carry_out(
         &self,
         call: &Call,
         is_pending: &dyn Fn() -> bool,

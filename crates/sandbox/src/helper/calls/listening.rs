@@ -31,13 +31,13 @@ const MOST_READ: usize = 32 << 10;
 
 /// A listening socket of this machine.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listening {
-    pub(super) ip: IpAddr,
-    pub(super) inode: u64,
+pub(crate) struct Listening {
+    pub(crate) ip: IpAddr,
+    pub(crate) inode: u64,
 }
 
 /// Lists what listens on a port of this machine.
-pub(super) fn listening(port: u16) -> io::Result<Vec<Listening>> {
+pub(crate) fn listening(port: u16) -> io::Result<Vec<Listening>> {
     by_request(port).or_else(|_| by_files(port))
 }
 

@@ -12,25 +12,25 @@ use std::os::unix::net::UnixStream;
 use libc::c_long;
 use seccompiler::{BpfProgram, SeccompCmpOp, SeccompRule};
 
-use super::attributes::{FCHMODAT2, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
-use super::by_pid;
-use super::conditions::{
+use crate::helper::calls::attributes::{FCHMODAT2, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
+use crate::helper::calls::handed_over;
+use crate::helper::filter::by_pid;
+use crate::helper::filter::conditions::{
     Condition, Rules, all, any, bits, compare, equal, has_bit, program, text, when, when_not,
     when_pointer,
 };
-use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
-use super::handed_over;
+use crate::helper::filter::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use crate::sys;
 use crate::tier::Confinement;
 
 /// The compiled filter of a tier.
-pub(super) struct Filter {
+pub(crate) struct Filter {
     program: BpfProgram,
-    /// Whether it hands calls to the supervisor ([`super::handed_over`]).
+    /// Whether it hands calls to the supervisor ([`crate::helper::calls::handed_over`]).
     asks: bool,
 }
 
-/// Refused in both tiers, besides those that [`super::by_pid`] lists.
+/// Refused in both tiers, besides those that [`crate::helper::filter::by_pid`] lists.
 const REFUSED: &[c_long] = &[
     // Keys, programs in the kernel, tracing.
     libc::SYS_keyctl,
@@ -256,7 +256,7 @@ const MESSAGES: u64 = 4;
 
 /// Compiles the filter of a tier. `scoped` is whether Landlock keeps signals and abstract sockets
 /// inside.
-pub(super) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
+pub(crate) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
     let rules = RulesOfTier::for_tier(confinement, scoped)?;
     Ok(Filter {
         program: filter_table::filter(rules.calls()?)?,
@@ -371,7 +371,7 @@ fn conditional(number: c_long, rules: &[SeccompRule], verdict: u32) -> Result<Bp
     Ok(program)
 }
 
-/// Returns the calls that the supervisor carries out: see [`super::handed_over`].
+/// Returns the calls that the supervisor carries out: see [`crate::helper::calls::handed_over`].
 fn asked_in_fallback(scoped: bool) -> Result<Rules, String> {
     let mut asked: Rules = [SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE]
         .concat()
@@ -412,7 +412,7 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
 }
 
 /// Refuses the network in the fallback tier, except what the supervisor judges
-/// ([`super::sockets`]).
+/// ([`crate::helper::calls::sockets`]).
 fn refuse_network(refused: &mut Rules, scoped: bool) -> Result<(), String> {
     // A datagram may name its destination, and so may the first bytes of a connection.
     refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
@@ -505,7 +505,7 @@ fn always(call: c_long) -> (i64, Vec<SeccompRule>) {
 
 impl Filter {
     /// Restricts the calling thread and everything that it starts, permanently.
-    pub(super) fn apply(&self, supervisor: &UnixStream) -> Result<(), String> {
+    pub(crate) fn apply(&self, supervisor: &UnixStream) -> Result<(), String> {
         if !self.asks {
             return seccompiler::apply_filter(&self.program).map_err(text);
         }

@@ -1,6 +1,6 @@
 //! Answers the calls that the filter of the fallback tier hands to the supervisor: those that set a
-//! mode, an owner or times of a file ([`super::attributes`]), that give a socket an address
-//! ([`super::sockets`]), and that name a file of shared memory ([`super::shared_memory`]).
+//! mode, an owner or times of a file ([`crate::helper::calls::attributes`]), that give a socket an address
+//! ([`crate::helper::calls::sockets`]), and that name a file of shared memory ([`crate::helper::calls::shared_memory`]).
 //!
 //! Each is read from its caller once and carried out here, so that what is judged is what is done.
 //! A call that is allowed to continue instead is judged by the kernel once more, by rules that hold
@@ -16,19 +16,19 @@ use std::thread;
 
 use rustix::io::Errno;
 
-use super::attributes::{Asked, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
-use super::caller::Answer;
-use super::protocol::Spec;
-use super::shared_memory::SharedMemory;
-use super::sockets::Sockets;
 use crate::descriptors;
+use crate::helper::calls::attributes::{Asked, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
+use crate::helper::calls::caller::Answer;
+use crate::helper::calls::shared_memory::SharedMemory;
+use crate::helper::calls::sockets::Sockets;
+use crate::helper::protocol::Spec;
 use crate::sys::{self, Call};
 
 /// The stack of a thread that carries out a call which may take long.
 const STACK_BYTES: usize = 64 << 10;
 
 /// The supervisor's end, which receives every call and answers it.
-pub(super) struct HandedOver {
+pub(crate) struct HandedOver {
     listener: Arc<OwnedFd>,
     roots: Vec<PathBuf>,
     sockets: Sockets,
@@ -36,7 +36,7 @@ pub(super) struct HandedOver {
 }
 
 /// Sends the listener from the confined child to the supervisor.
-pub(super) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(), String> {
+pub(crate) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(), String> {
     let sent = descriptors::send(supervisor, b"m", listener.as_fd());
     sent.map(drop)
         .map_err(|cause| format!("hand over the listener for calls: {cause}"))
@@ -45,7 +45,7 @@ pub(super) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(
 impl HandedOver {
     /// Receives the listener that [`hand_over`] sent. `proxy` is where the job's proxy listens, if
     /// it has one.
-    pub(super) fn take(
+    pub(crate) fn take(
         child: &UnixStream,
         spec: &Spec,
         proxy: Option<SocketAddr>,
@@ -63,12 +63,12 @@ impl HandedOver {
         })
     }
 
-    pub(super) fn listener(&self) -> BorrowedFd<'_> {
+    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 
     /// Answers one call, if one is waiting.
-    pub(super) fn answer_one(&self) {
+    pub(crate) fn answer_one(&self) {
         // If the caller was killed in the meantime, no answer is needed.
         let Ok(call) = sys::receive_call(&self.listener) else {
             return;

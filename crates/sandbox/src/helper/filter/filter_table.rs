@@ -15,11 +15,11 @@ const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_NOT_LESS: u16 = 0x35;
-pub(super) const RETURN: u16 = 0x06;
+pub(crate) const RETURN: u16 = 0x06;
 
 /// The verdicts of a filter (linux/seccomp.h); an error number is added to `ERRNO`.
-pub(super) const ALLOW: u32 = 0x7fff_0000;
-pub(super) const ASK_LISTENER: u32 = 0x7fc0_0000;
+pub(crate) const ALLOW: u32 = 0x7fff_0000;
+pub(crate) const ASK_LISTENER: u32 = 0x7fc0_0000;
 const ERRNO: u32 = 0x0005_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 
@@ -33,24 +33,24 @@ const ARCHITECTURE_AT: u32 = 4;
 const SECOND_NUMBERING: u32 = 0x4000_0000;
 
 /// The rule for one system call.
-pub(super) struct Call {
-    pub(super) number: u32,
+pub(crate) struct Call {
+    pub(crate) number: u32,
     /// The program that decides about the call; it returns on each path.
-    pub(super) program: BpfProgram,
+    pub(crate) program: BpfProgram,
 }
 
 /// Returns the verdict that refuses with an error number.
-pub(super) fn refusal(errno: i32) -> u32 {
+pub(crate) fn refusal(errno: i32) -> u32 {
     ERRNO | errno.cast_unsigned()
 }
 
 /// Returns the instruction that returns a verdict.
-pub(super) fn verdict(verdict: u32) -> sock_filter {
+pub(crate) fn verdict(verdict: u32) -> sock_filter {
     instruction(RETURN, verdict, 0, 0)
 }
 
 /// Combines two programs: the second decides about what the first allows.
-pub(super) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfProgram, String> {
+pub(crate) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfProgram, String> {
     let length = first.len();
     for (at, step) in first.iter_mut().enumerate() {
         if step.code == RETURN && step.k == ALLOW {
@@ -63,7 +63,7 @@ pub(super) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfP
 
 /// Combines the programs of calls, which must be sorted by number, into one filter. All other calls
 /// are allowed.
-pub(super) fn filter(calls: Vec<Call>) -> Result<BpfProgram, String> {
+pub(crate) fn filter(calls: Vec<Call>) -> Result<BpfProgram, String> {
     let mut filter = vec![
         instruction(LOAD, ARCHITECTURE_AT, 0, 0),
         instruction(JUMP_IF_EQUAL, architecture()?, 1, 0),

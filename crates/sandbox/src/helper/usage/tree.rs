@@ -20,19 +20,19 @@ const LONGEST_PASS: Duration = Duration::from_millis(50);
 
 /// What the descendants use together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// The number of threads, so that a bomb of threads counts too.
-    pub(super) tasks: u64,
+    pub(crate) tasks: u64,
     /// Resident memory; pages shared by several processes count for each of them.
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
     /// The processor time of those that live, and of all that they or this process have waited for.
-    pub(super) cpu: Duration,
+    pub(crate) cpu: Duration,
     /// Resident memory in bytes, by process id.
-    pub(super) processes: BTreeMap<i32, u64>,
+    pub(crate) processes: BTreeMap<i32, u64>,
 }
 
 /// Reaps every child that has ended; returns their ids and statuses, and whether a child is left.
-pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
+pub(crate) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
     let mut ended = Vec::new();
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -46,7 +46,7 @@ pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
 
 /// Sends a signal to every descendant; to none if they cannot be found, which their later end by
 /// force makes up for.
-pub(super) fn signal_all(signal: Signal) {
+pub(crate) fn signal_all(signal: Signal) {
     if let Ok(all) = descendants() {
         self::signal(&all.into_keys().collect(), signal);
     }
@@ -68,7 +68,7 @@ fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     clippy::disallowed_methods,
     reason = "other processes' ends wake nobody who is not their parent"
 )]
-pub(super) fn kill_all(patience: Duration) {
+pub(crate) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();
     let mut until = Instant::now() + patience;
     let mut pass = FIRST_PASS;
@@ -99,7 +99,7 @@ pub(super) fn kill_all(patience: Duration) {
 ///
 /// # Errors
 /// If something of a process that is alive cannot be read: what it uses is then unknown.
-pub(super) fn usage() -> io::Result<Usage> {
+pub(crate) fn usage() -> io::Result<Usage> {
     let page = rustix::param::page_size() as u64;
     let family = match family_by_children()? {
         Some(family) => family,
@@ -224,7 +224,7 @@ fn stat_of(pid: i32) -> io::Result<Option<Stat>> {
 
 /// Returns what was read of a process in `/proc`; `None` if it has ended. Any other failure is one
 /// of the look.
-pub(super) fn unless_ended<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+pub(crate) fn unless_ended<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if has_ended(&error) => Ok(None),
@@ -233,7 +233,7 @@ pub(super) fn unless_ended<T>(read: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Reports whether a look at a process failed because it has ended.
-pub(super) fn has_ended(error: &io::Error) -> bool {
+pub(crate) fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 

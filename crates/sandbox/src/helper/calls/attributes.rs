@@ -16,13 +16,13 @@ use libc::c_long;
 use rustix::fs::{AtFlags, FileType, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
-use super::caller::{Caller, descriptor, is_below, low_half, own_link};
+use crate::helper::calls::caller::{Caller, descriptor, is_below, low_half, own_link};
 use crate::sys::Call;
 
 /// `fchmodat2`, which is newer than libc's table; its number is the same on every architecture.
-pub(super) const FCHMODAT2: c_long = 452;
+pub(crate) const FCHMODAT2: c_long = 452;
 /// Calls that set the mode, the owner or the times of a file.
-pub(super) const SETS_ATTRIBUTES: &[c_long] = &[
+pub(crate) const SETS_ATTRIBUTES: &[c_long] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
@@ -31,7 +31,7 @@ pub(super) const SETS_ATTRIBUTES: &[c_long] = &[
     libc::SYS_utimensat,
 ];
 #[cfg(target_arch = "x86_64")]
-pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[
+pub(crate) const SETS_ATTRIBUTES_HERE: &[c_long] = &[
     libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_lchown,
@@ -40,7 +40,7 @@ pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[
     libc::SYS_futimesat,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
+pub(crate) const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 /// The set-user-id and set-group-id bits, which make a program run as its owner or group.
 const IDENTITY: u32 = 0o6000;
 /// The set-group-id bit. It is harmless on a folder, whose group is then given to new files in it.
@@ -51,7 +51,7 @@ const NANOS_PER_MICRO: i64 = 1_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// A file, held by an `O_PATH` descriptor, and the requested change.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     file: OwnedFd,
     change: Change,
 }
@@ -64,7 +64,7 @@ enum Change {
 
 impl Asked {
     /// Parses one of these calls and opens its file.
-    pub(super) fn read(call: &Call) -> Result<Self, Errno> {
+    pub(crate) fn read(call: &Call) -> Result<Self, Errno> {
         let [first, second, third, fourth, fifth] = call.arguments;
         let caller = Caller { pid: call.pid };
         let (file, change) = match call.number {
@@ -100,7 +100,7 @@ impl Asked {
 
     /// Changes the file if it is below one of the roots. The rules for an ordinary user apply, also
     /// to root.
-    pub(super) fn carry_out(&self, roots: &[PathBuf]) -> Result<(), Errno> {
+    pub(crate) fn carry_out(&self, roots: &[PathBuf]) -> Result<(), Errno> {
         let found = rustix::fs::fstat(&self.file)?;
         let kind = FileType::from_raw_mode(found.st_mode);
         match kind {

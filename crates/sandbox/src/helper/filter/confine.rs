@@ -10,8 +10,9 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::protocol::{Report, Spec, report};
-use super::{landlock, seccomp};
+use crate::helper::filter::landlock;
+use crate::helper::filter::seccomp;
+use crate::helper::protocol::{Report, Spec, report};
 use crate::sys;
 use crate::tier::Confinement;
 
@@ -32,7 +33,7 @@ const SHARED_HEADROOM: u64 = 4;
 const KILLED_FIRST: &str = "1000";
 
 /// Restrictions, prepared while still unconfined, because afterwards nothing can be looked up.
-pub(super) struct Restrictions {
+pub(crate) struct Restrictions {
     landlock: Option<landlock::Ruleset>,
     seccomp: Option<seccomp::Filter>,
     limits: Vec<(Resource, u64)>,
@@ -40,7 +41,7 @@ pub(super) struct Restrictions {
 }
 
 impl Restrictions {
-    pub(super) fn prepare(spec: &Spec) -> Result<Self, String> {
+    pub(crate) fn prepare(spec: &Spec) -> Result<Self, String> {
         let mut restrictions = Self {
             landlock: None,
             seccomp: None,
@@ -61,7 +62,7 @@ impl Restrictions {
     }
 
     /// Applies all restrictions to the calling process, which is about to execute the program.
-    pub(super) fn apply(&self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
+    pub(crate) fn apply(&self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
         self.try_apply(supervisor).map_err(|reason| {
             // Only a number is passed back, so the text goes straight to the coordinator.
             let _ = report(control, &Report::Failed(reason));

@@ -20,7 +20,7 @@ const RENAMED: usize = 8;
 const OF_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
 
 /// What a call gets.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// It was carried out.
     Done,
     /// The kernel carries it out, within the job's other rules.
@@ -33,13 +33,13 @@ pub(super) enum Answer {
 
 /// The thread that made a call.
 #[derive(Clone, Copy)]
-pub(super) struct Caller {
-    pub(super) pid: u32,
+pub(crate) struct Caller {
+    pub(crate) pid: u32,
 }
 
 impl Caller {
     /// Copies one of the caller's descriptors, which then leads to the same open file.
-    pub(super) fn copied(self, number: i32) -> Result<OwnedFd, Errno> {
+    pub(crate) fn copied(self, number: i32) -> Result<OwnedFd, Errno> {
         let pid = Pid::from_raw(self.pid.cast_signed()).ok_or(Errno::SRCH)?;
         pidfd_getfd(
             pidfd_open(pid, OF_THREAD)?,
@@ -49,7 +49,7 @@ impl Caller {
     }
 
     /// Opens the file of one of the caller's descriptors.
-    pub(super) fn opened(self, number: i32) -> Result<OwnedFd, Errno> {
+    pub(crate) fn opened(self, number: i32) -> Result<OwnedFd, Errno> {
         let link = match number {
             libc::AT_FDCWD => format!("/proc/{}/cwd", self.pid),
             number => format!("/proc/{}/fd/{number}", self.pid),
@@ -59,7 +59,7 @@ impl Caller {
     }
 
     /// Opens the file that the caller names, resolved from the caller's directory.
-    pub(super) fn named_at(
+    pub(crate) fn named_at(
         self,
         directory: u64,
         address: u64,
@@ -77,7 +77,7 @@ impl Caller {
     }
 
     /// Opens the file with this path, resolved from one of the caller's directories.
-    pub(super) fn named_in(
+    pub(crate) fn named_in(
         self,
         directory: i32,
         path: &Path,
@@ -103,14 +103,14 @@ impl Caller {
     }
 
     /// Reads the caller's memory; returns how many bytes there were.
-    pub(super) fn read(self, address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
+    pub(crate) fn read(self, address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
         let memory = File::open(format!("/proc/{}/mem", self.pid)).map_err(|_| Errno::PERM)?;
         // The read ends early where the caller's memory does.
         memory.read_at(bytes, address).map_err(|_| Errno::FAULT)
     }
 
     /// Reads a path from the caller's memory.
-    pub(super) fn path(self, address: u64) -> Result<Vec<u8>, Errno> {
+    pub(crate) fn path(self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0; LONGEST_PATH];
         let count = self.read(address, &mut bytes)?;
         bytes.truncate(count);
@@ -125,7 +125,7 @@ impl Caller {
 
 /// Reports whether a file is below one of the roots, or has no name any more and so is the job's
 /// own.
-pub(super) fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool {
+pub(crate) fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool {
     if found.st_nlink == 0 {
         return true;
     }
@@ -144,7 +144,7 @@ pub(super) fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool 
 }
 
 /// Returns a path that leads to an open file of this process.
-pub(super) fn own_link(file: &OwnedFd) -> String {
+pub(crate) fn own_link(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
@@ -164,11 +164,11 @@ fn open_below(root: &Path, below: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the lower half: the kernel ignores the upper half of an `int` argument too.
-pub(super) fn low_half(argument: u64) -> u32 {
+pub(crate) fn low_half(argument: u64) -> u32 {
     (argument & u64::from(u32::MAX)) as u32
 }
 
 /// Returns the descriptor that an argument is.
-pub(super) fn descriptor(argument: u64) -> i32 {
+pub(crate) fn descriptor(argument: u64) -> i32 {
     low_half(argument).cast_signed()
 }

@@ -32,9 +32,9 @@ use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
-use super::caller::{Answer, Caller, descriptor, is_below, low_half, own_link};
-use super::listening::listening;
 use crate::egress;
+use crate::helper::calls::caller::{Answer, Caller, descriptor, is_below, low_half, own_link};
+use crate::helper::calls::listening::listening;
 use crate::sys::Call;
 
 /// The longest address that is read: that of a local socket (unix(7)), with room.
@@ -47,7 +47,7 @@ const FIRST_UNPRIVILEGED: u16 = 1024;
 const MOST_WAITING: usize = 64;
 
 /// The sockets of a job.
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     roots: Vec<PathBuf>,
     /// The inode numbers of the sockets that the job has bound, which are unique while a socket
     /// exists.
@@ -58,7 +58,7 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    pub(super) fn new(roots: Vec<PathBuf>, proxy: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(roots: Vec<PathBuf>, proxy: Option<SocketAddr>) -> Self {
         Self {
             roots,
             bound: RefCell::default(),
@@ -67,9 +67,9 @@ impl Sockets {
         }
     }
 
-    /// Carries out one of the calls of [`super::seccomp`]'s list. `is_pending` tells whether the
+    /// Carries out one of the calls of [`crate::helper::filter::seccomp`]'s list. `is_pending` tells whether the
     /// caller still waits.
-    pub(super) fn carry_out(
+    pub(crate) fn carry_out(
         &self,
         call: &Call,
         is_pending: &dyn Fn() -> bool,

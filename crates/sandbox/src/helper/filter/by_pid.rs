@@ -17,11 +17,11 @@
 
 use libc::c_long;
 
-use super::conditions::{Condition, Rules, any, when, when_not};
+use crate::helper::filter::conditions::{Condition, Rules, any, when, when_not};
 use crate::tier::Confinement;
 
 /// The supervisor's number in the full tier.
-pub(super) const FIRST: u64 = 1;
+pub(crate) const FIRST: u64 = 1;
 /// What `which` is in [`libc::SYS_ioprio_set`] for all processes of a user (linux/ioprio.h); of
 /// `setpriority`, it is [`libc::PRIO_USER`].
 const IOPRIO_WHO_USER: u64 = 3;
@@ -31,7 +31,7 @@ const PR_SCHED_CORE: u64 = 62;
 
 /// What a job may do with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum Use {
     /// Refused in every tier, whichever process is named.
     Never,
     /// Refused in every tier if the first argument has this value; the call has other uses.
@@ -51,15 +51,15 @@ pub(super) enum Use {
 }
 
 /// A system call that takes a process.
-pub(super) struct ByPid {
-    pub(super) call: c_long,
-    pub(super) may: Use,
+pub(crate) struct ByPid {
+    pub(crate) call: c_long,
+    pub(crate) may: Use,
     /// Why it is so.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for those who read the table, and for its test")
     )]
-    pub(super) why: &'static str,
+    pub(crate) why: &'static str,
 }
 
 const fn by_pid(call: c_long, may: Use, why: &'static str) -> ByPid {
@@ -68,7 +68,7 @@ const fn by_pid(call: c_long, may: Use, why: &'static str) -> ByPid {
 
 /// Every system call that takes a process, a thread, a group or a descriptor of one.
 #[rustfmt::skip]
-pub(super) const TABLE: &[ByPid] = &[
+pub(crate) const TABLE: &[ByPid] = &[
     by_pid(libc::SYS_ptrace, Use::Never, "reads and changes everything of a process; also evades filters"),
     by_pid(libc::SYS_process_vm_readv, Use::Never, "reads another process's memory"),
     by_pid(libc::SYS_process_vm_writev, Use::Never, "writes another process's memory"),
@@ -119,7 +119,7 @@ pub(super) const TABLE: &[ByPid] = &[
 
 /// Returns the rules that refuse calls of the table in a tier. `signals_scoped` is whether Landlock
 /// keeps signals inside.
-pub(super) fn refused(confinement: Confinement, signals_scoped: bool) -> Result<Rules, String> {
+pub(crate) fn refused(confinement: Confinement, signals_scoped: bool) -> Result<Rules, String> {
     let mut rules = Rules::new();
     for ByPid { call, may, .. } in TABLE {
         match refused_by(*may, confinement, signals_scoped) {

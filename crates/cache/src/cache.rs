@@ -24,7 +24,7 @@ pub struct Cache {
     folder: Folder,
 }
 
-/// What was found.
+/// The result of a look-up.
 #[derive(Debug)]
 pub enum Lookup {
     /// A result.
@@ -35,7 +35,7 @@ pub enum Lookup {
     Damaged(PathBuf),
 }
 
-/// What the cache holds, and how often it was asked.
+/// The contents of the cache, and how often it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// The number of results.
@@ -50,7 +50,7 @@ pub struct Statistics {
     pub misses: u64,
 }
 
-/// What was removed.
+/// The entries that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
     /// The number of results.

@@ -13,10 +13,10 @@ use std::io::{BufReader, ErrorKind, Read, Result, Seek as _};
 use orchestrate_core::policy::cache::CacheKey;
 use sha2::{Digest as _, Sha256};
 
-/// What every entry begins with: its format. The first one also had results of commands that had
+/// The beginning of every entry: its format. The first one also had results of commands that had
 /// changed files.
 pub(crate) const MAGIC: &[u8] = b"orchestrate-cache 2\n";
-/// What stands before the hash.
+/// The bytes before the hash.
 pub(crate) const END: u8 = 0;
 /// The longest piece, in bytes, so that a damaged length needs little memory.
 pub(crate) const LONGEST_PIECE: usize = 1 << 20;

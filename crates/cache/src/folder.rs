@@ -26,9 +26,9 @@ const FREE_PART: u64 = 16;
 const ROOM_PART: u64 = 8;
 /// After this time, an unfinished entry is taken for one that a killed process left.
 pub(crate) const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-/// What the names of entries end with.
+/// The end of the names of entries.
 const ENTRY: &str = "entry";
-/// What the names of unfinished entries begin with.
+/// The beginning of the names of unfinished entries.
 pub(crate) const UNFINISHED: &str = ".part-";
 /// The file that a process locks while it removes entries or counts.
 const LOCK: &str = "lock";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::private;
 
-/// What a copy of a folder takes.
+/// The size of a copy of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// The bytes of its files.

@@ -29,7 +29,7 @@ pub enum Misplaced {
         /// The uid of this process.
         user: u32,
     },
-    /// A folder above it belongs to another user, who could replace it.
+    /// A folder above it belongs to another user, so it could be replaced.
     #[error("{path} above it belongs to another user (uid {owner})")]
     Below {
         /// The folder of the other user.

@@ -7,7 +7,7 @@ use orchestrate_core::text::parts::Parts;
 /// holds.
 const DIGITS: usize = 16;
 
-/// What is stored of a fact.
+/// The stored parts of a fact.
 pub(crate) struct Stored<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) seq: u64,

@@ -144,7 +144,7 @@ pub enum JournalError {
         run: RunId,
         /// The sequence number of the fact.
         seq: u64,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// A value has no JSON form.

@@ -281,7 +281,7 @@ impl Slot {
     }
 }
 
-/// What became of a batch that was to be recorded only if its decision allows it.
+/// The outcome for a batch that is recorded only if its decision allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Appended<E> {
@@ -315,7 +315,7 @@ impl Appended<Infallible> {
     }
 }
 
-/// What became of a job's batch, or why nothing was recorded.
+/// The outcome for a job's batch, or why nothing was recorded.
 type Outcome<E> = Result<Appended<E>, JournalError>;
 
 /// A job that decides by a closure.

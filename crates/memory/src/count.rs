@@ -6,8 +6,8 @@ thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
-/// What the system's allocator adds to an allocation, the unit of its sizes, and the least that it
-/// gives out, in bytes.
+/// The bytes that the system's allocator adds to an allocation, the unit of its sizes, and the
+/// least that it gives out.
 const OVERHEAD: usize = 8;
 const UNIT: usize = 16;
 const LEAST: usize = 32;

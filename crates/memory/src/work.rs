@@ -60,7 +60,7 @@ thread_local! {
 pub struct Work {
     /// Whether it is a part of another work of this thread, which is bounded already.
     is_part: bool,
-    /// What a thread holds is counted there.
+    /// Where the bytes that a thread holds are counted.
     of_this_thread: PhantomData<*const ()>,
 }
 

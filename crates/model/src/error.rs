@@ -25,7 +25,7 @@ pub enum ModelError {
         file: PathBuf,
         /// The line from 1, or 0 for the whole file.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// No rule of a script matches a request.
@@ -56,7 +56,7 @@ pub enum ModelError {
     InvalidName {
         /// The name as typed.
         name: String,
-        /// What is wrong with it, and which forms are valid.
+        /// The problem, and the forms that are valid.
         problem: String,
     },
     /// No model was named and none was found.
@@ -79,7 +79,7 @@ pub enum ModelError {
     Environment {
         /// The name of the variable.
         variable: String,
-        /// What is wrong with its value.
+        /// The problem with its value.
         problem: String,
     },
     /// The price of the model is not known.
@@ -209,7 +209,7 @@ pub enum ModelError {
         model: String,
         /// The base URL.
         endpoint: String,
-        /// What was not understood.
+        /// The part that was not understood.
         problem: String,
     },
     /// The reply is larger than the limit.
@@ -238,7 +238,7 @@ pub enum ModelError {
     /// The HTTP client or the tokenizer could not be set up.
     #[error("set up requests to models: {problem}")]
     Setup {
-        /// What went wrong.
+        /// The failure.
         problem: String,
     },
 }

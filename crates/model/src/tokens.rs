@@ -157,7 +157,7 @@ pub fn estimated_tokens_of_code(text: &str) -> usize {
 /// Bytes of a part of a word that are one token.
 const WORD_BYTES: usize = 5;
 
-/// What a text is divided into for an estimate.
+/// The kinds of parts that a text is divided into for an estimate.
 #[derive(PartialEq)]
 enum Part {
     Word,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What files take of file systems, as far as it is limited.
+/// The space that files take of file systems, as far as it is limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Space {
     pub(crate) bytes: u64,
@@ -88,7 +88,7 @@ pub(crate) enum Over {
 /// The known disk usage of some folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
-    /// What they held at the last scan.
+    /// The space that they held at the last scan.
     pub(crate) held: Space,
     /// All space that their file systems have lost since, whichever process took it and even if
     /// some was freed again.

@@ -34,7 +34,7 @@ pub struct Job {
     pub limits: Limits,
 }
 
-/// What a process reaches of the network.
+/// The part of the network that a process reaches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// Nothing, not even this machine.
@@ -88,13 +88,13 @@ pub struct HostView {
     pub stand_in: Option<StandIn>,
 }
 
-/// What a process finds at a path, whatever the host has there.
+/// The content that a process finds at a path, whatever the host has there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The absolute path in the process's view: see [`crate::can_mount_at`]. Below a writable
     /// directory that is mounted as well, it must exist there, and no link may lead to it.
     pub at: PathBuf,
-    /// What is there.
+    /// The content there.
     pub content: Mounted,
 }
 
@@ -277,7 +277,7 @@ pub enum Exit {
     DiskLimit,
     /// The folders that it may write to held more files than [`Limits::disk_files`].
     FilesLimit,
-    /// What it used could not be measured, which counts as over its limits.
+    /// Its usage could not be measured, which counts as over its limits.
     Unseen,
 }
 

@@ -1,4 +1,4 @@
-//! What is set for this process itself: its limit of open files, and who may read its memory.
+//! Settings of this process itself: its limit of open files, and the privacy of its memory.
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, setrlimit};
 

@@ -46,7 +46,7 @@ impl Resolve for SystemResolver {
         Box::pin(async move {
             let permit = RESOLVING.acquire().await.map_err(io::Error::other)?;
             let name = name.to_owned();
-            // The thread goes on when nobody waits for it any more.
+            // The thread goes on when its result is no longer awaited.
             let resolving = tokio::task::spawn_blocking(move || {
                 let _permit = permit;
                 Ok((name.as_str(), 0)

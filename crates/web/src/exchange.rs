@@ -24,12 +24,12 @@ const MAX_FIELDS: usize = 100;
 const MAX_FIELD_BYTES: usize = 64 << 10;
 /// The maximum size of the connection's buffer in bytes.
 const BUFFER_BYTES: usize = 128 << 10;
-/// What this program calls itself.
+/// The name of this program in its requests.
 const USER_AGENT: &str = concat!("orchestrate/", env!("CARGO_PKG_VERSION"));
 /// The longest wait in seconds that a server may ask for and be believed.
 const MAX_RETRY_AFTER: u64 = 86_400;
 
-/// What is asked of one server.
+/// A question to one server.
 pub(crate) struct Question<'a> {
     pub(crate) url: &'a WebUrl,
     pub(crate) accept: &'static str,
@@ -40,11 +40,11 @@ pub(crate) struct Question<'a> {
     pub(crate) max_bytes: u64,
 }
 
-/// What a server answered.
+/// The answer of a server.
 pub(crate) enum Answered {
     /// It leads to another address.
     Redirect(String),
-    /// What was kept still holds.
+    /// The kept response still holds.
     NotModified,
     /// A response, with its marks.
     Response(Box<WebResponse>, Marks),

@@ -12,7 +12,7 @@ const MAX_ENTRY_BYTES: usize = 2 << 20;
 /// Maximum number of responses: each costs more than its bytes.
 const MAX_ENTRIES: usize = 1_000;
 
-/// What makes two requests the same.
+/// The parts of a request by which it is the same as another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RequestKey {
     pub(crate) url: String,
@@ -21,7 +21,7 @@ pub(crate) struct RequestKey {
     pub(crate) max_bytes: u64,
 }
 
-/// What a server asks to be sent back for a confirmation.
+/// The values that a server asks to be sent back for a confirmation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) etag: Option<String>,

@@ -27,7 +27,7 @@ pub struct Key {
 #[derive(Clone)]
 pub struct WebClient {
     inner: Arc<Inner>,
-    /// What the proxies of programs share.
+    /// The connections that the proxies of programs share.
     pub(crate) connections: ProxyConnections,
 }
 

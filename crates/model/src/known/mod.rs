@@ -1,4 +1,5 @@
-//! The models that are known: what names mean, which one is chosen, its price and its context window.
+//! The models that are known: what names mean, which one is chosen, its price and its context
+//! window.
 
 pub(crate) mod catalog;
 pub(crate) mod choose;

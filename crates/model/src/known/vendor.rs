@@ -1,4 +1,4 @@
-//! Who gets the requests to a model: its vendor, and whether the user allows it.
+//! The vendor that gets the requests to a model, and whether the user allows it.
 //!
 //! A repository may name models, so it could choose who reads private code, and spend the user's
 //! key there. Scripts and servers on this machine have no vendor: nothing leaves the machine.
@@ -10,7 +10,7 @@ use crate::known::catalog::Models;
 use crate::name::ModelName;
 use crate::provider::Provider;
 
-/// Who gets the requests to a model.
+/// The company that gets the requests to a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Vendor {
     /// The provider's name.
@@ -20,7 +20,7 @@ pub struct Vendor {
 }
 
 impl Models {
-    /// Returns who gets the requests to a model; `None` if they do not leave this machine, or go to
+    /// Returns the vendor of a model; `None` if its requests do not leave this machine, or go to
     /// the server that the user names with `base_url` and no provider.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Models {
         }
     }
 
-    /// Returns who gets the requests to a provider's models; `None` if they do not leave this
+    /// Returns the vendor of a provider's models; `None` if their requests do not leave this
     /// machine.
     ///
     /// # Errors

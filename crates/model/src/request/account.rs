@@ -15,7 +15,7 @@ use crate::error::ModelError;
 /// it, short enough for a task that is retried after the key was mended.
 const REJECTED_FOR: Duration = Duration::from_secs(20);
 
-/// What is known of an account.
+/// The known state of an account.
 #[derive(Debug, Default)]
 pub(crate) struct Account(Mutex<Option<Rejected>>);
 

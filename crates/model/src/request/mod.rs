@@ -1,5 +1,5 @@
-//! Sends a request to an endpoint: one attempt, its repetitions and delays, and the redaction of its
-//! reply.
+//! Sends a request to an endpoint: one attempt, its repetitions and delays, and the redaction of
+//! its reply.
 
 pub(crate) mod account;
 pub(crate) mod rate_gate;

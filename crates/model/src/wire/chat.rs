@@ -477,7 +477,7 @@ fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReas
 }
 
 /// Returns the usage that a server tells. OpenAI counts reasoning in `completion_tokens`; xAI and
-/// Google, who bill it as output as well, count it in `total_tokens` only.
+/// Google, which bill it as output as well, count it in `total_tokens` only.
 fn usage(usage: &Value) -> Usage {
     let input_tokens = number(usage, "/prompt_tokens");
     let beside_input = number(usage, "/total_tokens").saturating_sub(input_tokens);

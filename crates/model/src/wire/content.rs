@@ -1,4 +1,4 @@
-//! What both protocols have in common: the limits, values, names and ids of a reply.
+//! The common parts of both protocols: the limits, values, names and ids of a reply.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What is left of a path where a part of it must not be seen.
+//! Lists the rest of a path of which a part must not be seen.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a job may see of this machine besides the roots of its view: system directories,
+//! The parts of this machine that a job may see besides the roots of its view: system directories,
 //! toolchains, trusted programs.
 
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,5 @@
-//! What a job gets of this machine and of its user's environment: the system, programs and
-//! toolchains, settings for the network.
+//! The parts of this machine and of its user's environment that a job gets: the system, programs
+//! and toolchains, settings for the network.
 
 pub(crate) mod around;
 pub(crate) mod host;

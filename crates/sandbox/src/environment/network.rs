@@ -1,4 +1,4 @@
-//! What a job with a network gets of the user's settings: registries and certificates.
+//! The settings of the user that a job with a network gets: registries and certificates.
 //!
 //! The job may be any project's command, and it can send what it reads. So nothing is passed that
 //! seems to contain a password, a token or a private key: no such line of a file of lines, no such

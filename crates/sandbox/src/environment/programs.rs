@@ -30,11 +30,11 @@ pub(crate) struct Shell<'a> {
     pub(crate) home: PathBuf,
     pub(crate) path: Vec<PathBuf>,
     pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// What jobs see anyway: the system, and Rust's toolchain.
+    /// The paths that jobs see anyway: the system, and Rust's toolchain.
     pub(crate) visible: Vec<PathBuf>,
 }
 
-/// What a job sees of the user's programs.
+/// The part of the user's programs that a job sees.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Programs {
     /// The folders of `PATH`, in the user's order.

@@ -24,7 +24,7 @@ pub struct RegistrySetting {
     /// Whether a job is given it: not if it seems to contain a password or a token, is not in
     /// UTF-8, or is in an unusual place.
     pub is_given: bool,
-    /// What of it names registries, if a job is given it.
+    /// The lines of it that name registries, if a job is given it.
     pub lines: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ const FOLDER_OF_SETTINGS: &str = "XDG_CONFIG_HOME";
 /// That folder, if the variable is not set.
 const USUAL_FOLDER: &str = ".config";
 
-/// What the beginnings of lines are in the settings of all package managers that name a registry.
+/// The beginnings of lines that name a registry in the settings of all package managers.
 const KEYS: [&str; 14] = [
     "registry",
     "index-url",

@@ -15,7 +15,7 @@ const SECRET_WORDS: [&str; 10] = [
     "bearer",
 ];
 
-/// What begins a private key, in the upper case of all its formats.
+/// The beginning of a private key, in the upper case of all its formats.
 pub(crate) const PRIVATE_KEY: &str = "PRIVATE KEY";
 
 /// Reports whether a text seems to contain a password, a token or a private key.

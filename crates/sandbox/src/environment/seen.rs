@@ -11,11 +11,11 @@ use crate::environment::programs::{Hidden, Programs, Reason, entries, is_executa
 const SEARCHED_BYTES: u64 = 64 << 10;
 /// How a script names the user's home.
 const HOME_NAMES: [&str; 2] = ["$HOME", "${HOME"];
-/// What to do about a program of the project itself.
+/// The advice about a program of the project itself.
 const BRING: &str = "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and call \
                      it by its path there";
 
-/// What a program's name means outside of the sandbox and inside.
+/// The programs that a name means outside of the sandbox and inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenProgram {
     /// The program that the user's shell starts; `None` if it finds none.
@@ -24,7 +24,7 @@ pub struct SeenProgram {
     pub inside: Option<PathBuf>,
     /// Why a job does not start the user's program, if it does not.
     pub reason: Option<String>,
-    /// What the user can do about that.
+    /// The user's remedy.
     pub fix: Option<String>,
 }
 

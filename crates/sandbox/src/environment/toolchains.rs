@@ -20,7 +20,7 @@ pub(crate) struct Toolchain {
     /// The parts of its folder that are shown; `.` is all of it, and a last `*` stands for the rest
     /// of a name.
     pub(crate) shown: &'static [&'static str],
-    /// What is not shown of these parts.
+    /// The paths below these parts that are not shown.
     pub(crate) hidden: &'static [&'static str],
     /// The variables that its programs need.
     pub(crate) variables: &'static [(&'static str, Value)],
@@ -44,7 +44,7 @@ pub(crate) enum Value {
     Text(&'static str),
     /// The same, for a job without a network.
     Offline(&'static str),
-    /// What the user has set, if anything.
+    /// The user's own value, if there is one.
     OfUser,
 }
 
@@ -250,7 +250,8 @@ pub(crate) const INSTALLATIONS: &[Installation] = &[
     ),
 ];
 
-/// What every installation of Python has, in contrast to folders in which only packages for it are.
+/// The marks of every installation of Python, in contrast to folders in which only packages for it
+/// are.
 pub(crate) const PYTHON: [&str; 2] = ["bin/python3", "lib/python3*/os.py"];
 
 const fn part(marks: &'static [&'static str], shown: &'static [&'static str]) -> Installation {

@@ -27,7 +27,7 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 /// The interval at which orphans that ended are reaped.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// What the keeper tells its caller.
+/// A message of the keeper to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// The command was not started, with the error's number.

@@ -1,4 +1,4 @@
-//! What this program does when it is executed as the sandbox's helper.
+//! The sandbox's helper: this program, executed with a first argument of its own.
 //!
 //! The helper is the supervisor of one job: it starts the program under its restrictions, outlives
 //! every descendant of it, and ends all of them when the program ends, when it is ordered to, or

@@ -18,7 +18,7 @@ use crate::disk_usage::{Account, Space};
 use crate::job::{Network, Usage};
 use crate::tier::Confinement;
 
-/// What the helper has to run, and its restrictions.
+/// The program that the helper has to run, and its restrictions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) confinement: Confinement,
@@ -39,7 +39,7 @@ pub(crate) struct Spec {
     pub(crate) cpu: Option<Duration>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
-    /// What the folders below may hold together.
+    /// The space that the folders below may hold together.
     pub(crate) disk: Option<Space>,
     /// Their known usage from the previous job.
     pub(crate) disk_known: Option<Account>,
@@ -55,7 +55,7 @@ pub(crate) struct Spec {
     pub(crate) scratch: Option<OsString>,
 }
 
-/// What the helper has to do with the job's processes.
+/// An order to the helper about the job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Ask all of them to end.
@@ -113,7 +113,7 @@ pub(crate) enum Report {
     TooMuchDisk,
     /// The job made too many files; as above.
     TooManyFiles,
-    /// What the job used could not be seen; none of its processes is left.
+    /// The job's usage could not be seen; none of its processes is left.
     Unseen,
 }
 

@@ -215,7 +215,7 @@ fn is_file_anywhere(spec: &Spec) -> bool {
     std::env::split_paths(search).any(|folder| cwd.join(folder).join(program).is_file())
 }
 
-/// What the supervisor watches besides the coordinator.
+/// The processes and calls that the supervisor watches besides the coordinator.
 struct Watched {
     program: Pid,
     /// The calls that the program hands over.
@@ -352,7 +352,7 @@ fn full(over: Over) -> Report {
     }
 }
 
-/// What was measured of a job while it ran.
+/// The measurements of a job while it ran.
 struct Measured {
     disk: Option<Disk>,
     peak: Peak,

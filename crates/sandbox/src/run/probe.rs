@@ -27,7 +27,7 @@ pub struct Probe {
     pub full: Result<(), String>,
     /// Whether the tier with Landlock and seccomp alone starts.
     pub fallback: Result<(), String>,
-    /// What that tier forbids and the other one allows.
+    /// The uses that the fallback tier forbids and the full one allows.
     pub fallback_forbids: &'static str,
 }
 

@@ -37,7 +37,7 @@ pub struct Sandbox {
     why_not_full: Option<String>,
 }
 
-/// What every job sees and gets besides its own view and variables.
+/// The additions to the view and the variables of every job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Additions {
     /// Absolute paths that may only be read; those that do not exist are skipped.

@@ -52,8 +52,8 @@ enum Argument {
     Descriptor(Source),
 }
 
-/// What a descriptor leads to. It is not opened before the start: of many jobs that start at once,
-/// each would otherwise hold dozens of open files while it waits for its turn.
+/// The content behind a descriptor. It is not opened before the start: of many jobs that start at
+/// once, each would otherwise hold dozens of open files while it waits for its turn.
 enum Source {
     Bytes(Vec<u8>),
     File(PathBuf),

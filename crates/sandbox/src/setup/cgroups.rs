@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How to get groups, wherever systemd runs.
 const FIX: &str = "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes` (for root without `--user`)";
 
-/// What the kernel limits of each job.
+/// The resources of each job that the kernel limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelLimits {
     /// [`Limits::memory_bytes`].
@@ -126,7 +126,7 @@ struct Groups {
     delegated: PathBuf,
     /// The one in it that holds all others.
     own: PathBuf,
-    /// What jobs are limited with.
+    /// The controllers that jobs are limited with.
     controllers: Vec<&'static str>,
     /// The controllers that groups in `delegated` did not have before.
     added: Vec<&'static str>,
@@ -255,7 +255,7 @@ fn is_marked(unit: &Path) -> bool {
     false
 }
 
-/// What was found of a group.
+/// The facts that were found of a group.
 struct Found {
     controllers: String,
     processes: String,

@@ -22,7 +22,7 @@ pub(crate) struct Checked {
     /// Sorted, so that parents come before what is in them.
     pub(crate) roots: Vec<Root>,
     pub(crate) masks: Vec<Mask>,
-    /// What is at other paths than the host's, sorted like the roots.
+    /// The mounts at other paths than the host's, sorted like the roots.
     pub(crate) mounts: Vec<Mount>,
     /// Directories of which only the roots below them are shown, listed like the roots.
     pub(crate) composed: Vec<PathBuf>,
@@ -298,7 +298,7 @@ fn mounted_source<'m, 'p>(mounts: &'m [Mount], path: &'p Path) -> Option<(&'m Pa
     None
 }
 
-/// What is at a path below a directory that a job may write.
+/// The entry at a path below a directory that a job may write.
 enum Walked {
     /// A file or a directory, to which no link leads.
     Found(PathBuf),

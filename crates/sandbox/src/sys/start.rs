@@ -203,7 +203,7 @@ pub(crate) struct PreparedProgram<F> {
     pub(crate) environment: Vec<CString>,
     /// Its working directory.
     pub(crate) directory: CString,
-    /// What the child does before it executes the program; must not panic.
+    /// The child's step before it executes the program; must not panic.
     pub(crate) step: F,
 }
 

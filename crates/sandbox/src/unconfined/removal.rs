@@ -1,5 +1,5 @@
-//! Removes folders in a process of its own, which outlives this one: a person who has typed a
-//! command need not wait until hundreds of thousands of folders are gone.
+//! Removes folders in a process of its own, which outlives this one: a command need not last until
+//! hundreds of thousands of folders are gone.
 //!
 //! The process is this program as the helper. It is not confined, since it only removes what it is
 //! given, and follows no link ([`orchestrate_files::remove_folder`]). What it cannot remove stays.

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 /// packages of a large project are a tenth of it.
 const MAX_MOVED: u64 = 8 << 30;
 
-/// What the connections of one program have moved.
+/// The bytes that the connections of one program have moved.
 #[derive(Debug, Default)]
 pub(super) struct Meter(AtomicU64);
 
@@ -32,11 +32,11 @@ impl Meter {
 
 /// A connection of a program.
 pub(super) struct Client {
-    /// What has been read and is still to be.
+    /// Bytes that have been read ahead and are returned first.
     ahead: Bytes,
     stream: TcpStream,
     of_program: Arc<Meter>,
-    /// What this connection has moved.
+    /// The bytes that this connection has moved.
     moved: Arc<AtomicU64>,
 }
 

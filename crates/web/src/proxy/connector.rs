@@ -152,7 +152,7 @@ impl Connector {
     }
 }
 
-/// What is said to a program beyond the limit.
+/// The reason that a program is given beyond the limit.
 const WHY_TOO_MANY: &str =
     "the program has asked for too many different hosts; split what it does into several calls";
 

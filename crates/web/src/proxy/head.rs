@@ -15,10 +15,10 @@ const MAX_FIELDS: usize = 100;
 /// Maximum number of digits of a port: with zeros before it, one port would have a spelling for
 /// each request.
 const MAX_PORT_DIGITS: usize = 5;
-/// What a head ends with.
+/// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
-/// What `CONNECT` asks for.
+/// The address that a `CONNECT` asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     /// As written.

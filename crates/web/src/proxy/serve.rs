@@ -22,7 +22,7 @@ use crate::connections::OwnConnections;
 const IDLE: Duration = Duration::from_secs(120);
 /// The pause after a connection that could not be accepted: the process may be out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a request for a tunnel begins with.
+/// The beginning of a request for a tunnel.
 const CONNECT: &[u8] = b"CONNECT ";
 
 impl WebClient {

@@ -1,10 +1,10 @@
-//! What the replies of all protocols have in common: the pages that they name, and how their values
+//! The common parts of the replies of all protocols: the pages that they name, and how their values
 //! are read.
 
 use orchestrate_core::agent::model_search::SearchResult;
 use serde_json::Value;
 
-/// What the model is told besides the query.
+/// The instructions to the model besides the query.
 pub(super) const INSTRUCTIONS: &str = "Search the web once for the user's query. Then answer it in a few plain sentences, \
                                        from what the search has found alone, and say so if it has found nothing.";
 /// The most pages that are read: more than any provider returns for one query.

@@ -19,7 +19,7 @@ const RENAMED: usize = 8;
 /// `PIDFD_THREAD` (linux/pidfd.h): the number may be that of any thread.
 const OF_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
 
-/// What a call gets.
+/// The answer to a call.
 pub(crate) enum Answer {
     /// It was carried out.
     Done,

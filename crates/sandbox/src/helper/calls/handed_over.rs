@@ -1,6 +1,6 @@
 //! Answers the calls that the filter of the fallback tier hands to the supervisor: those that set a
-//! mode, an owner or times of a file ([`crate::helper::calls::attributes`]), that give a socket an address
-//! ([`crate::helper::calls::sockets`]), and that name a file of shared memory ([`crate::helper::calls::shared_memory`]).
+//! mode, an owner or times of a file ([`super::attributes`]), that give a socket an address
+//! ([`super::sockets`]), and that name a file of shared memory ([`super::shared_memory`]).
 //!
 //! Each is read from its caller once and carried out here, so that what is judged is what is done.
 //! A call that is allowed to continue instead is judged by the kernel once more, by rules that hold

@@ -1,4 +1,4 @@
-//! What listens on a port of this machine, by the kernel's own lists.
+//! The sockets that listen on a port of this machine, by the kernel's own lists.
 //!
 //! The kernel is asked for exactly that (sock_diag(7)). Its files in `/proc` list all connections,
 //! which takes many milliseconds on a machine with much memory, however few there are; they serve

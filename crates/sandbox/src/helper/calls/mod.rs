@@ -1,4 +1,5 @@
-//! The calls that the filter of the fallback tier hands to the supervisor, and how it carries each out.
+//! The calls that the filter of the fallback tier hands to the supervisor, and how it carries each
+//! out.
 
 pub(crate) mod attributes;
 pub(crate) mod caller;

@@ -1,7 +1,7 @@
 //! `/dev/shm` in the fallback tier: a folder of the job's own, which its calls find at that place.
 //!
 //! Semaphores and shared memory with a name are files there (sem_overview(7), shm_overview(7)), and
-//! pools of processes need them. The real folder is everybody's: what other programs of the user
+//! pools of processes need them. The real folder is shared by all: what other programs of the user
 //! share, and other jobs, would be in reach. So the supervisor carries out the calls by which C
 //! libraries open, link and remove files there, below a folder of the job's own; all other calls
 //! stay refused by Landlock. The job can change that folder, too, which is held open here and in
@@ -59,8 +59,8 @@ impl SharedMemory {
         Ok(self.folder.get_or_init(|| opened))
     }
 
-    /// Carries out one of the calls of [`crate::helper::filter::seccomp`]'s list, if it names a file of the folder.
-    /// `is_pending` tells whether the caller still waits.
+    /// Carries out one of the calls of the [filter's](crate::helper::filter::seccomp) list, if it
+    /// names a file of the folder. `is_pending` tells whether the caller still waits.
     pub(crate) fn carry_out(
         &self,
         call: &Call,
@@ -105,7 +105,7 @@ impl SharedMemory {
     }
 }
 
-/// What a call asks for, of files in the folder.
+/// A request of a call about files in the folder.
 enum Asked {
     Open {
         name: PathBuf,

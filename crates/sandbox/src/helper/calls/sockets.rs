@@ -67,8 +67,8 @@ impl Sockets {
         }
     }
 
-    /// Carries out one of the calls of [`crate::helper::filter::seccomp`]'s list. `is_pending` tells whether the
-    /// caller still waits.
+    /// Carries out one of the calls of the [filter's](crate::helper::filter::seccomp) list.
+    /// `is_pending` tells whether the caller still waits.
     pub(crate) fn carry_out(
         &self,
         call: &Call,

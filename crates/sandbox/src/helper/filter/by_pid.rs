@@ -22,14 +22,14 @@ use crate::tier::Confinement;
 
 /// The supervisor's number in the full tier.
 pub(crate) const FIRST: u64 = 1;
-/// What `which` is in [`libc::SYS_ioprio_set`] for all processes of a user (linux/ioprio.h); of
-/// `setpriority`, it is [`libc::PRIO_USER`].
+/// The value of `which` in [`libc::SYS_ioprio_set`] for all processes of a user (linux/ioprio.h);
+/// of `setpriority`, it is [`libc::PRIO_USER`].
 const IOPRIO_WHO_USER: u64 = 3;
 const PRIO_USER: u64 = 2;
 /// `PR_SCHED_CORE` (linux/prctl.h).
 const PR_SCHED_CORE: u64 = 62;
 
-/// What a job may do with a call.
+/// The ways in which a job may use a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Refused in every tier, whichever process is named.

@@ -47,7 +47,7 @@ pub(crate) struct Disk {
     scratch: Option<PathBuf>,
     most: Space,
     account: Account,
-    /// What they held at the start; `None` if that was not measured.
+    /// The space that they held at the start; `None` if that was not measured.
     at_start: Option<Space>,
     /// The growth in the account at the start; nothing after a scan.
     grown_before: Space,

@@ -18,7 +18,7 @@ const FIRST_PASS: Duration = Duration::from_millis(1);
 /// for seconds.
 const LONGEST_PASS: Duration = Duration::from_millis(50);
 
-/// What the descendants use together.
+/// The usage of all descendants together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// The number of threads, so that a bomb of threads counts too.

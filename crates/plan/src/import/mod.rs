@@ -15,6 +15,5 @@ mod record;
 mod task_master;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub(crate) use document::{is_json, read};

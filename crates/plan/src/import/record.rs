@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
 use crate::import::json::{Json, Member};
-use crate::import::words;
 use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
@@ -198,7 +197,7 @@ impl<'a> Reader<'_, 'a> {
             range: value.range(),
             done: format!("\"{done}\"").into(),
         });
-        record.status = words::status(&word).unwrap_or_else(|| {
+        record.status = status_named(&word).unwrap_or_else(|| {
             let message = format!("unknown status `{word}`: this task is not run");
             let found = Pending::new(
                 value.offset,
@@ -214,7 +213,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Sets the rank of a priority; an unknown word has none.
     pub(crate) fn priority(&mut self, record: &mut Record, value: Json<'a>) {
-        record.rank = value.word().and_then(|word| words::rank(&word));
+        record.rank = value.word().and_then(|word| rank_named(&word));
         if record.rank.is_none() {
             let message = "expected a whole number, or one of critical, high, medium and low";
             self.findings.warn(Pending::new(
@@ -310,4 +309,34 @@ fn headline(text: &str) -> String {
     };
     let head = words.head(end);
     format!("{}…", head.rsplit_once(' ').map_or(head, |(head, _)| head))
+}
+
+/// Returns the status that a word of any tracker means.
+///
+/// `deferred` and `review` wait for a person, as `blocked` does: such a task is not run, nor are
+/// those that depend on it.
+fn status_named(word: &str) -> Option<TaskStatus> {
+    Some(
+        match word.to_lowercase().replace(['-', ' '], "_").as_str() {
+            "" | "open" | "pending" | "todo" | "to_do" | "not_started" | "ready" => {
+                TaskStatus::Todo
+            }
+            "in_progress" | "started" | "hooked" => TaskStatus::InProgress,
+            "done" | "completed" | "complete" | "closed" => TaskStatus::Done,
+            "cancelled" | "canceled" => TaskStatus::Cancelled,
+            "blocked" | "deferred" | "review" => TaskStatus::Blocked,
+            _ => return None,
+        },
+    )
+}
+
+/// Returns the rank of a priority, lowest first: a number, `P1`, or a word.
+fn rank_named(word: &str) -> Option<i64> {
+    match word.trim().to_lowercase().as_str() {
+        "critical" | "urgent" => Some(0),
+        "high" => Some(1),
+        "medium" | "normal" => Some(2),
+        "low" => Some(3),
+        number => number.strip_prefix('p').unwrap_or(number).parse().ok(),
+    }
 }

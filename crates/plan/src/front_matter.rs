@@ -14,9 +14,9 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::front_and_body::{NotMapping, not_mapping};
-use crate::read::checkbox::looks_like_box;
-use crate::read::source::Source;
-use crate::read::todos;
+use crate::read::lines::source::Source;
+use crate::read::lists::checkbox::looks_like_box;
+use crate::read::lists::todos;
 use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.

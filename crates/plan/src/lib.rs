@@ -7,8 +7,6 @@
 //! ([`KnownNames`]); [`check`](fn@check) covers everything else outside the plan. The crate does no
 //! IO and starts nothing; [`write_boxes`] returns the new text.
 
-#[cfg(test)]
-mod attribute_tests;
 mod check;
 mod fields;
 mod front_and_body;
@@ -16,28 +14,18 @@ mod front_matter;
 mod goal;
 #[cfg(test)]
 mod growth;
-#[cfg(test)]
-mod habits_tests;
 mod import;
 #[cfg(test)]
 mod invariants;
 mod keep_boxes;
 mod left_out;
 mod mark;
-#[cfg(test)]
-mod misread_tests;
 mod order;
-#[cfg(test)]
-mod order_tests;
 mod parse;
 mod proposed;
-#[cfg(test)]
-mod public_plan_tests;
 mod read;
 pub mod role;
 pub mod skill;
-#[cfg(test)]
-mod style_tests;
 #[cfg(test)]
 mod tests;
 mod write_back;
@@ -56,9 +44,9 @@ pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use proposed::proposed;
-pub use read::note::Note;
-pub use read::outline::MAX_DEPTH;
-pub use read::task_line::COORDINATOR;
+pub use read::headings::note::Note;
+pub use read::lines::outline::MAX_DEPTH;
+pub use read::lists::task_line::COORDINATOR;
 pub use role::Role;
 pub use skill::Skill;
 pub use write_back::write_boxes;

@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::identify;
-use crate::read::task_line::Draft;
+use crate::read::lists::task_line::Draft;
 use orchestrate_core::text::case_folding::folded;
 use orchestrate_core::text::invisible::{shown, without_hidden};
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::source::Source;
+use crate::read::lines::source::Source;
 
 /// The maximum number of characters of the offending text in a finding: enough to recognise the
 /// place.

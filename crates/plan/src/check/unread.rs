@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
-use crate::read::task_line::Draft;
-use crate::read::text::{first_chars, is_one_of, next_word};
+use crate::read::lines::text::{first_chars, is_one_of, next_word};
+use crate::read::lists::task_line::Draft;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::text::parts::Parts;
 

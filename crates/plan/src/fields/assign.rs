@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
 use crate::fields::identify::Slugs;
-use crate::read::task_line::Draft;
+use crate::read::lists::task_line::Draft;
 use orchestrate_core::ids::TaskId;
 
 /// The names by which a task is referred to.

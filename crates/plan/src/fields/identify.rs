@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::read::text::first_chars;
+use crate::read::lines::text::first_chars;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::text::invisible::is_invisible;
 use orchestrate_core::text::parts::Parts;

@@ -9,8 +9,8 @@ use crate::import::json::{Json, Malformed, Member};
 use crate::import::record::{Reader, UnknownFields};
 use crate::import::task_master::Tag;
 use crate::import::{beads, ralph, task_master};
-use crate::read::collect::Collected;
-use crate::read::source::Source;
+use crate::read::headings::collect::Collected;
+use crate::read::lines::source::Source;
 
 /// What is told where no format is recognised.
 const FORMATS: &str = "known are Ralph's `userStories` with `passes`, task-master's `tasks`, and the issues of beads, \

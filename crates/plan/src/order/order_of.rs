@@ -16,8 +16,8 @@ use crate::order::overlap::{Paths, Pattern, Writers};
 use crate::order::reason::{Cause, Reason};
 use crate::order::sequence;
 use crate::order::sequence::Wait;
-use crate::read::collect::Group;
-use crate::read::task_line::Draft;
+use crate::read::headings::collect::Group;
+use crate::read::lists::task_line::Draft;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::{cycles, topological};
 

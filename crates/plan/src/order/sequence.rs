@@ -10,8 +10,8 @@
 
 use crate::order::overlap::{Paths, Writers};
 use crate::order::reason::Cause;
-use crate::read::task_line::Draft;
-use crate::read::text::{self, is_one_of};
+use crate::read::lines::text::{self, is_one_of};
+use crate::read::lists::task_line::Draft;
 
 /// First words of a title that tests or reviews what stands before it.
 const CLOSING: &[&str] = &[

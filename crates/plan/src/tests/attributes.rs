@@ -1,0 +1,199 @@
+//! Tests of attributes as people write them, and of prose where attributes may stand.
+
+use crate::parse::read;
+use crate::tests::styles::reads;
+use crate::{KnownNames, Plan};
+
+fn plan(source: &str) -> Plan {
+    let (plan, errors) = read(
+        source,
+        &KnownNames::roles(["implementer", "reviewer", "tester"]),
+    );
+    assert!(errors.is_empty(), "{source}\n{errors:#?}");
+    plan
+}
+
+#[test]
+fn prose_where_attributes_may_stand_refuses_nothing() {
+    reads(
+        "- [ ] T1 Show the form (model: User) (turns: many)\n- [ ] T2 Log in (blocked by: SSO) (timeout: none)\n- [ ] T3 Look \
+         (files: all of src/a.rs)\n  - Files: look at src/b.rs and its friends\n",
+        "\
+T1 [todo] Show the form (model: User) (turns: many)
+T2 [todo] Log in (timeout: none) | details Depends on: SSO
+T3 [todo] Look (files: all of src/a.rs) | files src/a.rs / src/b.rs | details Files: look at src/b.rs and its friends
+> T1 / T3: nothing comes before; together: nothing orders them
+> T2: after T1: the plan's order
+warnings 1: this stays in the title: `model` is provider/model elsewhere
+warnings 1: this stays in the title: `turns` is a number of turns, at least 1 elsewhere
+warnings 2: `SSO` names no task, so it is read as a remark
+warnings 2: this stays in the title: `timeout` is a duration, such as 30s, 5m or 1h elsewhere
+warnings 3: this is prose, of which only words that look like paths count as files
+warnings 4: this is prose, of which only words that look like paths count as files
+",
+    );
+    for source in [
+        "- [ ] T1 a (depends: T9)\n",
+        "- [ ] set up\n- [ ] b (depends: set_op)\n",
+        "- [ ] set up\n- [ ] b (depends: set)\n",
+        "- [ ] a (run: )\n",
+        "- [ ] a @testr\n",
+    ] {
+        let (_, errors) = read(source, &KnownNames::roles(["tester"]));
+        assert_eq!(errors.len(), 1, "{source}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_timeout_is_at_most_a_year() {
+    reads(
+        "- [ ] T1 a (timeout: 365d)\n- [ ] T2 b (timeout: 99999999h)\n- [ ] T3 c\n  - timeout: 8761h\n",
+        "\
+T1 [todo] a
+T2 [todo] b
+T3 [todo] c
+errors 2: a timeout is at most a year (8760h)
+errors 4: a timeout is at most a year (8760h)
+",
+    );
+}
+
+#[test]
+fn a_line_without_a_bullet_is_an_attribute_as_a_bullet_is() {
+    reads(
+        "- [ ] T1 Parse it\n- [ ] T2 Print it\n  depends: T1\n  files: src/a.rs,\n  src/b.rs\n  and look\n  \
+         **Verify**: cargo test\n- [ ] T3 Ship it\n\n  Some words.\n  Depends on: T2\n  Run: the release\n",
+        "\
+T1 [todo] Parse it
+T2 [todo] Print it | files src/a.rs / src/b.rs | details and look | verify cargo test
+T3 [todo] Ship it | details Some words. / Run: the release
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+    reads(
+        "- [ ] T1 Parse it (see\n  depends: T9)\n  Agent: Claude\n  Files:\n  - src/a.rs\n",
+        "\
+T1 [todo] Parse it (see | files src/a.rs | details depends: T9) / Agent: Claude
+> T1: nothing comes before
+warnings 3: `Claude` is no role, so this is a detail of the task
+",
+    );
+    reads(
+        "- [ ] T1 a\n  Files: src/a.py\n         src/b.py, `Makefile`\n  for now\n- [ ] T2 b\n- [ ] T3 c\n\n  \
+         files: c.py\n  depends: T1\n  T2\n  2 of them\n",
+        "\
+T1 [todo] a | files src/a.py / src/b.py / Makefile | details for now
+T2 [todo] b
+T3 [todo] c | files c.py | details 2 of them
+> T1 / T2: nothing comes before; together: nothing orders them
+> T3: after T1, T2: dependency
+",
+    );
+    reads(
+        "### Task 1: A\n\n**Files**: src/a.py\nsrc/b.py\nMore.\n\n### Task 2: B\n\n**Depends**:\nT1\n",
+        "\
+T1 [todo] A | files src/a.py / src/b.py | details More.
+T2 [todo] B
+> T1: nothing comes before
+> T2: after T1: dependency
+",
+    );
+    reads(
+        "- [ ] T1 a\n  depnds: T1\n",
+        "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n",
+    );
+}
+
+#[test]
+fn further_lines_of_a_bullet_are_no_part_of_its_command() {
+    reads(
+        "- [ ] T1 a\n  - verify: true\n    files: f_T1\n- [ ] T2 b\n  - verify: cd x &&\n    make\n    \
+         depends: T1\n  - files: src/a.rs,\n    src/b.rs\n- [ ] T3 c\n  - Verify: `ls`\n    shows nothing\n",
+        "\
+T1 [todo] a | files f_T1 | verify true
+T2 [todo] b | files src/a.rs / src/b.rs | verify cd x && / make
+T3 [todo] c | details Verify: `ls` / shows nothing
+> T1 / T3: nothing comes before; together: nothing orders them
+> T2: after T1: dependency
+",
+    );
+    reads(
+        "- [ ] T1 a\n  - verify: true\n    and look\n",
+        "\
+T1 [todo] a | details and look | verify true
+> T1: nothing comes before
+warnings 3: this is no part of the command above, so it is a detail of the task
+",
+    );
+}
+
+#[test]
+fn a_comma_separates_fields_as_a_semicolon_does() {
+    reads(
+        "- [ ] T1 a\n- [ ] T2 b (files: src/a.rs, depends: T1)\n- [ ] T3 c (depends: T2, verify: echo 'x, files: y', z)\n",
+        "\
+T1 [todo] a
+T2 [todo] b | files src/a.rs
+T3 [todo] c | verify echo 'x, files: y', z
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+}
+
+#[test]
+fn an_unknown_key_hides_no_known_one() {
+    reads(
+        "- [ ] T1 a (files: a.py, b.py:12, Makefile:3)\n- [ ] T2 b (Effort: S, Depends: T1)\n\
+         - [ ] T3 c (depends: T2, note: hi; files: c.py)\n- [ ] T4 d (structure: x, y) (see: http://x.y, role: admin)\n\
+         - [ ] T5 e (files: d.py (new), e.py)\n- [ ] T6 f (verify: echo a, note: b)\n",
+        "\
+T1 [todo] a | files a.py / b.py / Makefile
+T2 [todo] b
+T3 [todo] c | files c.py
+T4 [todo] d (structure: x, y) (see: http://x.y, role: admin)
+T5 [todo] e | files d.py / e.py
+T6 [todo] f | verify echo a, note: b
+> T1 / T4 / T5 / T6: nothing comes before; together: nothing orders them
+> T2: after T1: dependency
+> T3: after T2: dependency
+warnings 2: unknown key `Effort`
+warnings 3: unknown key `note`
+warnings 4: unknown key `structure`
+warnings 4: unknown key `see`
+",
+    );
+    let plan = plan("- [ ] T1 a (turns: 3, note: hi)\n- [ ] T2 b (model: x/y-4, temperature: 0)\n");
+    let found: Vec<_> = plan
+        .tasks
+        .iter()
+        .map(|task| (task.title.as_str(), task.turns, task.model.as_deref()))
+        .collect();
+    assert_eq!(found, [("a", Some(3), None), ("b", None, Some("x/y-4"))]);
+    let (_, errors) = read(
+        "- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n",
+        &KnownNames::default(),
+    );
+    assert_eq!(errors.len(), 1, "{errors:?}");
+}
+
+#[test]
+fn other_brackets_are_said_and_marks_around_attributes_go_with_them() {
+    reads(
+        "- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c {depends: T1}\n- [ ] T4 d (depends: \"T1\", 'T2')\n\
+         - [ ] T5 e _(depends: T1)_ *(files: x.rs)*\n",
+        "\
+T1 [todo] a
+T2 [todo] b
+T3 [todo] c {depends: T1}
+T4 [todo] d
+T5 [todo] e | files x.rs
+> T1 / T2 / T3: nothing comes before; together: nothing orders them
+> T4 / T5: T5 after T1: dependency; T4 after T1, T2: dependency; together: nothing orders them
+warnings 3: attributes need parentheses, so this stays in the title
+",
+    );
+}

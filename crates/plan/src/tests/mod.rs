@@ -1,0 +1,16 @@
+//! Tests of whole plans: each is a document, and what is read from it or written into it.
+
+#[cfg(test)]
+mod attributes;
+#[cfg(test)]
+mod habits;
+#[cfg(test)]
+mod misread;
+#[cfg(test)]
+mod ordering;
+#[cfg(test)]
+mod parsing;
+#[cfg(test)]
+mod public_plans;
+#[cfg(test)]
+mod styles;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use orchestrate_core::messages::{MessageRefused, Origin, Sender};
 use orchestrate_core::{CallOfTurn, Event, Outgoing, RunSettings, RunState, Task, TaskId};
-use orchestrate_journal::{Batch, Journal, Store};
+use orchestrate_journal::{Appended, Batch, Journal, Store};
 
 use crate::figure::{Figure, ms};
 use crate::stage::{runtime, state_folder};
@@ -163,15 +163,15 @@ async fn write(journal: Arc<Journal>, number: usize) -> Times {
                 .append_if(move |state| decide(state).map(Batch::from))
                 .await?
             {
-                Ok(_) => {
+                Appended::Recorded(_) => {
                     times.push((to.clone(), u64::try_from(turn)?, false, sent));
                     break;
                 }
                 // The receiver is behind: as the refusal says, it has to read first.
-                Err(MessageRefused::MailboxFull { .. }) => {
+                Appended::Refused(MessageRefused::MailboxFull { .. }) => {
                     tokio::time::sleep(Duration::from_millis(1)).await
                 }
-                Err(refused) => return Err(Failed::from(refused.to_string())),
+                Appended::Refused(refused) => return Err(Failed::from(refused.to_string())),
             }
         }
     }
@@ -193,6 +193,7 @@ async fn read(journal: Arc<Journal>, number: usize) -> Times {
         let facts = journal
             .append_if(delivered)
             .await?
+            .recorded()
             .map_err(|refused| Failed::from(refused.to_string()))?;
         let now = Instant::now();
         times

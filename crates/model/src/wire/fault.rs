@@ -83,9 +83,9 @@ impl Fault {
             "billing_error" => 402,
             "timeout_error" => 504,
             "api_error" | "server_error" => 500,
-            code => match code.parse() {
-                Ok(status @ 400..600) => status,
-                _ => 0,
+            code => match code.parse::<u16>() {
+                Ok(status) if (400..600).contains(&status) => status,
+                Ok(_) | Err(_) => 0,
             },
         };
         Self::Refused(refusal(status, &Headers::default(), error))

@@ -371,14 +371,14 @@ pub(crate) async fn a_call_asks_for_the_hosts_that_it_names(mut harness: ToolHar
     let outcome = harness
         .outcome("install_package", with(&["example.org"]))
         .await;
-    let CallOutcome::NeedsApproval {
-        rule, arguments, ..
-    } = outcome
-    else {
-        panic!("{outcome:?}")
-    };
-    assert_eq!(rule, "built-in:network");
-    assert_eq!(arguments["domains"], json!(["example.org"]));
+    assert!(
+        matches!(
+            &outcome,
+            CallOutcome::NeedsApproval { rule, arguments, .. }
+                if rule == "built-in:network" && arguments["domains"] == json!(["example.org"])
+        ),
+        "{outcome:?}"
+    );
     let output = harness
         .call("install_package", with(&["169.254.169.254"]))
         .await;
@@ -400,7 +400,7 @@ pub(crate) async fn a_call_asks_for_the_hosts_that_it_names(mut harness: ToolHar
     let output = harness
         .call("install_package", with(&["example.org"]))
         .await;
-    let results: InstallResults = serde_json::from_value(output.data.clone()).unwrap();
+    let results: InstallResults = serde_json::from_value(output.data).unwrap();
     let allowed: Vec<&str> = results
         .egress
         .iter()

@@ -1,10 +1,11 @@
 //! The other indexes that a project's own files name.
 //!
-//! [`PLACES`] lists where: a file, and the keys that name an index in it. Nothing is resolved: where
-//! a key has no whole address for its value but a variable, a template or nothing at all, the call
-//! is refused with the file and the key. An index that is named is never replaced by the public one:
-//! the package manager is told of it, or reads the file itself, or no call is made. Whether a host
-//! that is named may be reached is the policy's decision: an agent can write these files.
+//! [`PLACES`] lists where: a file, and the keys that name an index in it. Nothing is resolved:
+//! where a key has no whole address for its value but a variable, a template or nothing at all, the
+//! call is refused with the file and the key. An index that is named is never replaced by the
+//! public one: the package manager is told of it, or reads the file itself, or no call is made.
+//! Whether a host that is named may be reached is the policy's decision: an agent can write these
+//! files.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

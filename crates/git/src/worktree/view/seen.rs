@@ -17,7 +17,8 @@ use crate::worktree::view::stand_in::StandInFor;
 impl Worktree {
     /// Returns the worktree as its processes see it: its files are writable, git's are readable.
     ///
-    /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's
+    /// Where worktrees are mounted
+    /// ([`Worktrees::are_mounted`](crate::Worktrees::are_mounted)), it is at the path of the user's
     /// checkout, which it hides: absolute paths in what was built or installed there lead to the
     /// worktree's files. Its git directory is made for each view (`private_git_dir`).
     pub fn seen(&self) -> Seen {

@@ -335,14 +335,15 @@ impl ToolContext {
         }
         let cwd = command.cwd.clone();
         let view = self.scope.worktree.view.clone();
-        let look = move |files: &Files, _: &Cancel| {
-            Ok((
-                files.working_directory(&cwd)?,
-                package_cache::used(files),
-                view.now(),
-            ))
-        };
-        let (cwd, caches, view) = self.blocking(look).await?;
+        let (cwd, caches, view) = self
+            .blocking(move |files, _| {
+                Ok((
+                    files.working_directory(&cwd)?,
+                    package_cache::used(files),
+                    view.now(),
+                ))
+            })
+            .await?;
         for (name, path) in caches {
             let path = self.worktree().join(path).to_string_lossy().into_owned();
             command.env.entry(name.to_owned()).or_insert(path);

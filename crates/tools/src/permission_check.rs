@@ -132,9 +132,10 @@ impl PermissionCheck {
         if is_whole {
             return self.resolver.conform(resolved, &arguments, &self.checkout);
         }
-        let has = |name: &&str| arguments.get(*name).is_some();
+        let required = required(resolved.tool.schema());
+        let is_complete = required.iter().all(|name| arguments.get(*name).is_some());
         // The tool judges whole calls only.
-        if !is_about_tool && required(resolved.tool.schema()).iter().all(has) {
+        if !is_about_tool && is_complete {
             resolved.tool.validate(&arguments)?;
         }
         resolved.tool.normalize(&mut arguments, &self.checkout)?;

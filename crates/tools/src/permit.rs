@@ -144,22 +144,20 @@ pub(crate) fn authorize(
 /// Explains that nobody can approve a call: what the rule asks about, and what the user can set, as
 /// far as it is known.
 fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
-    let is_asked = |effect: &&Effect| {
-        let Request {
-            tool, permission, ..
-        } = *request;
-        let effects = std::slice::from_ref(*effect);
+    let mut asked = Vec::new();
+    for effect in request.effects {
         let alone = Request {
-            tool,
+            tool: request.tool,
             wrapper: None,
-            permission,
-            effects,
+            permission: request.permission,
+            effects: std::slice::from_ref(effect),
             refused: None,
         };
-        let decision = decide_as(tool, &alone, &scope.policy, &scope.grant);
-        matches!(decision, Decision::Ask { rule: asked } if asked == rule)
-    };
-    let asked: Vec<&Effect> = request.effects.iter().filter(is_asked).collect();
+        match decide_as(request.tool, &alone, &scope.policy, &scope.grant) {
+            Decision::Ask { rule: asking } if asking == rule => asked.push(effect),
+            _ => {}
+        }
+    }
     if asked
         .iter()
         .any(|effect| could_name_hosts(request, effect, scope))
@@ -169,12 +167,14 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
             name the hosts in `domains`, since a rule allows some"
         );
     }
-    let name = |effect: &&Effect| match &effect.target {
-        Target::Host(host) => Some(format!("`{host}`")),
-        Target::Remote(remote) => Some(format!("`{}/{}`", remote.remote, remote.branch)),
-        _ => None,
-    };
-    let names: Vec<String> = asked.iter().filter_map(name).collect();
+    let mut names = Vec::new();
+    for effect in &asked {
+        match &effect.target {
+            Target::Host(host) => names.push(format!("`{host}`")),
+            Target::Remote(to) => names.push(format!("`{}/{}`", to.remote, to.branch)),
+            _ => {}
+        }
+    }
     let about = if names.is_empty() {
         String::new()
     } else {

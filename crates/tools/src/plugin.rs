@@ -142,23 +142,22 @@ impl Extensions {
 
     fn load_plugin(&mut self, plugin: &Plugin) -> Result<(), ToolsError> {
         let id = id_of(plugin)?;
-        let wrong = |reason: String| ToolsError::Plugin {
-            plugin: id.name.clone(),
-            reason,
-        };
         if self
             .frozen
             .plugins
             .iter()
             .any(|other| other.name == id.name)
         {
-            return Err(wrong("another plugin has the same name".to_owned()));
+            let reason = "another plugin has the same name".to_owned();
+            return Err(unusable_plugin(&id.name, reason));
         }
-        let registry = set_up(plugin, MAX_SETUP).map_err(wrong)?;
+        let registry =
+            set_up(plugin, MAX_SETUP).map_err(|reason| unusable_plugin(&id.name, reason))?;
         let plugin = Arc::new(id.clone());
         let mut names = Vec::new();
         for (category, tool) in registry.with_categories() {
-            let (_, facts) = facts_of(tool).map_err(|error| wrong(error.to_string()))?;
+            let (_, facts) =
+                facts_of(tool).map_err(|error| unusable_plugin(&id.name, error.to_string()))?;
             names.push(facts.name.clone());
             let (tool, category) = (Arc::clone(tool), category.clone());
             self.added.push(Added {
@@ -218,23 +217,25 @@ impl Extensions {
     }
 }
 
-/// Returns the id of a plugin if it can be recorded and shown.
-fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
-    let said = || {
-        (
-            plugin.plugin.name().to_owned(),
-            plugin.plugin.version().to_owned(),
-        )
-    };
-    let wrong = |plugin: &str, reason: String| ToolsError::Plugin {
+/// Creates the error for a plugin that is not used.
+fn unusable_plugin(plugin: &str, reason: String) -> ToolsError {
+    ToolsError::Plugin {
         plugin: plugin.to_owned(),
         reason,
-    };
-    let (name, version) = catch_unwind(AssertUnwindSafe(said))
-        .map_err(|panic| wrong("?", panicked(panic.as_ref()).to_string()))?;
+    }
+}
+
+/// Returns the id of a plugin if it can be recorded and shown.
+fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
+    let id = catch_unwind(AssertUnwindSafe(|| PluginId {
+        name: plugin.plugin.name().to_owned(),
+        version: plugin.plugin.version().to_owned(),
+    }));
+    let PluginId { name, version } =
+        id.map_err(|panic| unusable_plugin("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&name) {
         let shown = orchestrate_core::text::invisible::shown(&name);
-        return Err(wrong(
+        return Err(unusable_plugin(
             &shown,
             format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`"),
         ));
@@ -243,7 +244,7 @@ fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
         && version.len() <= MAX_NAME
         && version.chars().all(|c| c.is_ascii_graphic());
     if !is_plain {
-        return Err(wrong(
+        return Err(unusable_plugin(
             &name,
             format!("its version is not 1 to {MAX_NAME} visible ASCII characters"),
         ));
@@ -251,30 +252,30 @@ fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
     Ok(PluginId { name, version })
 }
 
+fn register_tools(Plugin { plugin, config }: Plugin) -> Result<ToolRegistry, String> {
+    plugin
+        .initialize(&config)
+        .map_err(|error| format!("initialize it: {error}"))?;
+    let mut registry = ToolRegistry::new();
+    plugin
+        .register_tools(&mut registry)
+        .map_err(|error| format!("register its tools: {error}"))?;
+    Ok(registry)
+}
+
 /// Lets a plugin initialize itself and register its tools, within a time limit. A plugin that does
 /// not return in time is left alone on its thread.
 fn set_up(plugin: &Plugin, limit: Duration) -> Result<ToolRegistry, String> {
     let plugin = plugin.clone();
     let (send, receive) = sync_channel(1);
-    let work = move || {
-        let set_up = || -> Result<ToolRegistry, String> {
-            let Plugin { plugin, config } = plugin;
-            plugin
-                .initialize(&config)
-                .map_err(|error| format!("initialize it: {error}"))?;
-            let mut registry = ToolRegistry::new();
-            plugin
-                .register_tools(&mut registry)
-                .map_err(|error| format!("register its tools: {error}"))?;
-            Ok(registry)
-        };
-        let done = catch_unwind(AssertUnwindSafe(set_up));
-        // The receiver is gone if the limit has passed.
-        let _ = send.send(done.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).to_string())));
-    };
     let thread = std::thread::Builder::new()
         .name("tool-plugin".to_owned())
-        .spawn(work);
+        .spawn(move || {
+            let tools = catch_unwind(AssertUnwindSafe(|| register_tools(plugin)));
+            // The receiver is gone if the limit has passed.
+            let _ =
+                send.send(tools.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).to_string())));
+        });
     thread.map_err(|error| format!("start a thread for it: {error}"))?;
     match receive.recv_timeout(limit) {
         Ok(registry) => registry,
@@ -302,10 +303,9 @@ struct Facts {
     alternatives: Vec<String>,
 }
 
-/// Reads what a tool says of itself, once, and refuses a tool that could not be called by it.
-fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> {
-    let read = || {
-        let facts = Facts {
+impl Facts {
+    fn read(tool: &Arc<dyn Tool>) -> Facts {
+        Facts {
             name: tool.name().to_owned(),
             title: tool.title().to_owned(),
             prompt: Prompt {
@@ -321,11 +321,15 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
             names_folders: tool.names_folders(),
             is_repeatable: tool.is_repeatable(),
             alternatives: tool.alternatives().into_iter().map(str::to_owned).collect(),
-        };
-        (tool.category(), facts)
-    };
-    let (category, facts) = catch_unwind(AssertUnwindSafe(read))
-        .map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
+        }
+    }
+}
+
+/// Reads what a tool says of itself, once, and refuses a tool that could not be called by it.
+fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> {
+    let read = catch_unwind(AssertUnwindSafe(|| (tool.category(), Facts::read(tool))));
+    let (category, facts) =
+        read.map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&facts.name) {
         let shown = orchestrate_core::text::invisible::shown(&facts.name);
         return Err(unusable(

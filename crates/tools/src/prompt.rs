@@ -69,14 +69,8 @@ impl Prompt {
         };
         let document = file.document()?;
         let root = file.root(&document)?;
-        let child = |name: &str| {
-            let missing = || file.error(root.range(), format!("it has no <{name}>"));
-            root.children()
-                .find(|node| node.has_tag_name(name))
-                .ok_or_else(missing)
-        };
-        let (description, schema) = (text_of(child("description")?), child("parameters")?);
-        let parameters = file.json(schema)?;
+        let description = text_of(file.required_child(root, "description")?);
+        let parameters = file.json(file.required_child(root, "parameters")?)?;
         if description.is_empty() {
             return Err(file.error(root.range(), "its <description> is empty".to_owned()));
         }
@@ -129,14 +123,16 @@ impl Prompt {
             text: &project.text,
         };
         let properties = self.parameters.get("properties").and_then(Value::as_object);
-        let is_own = |own: &str| properties.is_some_and(|properties| properties.contains_key(own));
-        let words = file.words()?.parameters;
-        let unknown = words
-            .iter()
-            .filter(|described| own_name(&described.name, is_own).is_none());
-        Ok(unknown
-            .map(|described| file.placed(&described.place, &shown(&described.name)))
-            .collect())
+        let mut unknown = Vec::new();
+        for described in file.words()?.parameters {
+            let own = own_name(&described.name, |own| {
+                properties.is_some_and(|properties| properties.contains_key(own))
+            });
+            if own.is_none() {
+                unknown.push(file.placed(&described.place, &shown(&described.name)));
+            }
+        }
+        Ok(unknown)
     }
 }
 
@@ -235,15 +231,10 @@ impl<'a> File<'a> {
     }
 
     fn parameter(&self, node: Node<'_, 'a>) -> Result<ParameterWords, ToolsError> {
-        let child = |name: &str| {
-            node.children()
-                .find(|child| child.has_tag_name(name))
-                .map(text_of)
+        let named = match node.attribute("name") {
+            Some(name) => Some(name.trim().to_owned()),
+            None => child(node, "name").map(text_of),
         };
-        let named = node
-            .attribute("name")
-            .map(|name| name.trim().to_owned())
-            .or_else(|| child("name"));
         // An element without a name attribute or child is itself named as the parameter:
         // `<path>where</path>`.
         let own = (!node.has_tag_name("parameter")).then(|| node.tag_name().name().to_owned());
@@ -252,24 +243,33 @@ impl<'a> File<'a> {
             return Err(self.error(node.range(), "a <parameter> has no name".to_owned()));
         };
         let has_elements = node.children().any(|child| child.is_element());
-        let words = child("description").or_else(|| (!has_elements).then(|| text_of(node)));
+        let words = match child(node, "description") {
+            Some(description) => text_of(description),
+            None if has_elements => String::new(),
+            None => text_of(node),
+        };
         Ok(ParameterWords {
             name,
-            words: words.unwrap_or_default(),
+            words,
             place: node.range(),
         })
     }
 
     fn json(&self, node: Node<'_, 'a>) -> Result<Value, ToolsError> {
-        let wrong = |reason: String| self.error(node.range(), reason);
-        let parsed = serde_json::from_str(&text_of(node));
-        let value: Value =
-            parsed.map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
-        if value.is_object() {
-            Ok(value)
-        } else {
-            Err(wrong("its <parameters> are not a JSON object".to_owned()))
-        }
+        let reason = match serde_json::from_str::<Value>(&text_of(node)) {
+            Ok(value) if value.is_object() => return Ok(value),
+            Ok(_) => "its <parameters> are not a JSON object".to_owned(),
+            Err(error) => format!("its <parameters> are not JSON: {error}"),
+        };
+        Err(self.error(node.range(), reason))
+    }
+
+    fn required_child<'d>(
+        &self,
+        node: Node<'d, 'a>,
+        name: &str,
+    ) -> Result<Node<'d, 'a>, ToolsError> {
+        child(node, name).ok_or_else(|| self.error(node.range(), format!("it has no <{name}>")))
     }
 
     /// Creates the error for a place in the text.
@@ -306,6 +306,11 @@ impl<'a> File<'a> {
 
 fn in_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the first child of a name.
+fn child<'d, 'a>(node: Node<'d, 'a>, name: &str) -> Option<Node<'d, 'a>> {
+    node.children().find(|child| child.has_tag_name(name))
 }
 
 /// Returns the trimmed text of an element and its descendants, without comments.

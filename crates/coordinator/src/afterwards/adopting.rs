@@ -87,11 +87,9 @@ impl Archive {
     ) -> Result<Adoption, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt {
-            run: run.clone(),
-            task: task.clone(),
+        let Some(branch) = self.own_branch(&state, record)? else {
+            return Err(nothing_to_adopt(run, task));
         };
-        let branch = self.own_branch(&state, record)?.ok_or_else(nothing)?;
         let mut commit = branch.found.clone();
         if let Some(worktree) = self.worktree_of(&state, record)? {
             self.repo.worktrees().require_finished(&worktree)?;
@@ -127,7 +125,7 @@ impl Archive {
             }
         }
         if commit == branch.tip {
-            return Err(nothing());
+            return Err(nothing_to_adopt(run, task));
         }
         let tree = self.repo.tree_of(&commit)?;
         Ok(Adoption {
@@ -157,11 +155,9 @@ impl Archive {
     ) -> Result<Option<Adoption>, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt {
-            run: run.clone(),
-            task: task.clone(),
+        let Some(branch) = self.own_branch(&state, record)? else {
+            return Err(nothing_to_adopt(run, task));
         };
-        let branch = self.own_branch(&state, record)?.ok_or_else(nothing)?;
         if let Some(own) = self.own_changes(&state, record)?.filter(OwnChanges::is_any) {
             return Err(CoordinatorError::OwnChanges {
                 run: run.clone(),
@@ -171,27 +167,19 @@ impl Archive {
         }
         let base = base_of(&self.repo, &WorkSpan::for_task(&state, record), &branch.tip)?;
         let changed = self.repo.store().changed_paths(&base, &branch.tip)?;
-        let is_withheld = |name: &&String| {
-            record
-                .aside()
-                .withheld
-                .iter()
-                .any(|file| file.path == **name)
-        };
-        let admitted: Vec<String> = named.iter().filter(is_withheld).cloned().collect();
-        let named: Vec<String> = named
+        let withheld = &record.aside().withheld;
+        let (admitted, named): (Vec<String>, Vec<String>) = named
             .iter()
-            .filter(|name| !is_withheld(name))
             .cloned()
-            .collect();
-        let not_changed = |unknown| CoordinatorError::NotChanged {
-            run: run.clone(),
-            task: task.clone(),
-            unknown,
-        };
-        let (taken, left) = match named.is_empty() {
-            true => (changed, Vec::new()),
-            false => divided(changed, &named).map_err(not_changed)?,
+            .partition(|name| withheld.iter().any(|file| file.path == *name));
+        let (taken, left) = if named.is_empty() {
+            (changed, Vec::new())
+        } else {
+            divided(changed, &named).map_err(|unknown| CoordinatorError::NotChanged {
+                run: run.clone(),
+                task: task.clone(),
+                unknown,
+            })?
         };
         if left.is_empty() && admitted.is_empty() {
             return Ok(None);
@@ -261,18 +249,17 @@ impl Archive {
     pub fn open_worktree(&self, run: &RunId, task: &TaskId) -> Result<PathBuf, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt {
-            run: run.clone(),
-            task: task.clone(),
-        };
         let path = self.layout.worktree(run, task);
         if path.is_dir() {
             return Ok(path);
         }
+        let Some(tip) = record.tip() else {
+            return Err(nothing_to_adopt(run, task));
+        };
         let spec = WorktreeSpec {
             path,
             branch: Some(run.task_branch(task)),
-            base: record.tip().cloned().ok_or_else(nothing)?,
+            base: tip.clone(),
             lock_reason: format!("orchestrate {run}"),
             times: Some(self.layout.source_times(run)),
         };
@@ -476,11 +463,19 @@ fn divided(
 }
 
 fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
-    let unknown = || CoordinatorError::UnknownTask {
-        run: state.run_id.clone(),
+    state
+        .task(task)
+        .ok_or_else(|| CoordinatorError::UnknownTask {
+            run: state.run_id.clone(),
+            task: task.clone(),
+        })
+}
+
+fn nothing_to_adopt(run: &RunId, task: &TaskId) -> CoordinatorError {
+    CoordinatorError::NothingToAdopt {
+        run: run.clone(),
         task: task.clone(),
-    };
-    state.task(task).ok_or_else(unknown)
+    }
 }
 
 #[cfg(test)]

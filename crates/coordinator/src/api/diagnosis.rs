@@ -145,18 +145,18 @@ fn repository(
             project.workdir().display().to_string(),
         ),
     ];
-    let failed = |error| vec![format!("failed to {error}")];
-    let mut warnings = project.warnings(None).unwrap_or_else(failed);
-    warnings.extend(
-        project
-            .without_effect(None, None, &[])
-            .unwrap_or_else(failed),
-    );
-    checks.extend(
-        warnings
-            .into_iter()
-            .map(|warning| check("repository", CheckStatus::Warning, warning)),
-    );
+    for found in [
+        project.warnings(None),
+        project.without_effect(None, None, &[]),
+    ] {
+        let warnings = match found {
+            Ok(warnings) => warnings,
+            Err(error) => vec![format!("failed to {error}")],
+        };
+        for warning in warnings {
+            checks.push(check("repository", CheckStatus::Warning, warning));
+        }
+    }
     checks.push(identity(project.has_identity(variables)));
     checks
 }
@@ -454,16 +454,13 @@ fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Chec
     let Ok(named) = project.include_patterns() else {
         return checks;
     };
-    let is_named = |line: &String| {
-        named
+    for line in &suggestion.include {
+        let is_named = named
             .iter()
-            .any(|known| known.trim_matches('/') == line.trim_matches('/'))
-    };
-    for line in suggestion
-        .include
-        .iter()
-        .filter(|line| settings.run.worktree_setup.is_none() && !is_named(line))
-    {
+            .any(|known| known.trim_matches('/') == line.trim_matches('/'));
+        if is_named || settings.run.worktree_setup.is_some() {
+            continue;
+        }
         let found = format!("{line} lies in your checkout, but no worktree gets it");
         checks.push(
             check("project", CheckStatus::Warning, found)
@@ -489,16 +486,15 @@ const WITHOUT_CACHE: [(&str, &str); 5] = [
 
 /// Lists the package managers that install nothing in commands, and what to do instead.
 fn packages(programs: &[ProgramSeen]) -> Option<Check> {
-    let is_seen = |name: &str| {
-        programs
+    let mut managers = Vec::new();
+    for (manager, name) in WITHOUT_CACHE {
+        let is_seen = programs
             .iter()
-            .any(|program| program.name == name && program.inside.is_some())
-    };
-    let managers: Vec<&str> = WITHOUT_CACHE
-        .iter()
-        .filter(|(_, of)| is_seen(of))
-        .map(|(manager, _)| *manager)
-        .collect();
+            .any(|program| program.name == name && program.inside.is_some());
+        if is_seen {
+            managers.push(manager);
+        }
+    }
     let found = format!(
         "an agent's commands cannot install packages with {}, which need a network or write to their caches: agents \
          whose role lists the tool `install_package` add one with it, which you approve; what is installed in your \

@@ -87,29 +87,25 @@ pub(crate) async fn seen_programs(
     project: Option<&Path>,
 ) -> Vec<ProgramSeen> {
     let mut names: Vec<String> = PROGRAMS.map(str::to_owned).to_vec();
-    names.extend(
-        of_project(settings, project)
-            .into_iter()
-            .filter(|name| !PROGRAMS.contains(&name.as_str())),
-    );
+    for name in of_project(settings, project) {
+        if !PROGRAMS.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
     let seen = found(sandbox, &names);
-    let inside: Vec<PathBuf> = seen
-        .iter()
-        .filter_map(|(_, seen)| seen.inside.clone())
-        .collect();
-    let here = versions(sandbox, inside.clone(), Path::new(FOLDER)).await;
-    let outside = seen
-        .iter()
-        .filter(|(name, seen)| may_ask(name, seen))
-        .filter_map(|(_, seen)| seen.outside.clone());
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for (name, seen) in &seen {
+        inside.extend(seen.inside.clone());
+        if may_ask(name, seen) {
+            outside.extend(seen.outside.clone());
+        }
+    }
+    let inside = versions(sandbox, inside, Path::new(FOLDER)).await;
     let outside = match Sandbox::with(Confinement::Unconfined, Helper::default()) {
-        Ok(unconfined) => versions(&unconfined, outside.collect(), Path::new(FOLDER)).await,
+        Ok(unconfined) => versions(&unconfined, outside, Path::new(FOLDER)).await,
         Err(_) => BTreeMap::new(),
     };
-    let mut programs: Vec<ProgramSeen> = seen
-        .into_iter()
-        .map(|(name, seen)| compared(&name, seen, &outside, &here))
-        .collect();
+    let mut programs = compared(seen, &outside, &inside);
     if let Some(project) = project {
         let pins = Pin::read(project);
         ask_in_project(sandbox, project, &mut programs, &pins, true).await;
@@ -129,10 +125,7 @@ pub(crate) async fn different_programs(
     let pins = Pin::read(project);
     let seen = found(sandbox, &of_project(settings, Some(project)));
     let none = BTreeMap::new();
-    let mut programs: Vec<ProgramSeen> = seen
-        .into_iter()
-        .map(|(name, seen)| compared(&name, seen, &none, &none))
-        .collect();
+    let mut programs = compared(seen, &none, &none);
     ask_in_project(sandbox, project, &mut programs, &pins, false).await;
     add_absent(&mut programs, &pins);
     programs.retain(|program| program.reason.is_some());
@@ -167,46 +160,43 @@ fn add_absent(programs: &mut Vec<ProgramSeen>, pins: &[Pin]) {
 /// Returns the names of the programs that a project needs: what its check starts with, its
 /// managers, and what its files choose a version of.
 fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
-    let verify = settings
-        .run
-        .verify
-        .as_deref()
-        .and_then(|command| command.split_whitespace().next());
-    let mut names: Vec<String> = verify
-        .filter(is_name)
-        .map(str::to_owned)
-        .into_iter()
-        .collect();
+    let mut names = Vec::new();
+    let verify = settings.run.verify.as_deref().unwrap_or("");
+    if let Some(first) = verify.split_whitespace().next()
+        && is_name(first)
+    {
+        names.push(first.to_owned());
+    }
     if let Some(project) = project {
         let suggestion = Suggestion::read(project, &BTreeSet::new(), &|_| false);
-        names.extend(
-            suggestion
-                .found
-                .iter()
-                .map(|found| found.manager.to_owned()),
-        );
-        names.extend(
-            Pin::read(project)
-                .into_iter()
-                .map(|pin| pin.program)
-                .filter(|name| !name.contains('/')),
-        );
+        for found in &suggestion.found {
+            names.push(found.manager.to_owned());
+        }
+        for pin in Pin::read(project) {
+            if !pin.program.contains('/') {
+                names.push(pin.program);
+            }
+        }
     }
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(name.clone()));
     names
 }
 
-fn is_name(word: &&str) -> bool {
+fn is_name(word: &str) -> bool {
     word.chars()
         .all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
 }
 
 fn found(sandbox: &Sandbox, names: &[String]) -> Vec<(String, SeenProgram)> {
-    let seen = names
-        .iter()
-        .map(|name| (name.clone(), seen_program(name, sandbox.added_paths())));
-    seen.filter(|(_, seen)| seen.outside.is_some()).collect()
+    let mut found = Vec::new();
+    for name in names {
+        let seen = seen_program(name, sandbox.added_paths());
+        if seen.outside.is_some() {
+            found.push((name.clone(), seen));
+        }
+    }
+    found
 }
 
 /// Asks the programs for their versions in the project's folder, all of them or those that its
@@ -218,7 +208,6 @@ async fn ask_in_project(
     pins: &[Pin],
     all: bool,
 ) {
-    let pin_of = |name: &str| pins.iter().find(|pin| pin.program == name);
     for pin in pins.iter().filter(|pin| pin.program.contains('/')) {
         let path = project.join(&pin.program);
         let seen = Some(path).filter(|path| path.exists());
@@ -228,54 +217,75 @@ async fn ask_in_project(
             ..ProgramSeen::default()
         });
     }
-    let is_asked = |program: &&mut ProgramSeen| all || pin_of(&program.name).is_some();
-    let asked: Vec<PathBuf> = programs
-        .iter_mut()
-        .filter(is_asked)
-        .filter_map(|program| program.inside.clone())
-        .collect();
+    let mut asked = Vec::new();
+    for program in programs.iter() {
+        if all || pin_of(program, pins).is_some() {
+            asked.extend(program.inside.clone());
+        }
+    }
     if asked.is_empty() {
         return;
     }
     let said = versions(sandbox, asked, project).await;
-    for program in programs.iter_mut().filter(is_asked) {
-        if let Some(said) = program.inside.as_ref().and_then(|path| said.get(path)) {
-            program.hear(said, pin_of(&program.name));
+    for program in programs {
+        let pin = pin_of(program, pins);
+        if let Some(path) = &program.inside
+            && let Some(said) = said.get(path)
+            && (all || pin.is_some())
+        {
+            program.hear(said, pin);
         }
     }
+}
+
+fn pin_of<'a>(program: &ProgramSeen, pins: &'a [Pin]) -> Option<&'a Pin> {
+    pins.iter().find(|pin| pin.program == program.name)
 }
 
 /// Reports whether a program may be started unconfined: it is the one that a command starts too,
 /// which excludes those of repositories, or it is where only the user and the system install
 /// programs.
 fn may_ask(name: &str, seen: &SeenProgram) -> bool {
-    let Some((folder, outside)) = seen
-        .outside
-        .as_deref()
-        .and_then(|path| Some((path.parent()?, path)))
-    else {
+    let Some(outside) = &seen.outside else {
         return false;
     };
-    seen.reason.is_none() || trusted_program(folder.as_os_str(), name).as_deref() == Some(outside)
+    let Some(folder) = outside.parent() else {
+        return false;
+    };
+    seen.reason.is_none() || trusted_program(folder.as_os_str(), name).as_ref() == Some(outside)
 }
 
+/// Compares what programs say of their versions, by their files.
 fn compared(
-    name: &str,
-    seen: SeenProgram,
+    programs: Vec<(String, SeenProgram)>,
     outside: &BTreeMap<PathBuf, Said>,
     inside: &BTreeMap<PathBuf, Said>,
+) -> Vec<ProgramSeen> {
+    let mut all = Vec::new();
+    for (name, seen) in programs {
+        let outside_version = version(seen.outside.as_ref(), outside);
+        let inside_version = version(seen.inside.as_ref(), inside);
+        all.push(with_versions(name, seen, outside_version, inside_version));
+    }
+    all
+}
+
+fn version(path: Option<&PathBuf>, said: &BTreeMap<PathBuf, Said>) -> Option<String> {
+    said.get(path?)?.version()
+}
+
+fn with_versions(
+    name: String,
+    seen: SeenProgram,
+    outside_version: Option<String>,
+    inside_version: Option<String>,
 ) -> ProgramSeen {
     let SeenProgram {
-        outside: path_outside,
-        inside: path_inside,
+        outside,
+        inside,
         mut reason,
         mut fix,
     } = seen;
-    let version = |path: &Option<PathBuf>, said: &BTreeMap<PathBuf, Said>| {
-        said.get(path.as_ref()?)?.version()
-    };
-    let outside_version = version(&path_outside, outside);
-    let inside_version = version(&path_inside, inside);
     if reason.is_none() && outside_version.is_some() && outside_version != inside_version {
         reason = Some(match &inside_version {
             Some(_) => "it chooses another version there".to_owned(),
@@ -287,10 +297,10 @@ fn compared(
         ));
     }
     ProgramSeen {
-        name: name.to_owned(),
-        outside: path_outside,
+        name,
+        outside,
         outside_version,
-        inside: path_inside,
+        inside,
         inside_version,
         project_version: None,
         reason,
@@ -326,20 +336,23 @@ async fn versions(
     let Ok(finished) = sandbox.run_async(job, Cancel::new()).await else {
         return BTreeMap::new();
     };
-    let text = finished.stdout.text();
-    let said = |line: &str| {
-        let mut parts = line.splitn(3, '\t');
-        let program = programs.get(parts.next()?.parse::<usize>().ok()?)?;
-        let (failed, line) = (parts.next()?, parts.next()?);
-        Some((
-            program.clone(),
-            Said {
+    let mut answers = BTreeMap::new();
+    for answer in finished.stdout.text().lines() {
+        let parts: Vec<&str> = answer.splitn(3, '\t').collect();
+        let [at, failed, line] = parts[..] else {
+            continue;
+        };
+        if let Ok(at) = at.parse::<usize>()
+            && let Some(program) = programs.get(at)
+        {
+            let said = Said {
                 has_failed: !failed.is_empty(),
                 line: line.trim().to_owned(),
-            },
-        ))
-    };
-    text.lines().filter_map(said).collect()
+            };
+            answers.insert(program.clone(), said);
+        }
+    }
+    answers
 }
 
 impl ProgramSeen {
@@ -349,11 +362,13 @@ impl ProgramSeen {
         if self.reason.is_some() {
             return;
         }
-        let pinned = pin.and_then(|pin| Some((pin, pin.version.as_deref()?)));
         if said.has_failed && (pin.is_some() || self.inside_version.is_some()) {
             self.reason = Some(format!("it does not start in this project: {}", said.line));
             self.fix = Some(fix_for(&self.name, pin));
-        } else if let Some((pin, version)) = pinned.filter(|(_, version)| !said.names(version)) {
+        } else if let Some(pin) = pin
+            && let Some(version) = &pin.version
+            && !said.names(version)
+        {
             self.reason = Some(format!(
                 "{} pins {version}, but {} starts in this project",
                 pin.by, said.line
@@ -479,8 +494,9 @@ mod tests {
             } else {
                 own
             };
-            let found = compared("node", seen(reason), &of(own, outside), &of(path, inside));
-            assert_eq!(found.found(), expected);
+            let programs = vec![("node".to_owned(), seen(reason))];
+            let found = compared(programs, &of(own, outside), &of(path, inside));
+            assert_eq!(found[0].found(), expected);
         }
     }
 

@@ -5,7 +5,7 @@
 //! out and named, because an agent that knows what it lacks can ask for it.
 
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Oid, RunState, Task, TaskId, TaskRecord, block};
+use orchestrate_core::{AgentId, Oid, RunState, Task, TaskId, block};
 use orchestrate_plan::Note;
 
 use crate::texts::prompts::cut;
@@ -130,10 +130,10 @@ fn join(begin: String, parts: Vec<Part>, bound: Bound) -> String {
 
 /// Returns what a child is given, cut in the middle if it has more than this many bytes.
 fn given_part(given: &Given, bytes: usize) -> String {
-    let from = given.from.as_ref().map_or_else(
-        || "the program".to_owned(),
-        |agent| format!("agent {agent}"),
-    );
+    let from = match &given.from {
+        Some(agent) => format!("agent {agent}"),
+        None => "the program".to_owned(),
+    };
     let text = cut(given.text.trim(), bytes.saturating_sub(MARKS_BYTES));
     format!(
         "\nWhat {from}, which gives you this task, adds to it:\n{}\n",
@@ -162,14 +162,16 @@ fn limits(task: &Task) -> String {
     if let Some(command) = &task.verify {
         lines.push_str(&format!("The task is checked with: {command}\n"));
     }
-    let limits: Vec<String> = [
-        task.turns.map(|turns| format!("{turns} turns")),
-        task.tokens.map(|tokens| format!("{tokens} tokens")),
-        task.timeout_ms.map(|ms| format!("{} s", ms / 1000)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut limits = Vec::new();
+    if let Some(turns) = task.turns {
+        limits.push(format!("{turns} turns"));
+    }
+    if let Some(tokens) = task.tokens {
+        limits.push(format!("{tokens} tokens"));
+    }
+    if let Some(ms) = task.timeout_ms {
+        limits.push(format!("{} s", ms / 1000));
+    }
     if !limits.is_empty() {
         lines.push_str(&format!("Limits: {}\n", limits.join(", ")));
     }
@@ -179,15 +181,13 @@ fn limits(task: &Task) -> String {
 fn parts(sources: &Sources<'_>) -> Vec<Part> {
     let tasks: Vec<&Task> = sources.state.tasks().map(|record| &record.task).collect();
     let (plan, section) = split_notes(sources.notes, &tasks, sources.task);
-    let mut parts: Vec<Part> = plan
-        .into_iter()
-        .map(|note| note_part("The plan", note))
-        .collect();
-    parts.extend(
-        section
-            .into_iter()
-            .map(|note| note_part("The section of this task", note)),
-    );
+    let mut parts = Vec::new();
+    for note in plan {
+        parts.push(note_part("The plan", note));
+    }
+    for note in section {
+        parts.push(note_part("The section of this task", note));
+    }
     parts.extend(sources.deliveries.iter().map(delivery_part));
     parts.extend(sources.deliveries.iter().filter_map(diff_part));
     parts.extend(sources.before.iter().map(delivery_part));
@@ -210,15 +210,19 @@ fn split_notes<'n>(
         .filter(|line| *line > 0)
         .collect();
     lines.sort_unstable();
-    let before = |line: usize| lines.partition_point(|known| *known < line);
     let (mut plan, mut section) = (Vec::new(), Vec::new());
-    // A heading that is a task of its own says nothing more.
-    let names_task = |note: &Note| tasks.iter().any(|task| task.line == note.line);
     for (note, end) in notes.iter().zip(ends(notes)) {
-        let is_said = !note.text.is_empty() || note.heading.is_some() && !names_task(note);
-        let within = before(end).saturating_sub(before(note.line));
+        // A heading that is a task of its own says nothing more.
+        let is_task = tasks.iter().any(|task| task.line == note.line);
+        let is_said = !note.text.is_empty() || note.heading.is_some() && !is_task;
+        let begun = lines.partition_point(|line| *line < note.line);
+        let within = lines
+            .partition_point(|line| *line < end)
+            .saturating_sub(begun);
         if within == lines.len() || within == 0 {
-            plan.extend(Some(note).filter(|note| !note.text.is_empty()));
+            if !note.text.is_empty() {
+                plan.push(note);
+            }
         } else if is_said && (note.line..end).contains(&task.line) {
             section.push(note);
         }
@@ -233,10 +237,9 @@ fn ends(notes: &[Note]) -> Vec<usize> {
     let mut open: Vec<(usize, u8)> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         while let Some((over, _)) = open.pop_if(|(_, level)| *level >= note.level) {
-            ends.iter_mut()
-                .skip(over)
-                .take(1)
-                .for_each(|end| *end = note.line);
+            if let Some(end) = ends.get_mut(over) {
+                *end = note.line;
+            }
         }
         open.push((at, note.level));
     }
@@ -244,14 +247,10 @@ fn ends(notes: &[Note]) -> Vec<usize> {
 }
 
 fn note_part(kind: &str, note: &Note) -> Part {
-    let name = note
-        .heading
-        .clone()
-        .unwrap_or_else(|| "the introduction of the plan".to_owned());
-    let heading = note
-        .heading
-        .as_deref()
-        .map_or_else(|| kind.to_owned(), |heading| format!("{kind}: {heading}"));
+    let (name, heading) = match &note.heading {
+        Some(heading) => (heading.as_str(), format!("{kind}: {heading}")),
+        None => ("the introduction of the plan", kind.to_owned()),
+    };
     let text = if note.text.is_empty() {
         String::new()
     } else {
@@ -305,15 +304,15 @@ fn diff_part(delivery: &Delivery) -> Option<Part> {
 
 /// Lists the other tasks with their files, so that an agent keeps off them.
 fn others_part(sources: &Sources<'_>) -> Option<Part> {
-    let is_before = |id: &TaskId| sources.before.iter().any(|delivery| delivery.task == *id);
-    let is_other = |record: &&TaskRecord| {
+    let mut others = Vec::new();
+    for record in sources.state.tasks() {
         let id = &record.task.id;
-        *id != sources.task.id
-            && !sources.task.depends.contains(id)
-            && !is_before(id)
-            && !record.was_done()
-    };
-    let others: Vec<&TaskRecord> = sources.state.tasks().filter(is_other).collect();
+        let is_before = sources.before.iter().any(|delivery| delivery.task == *id);
+        let is_own = *id == sources.task.id || sources.task.depends.contains(id);
+        if !is_own && !is_before && !record.was_done() {
+            others.push(record);
+        }
+    }
     if others.is_empty() {
         return None;
     }

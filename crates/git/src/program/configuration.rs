@@ -253,18 +253,14 @@ impl Configuration {
 
     /// Returns the filter settings of the user and the machine, to be passed to git.
     pub(crate) fn users_filters(&self) -> Vec<(String, OsString)> {
-        let theirs = self
-            .entries
-            .iter()
-            .filter(|entry| !entry.is_own && entry.key.starts_with(b"filter."));
-        theirs
-            .filter_map(|entry| {
-                Some((
-                    String::from_utf8(entry.key.clone()).ok()?,
-                    entry.handed_over()?,
-                ))
-            })
-            .collect()
+        let mut filters = Vec::new();
+        for entry in &self.entries {
+            if !entry.is_own && entry.key.starts_with(b"filter.") {
+                let key = String::from_utf8(entry.key.clone()).ok();
+                filters.extend(key.zip(entry.handed_over()));
+            }
+        }
+        filters
     }
 
     /// Returns the settings with which to sign the user's own commits, or `None` if these are not
@@ -273,27 +269,33 @@ impl Configuration {
     /// Only the user's and the machine's configuration count, because a repository's could name any
     /// key or program. It can only switch signing off.
     pub(crate) fn signing(&self) -> Option<Vec<(String, OsString)>> {
-        let is_wanted = self.users_value(SIGN).is_some_and(Entry::is_true) && self.is_on(SIGN);
-        let settings = || {
-            SIGNING
-                .iter()
-                .filter_map(|key| Some(((*key).to_owned(), self.users_value(key)?.handed_over()?)))
-        };
-        is_wanted.then(|| settings().collect())
+        if !self.users_value(SIGN).is_some_and(Entry::is_true) || !self.is_on(SIGN) {
+            return None;
+        }
+        let mut settings = Vec::new();
+        for key in SIGNING {
+            let value = self.users_value(key).and_then(Entry::handed_over);
+            settings.extend(Some(key.to_owned()).zip(value));
+        }
+        Some(settings)
     }
 
     /// Lists the settings of signing in the repository's own configuration that have no effect.
     pub(crate) fn ignored_signing(&self) -> Vec<String> {
-        let is_own = |key: &&str| self.value(key).is_some_and(|entry| entry.is_own);
         match self.signing() {
             Some(_) => SIGNING
                 .into_iter()
-                .filter(is_own)
+                .filter(|key| self.is_own(key))
                 .map(str::to_owned)
                 .collect(),
-            None if is_own(&SIGN) && self.is_on(SIGN) => vec![SIGN.to_owned()],
+            None if self.is_own(SIGN) && self.is_on(SIGN) => vec![SIGN.to_owned()],
             None => Vec::new(),
         }
+    }
+
+    /// Reports whether the repository's own configuration sets a key.
+    fn is_own(&self, key: &str) -> bool {
+        self.value(key).is_some_and(|entry| entry.is_own)
     }
 
     /// Returns the entry that would apply for a key, which must be in lower case, without the
@@ -320,41 +322,30 @@ impl Configuration {
 
     /// Returns the name of the remote that git would push a branch to.
     pub(crate) fn push_remote(&self, branch: &str) -> String {
-        let own = [
-            format!("branch.{branch}.pushremote"),
-            "remote.pushdefault".to_owned(),
-            format!("branch.{branch}.remote"),
-        ];
-        let text = |key: &str| String::from_utf8(self.value(key)?.value.clone()?).ok();
-        own.iter()
-            .find_map(|key| text(key))
-            .unwrap_or_else(|| "origin".to_owned())
+        self.unicode_text(&format!("branch.{branch}.pushremote"))
+            .or_else(|| self.unicode_text("remote.pushdefault"))
+            .unwrap_or_else(|| self.fetch_remote(branch))
     }
 
     /// Returns the name of the remote that git would fetch a branch from.
     pub(crate) fn fetch_remote(&self, branch: &str) -> String {
-        let own = self
-            .value(&format!("branch.{branch}.remote"))
-            .and_then(|entry| entry.value.clone());
-        own.and_then(|name| String::from_utf8(name).ok())
+        self.unicode_text(&format!("branch.{branch}.remote"))
             .unwrap_or_else(|| "origin".to_owned())
+    }
+
+    /// Returns the value of a key, if it has one in UTF-8.
+    fn unicode_text(&self, key: &str) -> Option<String> {
+        String::from_utf8(self.value(key)?.value.clone()?).ok()
     }
 
     /// Returns the branch of its remote that git would merge into a branch, if one is configured.
     pub(crate) fn upstream_branch(&self, branch: &str) -> Option<String> {
-        let text = |key: &str| {
-            String::from_utf8(
-                self.value(&format!("branch.{branch}.{key}"))?
-                    .value
-                    .clone()?,
-            )
-            .ok()
-        };
         // The remote `.` is this repository, whose branches no server has to have.
-        text("remote").filter(|remote| remote != ".")?;
-        text("merge")?
-            .strip_prefix("refs/heads/")
-            .map(str::to_owned)
+        if self.unicode_text(&format!("branch.{branch}.remote"))? == "." {
+            return None;
+        }
+        let merged = self.unicode_text(&format!("branch.{branch}.merge"))?;
+        Some(merged.strip_prefix("refs/heads/")?.to_owned())
     }
 
     /// Lists the remotes that have an address, sorted.
@@ -366,31 +357,31 @@ impl Configuration {
     /// Lists the addresses of a remote, as git would use them: with their beginnings replaced as
     /// configured.
     pub(crate) fn remote_addresses(&self, name: &str, is_for_push: bool) -> Vec<String> {
-        let replaced = |address: String| self.replaced(&address, INSTEAD_OF).unwrap_or(address);
-        let for_all = self.texts(&format!("remote.{name}.url"));
-        if !is_for_push {
-            return for_all.into_iter().map(replaced).collect();
+        let mut addresses = self.texts(&format!("remote.{name}.url"));
+        let mut kinds: &[&str] = &[INSTEAD_OF];
+        if is_for_push {
+            let for_push = self.texts(&format!("remote.{name}.pushurl"));
+            if for_push.is_empty() {
+                kinds = &[PUSH_INSTEAD_OF, INSTEAD_OF];
+            } else {
+                addresses = for_push;
+            }
         }
-        let for_push = self.texts(&format!("remote.{name}.pushurl"));
-        if !for_push.is_empty() {
-            return for_push.into_iter().map(replaced).collect();
+        for address in &mut addresses {
+            if let Some(other) = kinds.iter().find_map(|kind| self.replaced(address, kind)) {
+                *address = other;
+            }
         }
-        let for_push = |address: String| {
-            self.replaced(&address, PUSH_INSTEAD_OF)
-                .unwrap_or_else(|| replaced(address))
-        };
-        for_all.into_iter().map(for_push).collect()
+        addresses
     }
 
     /// Reports whether an address, not only its beginning, is configured to be replaced.
     pub(crate) fn replaces_whole(&self, address: &str) -> bool {
-        let is_whole = |entry: &Entry| {
-            let is_about = [INSTEAD_OF, PUSH_INSTEAD_OF]
-                .iter()
-                .any(|kind| entry.key.ends_with(kind.as_bytes()));
-            is_about && entry.value.as_deref() == Some(address.as_bytes())
-        };
-        self.entries.iter().any(is_whole)
+        self.entries.iter().any(|entry| {
+            let replaces = entry.key.ends_with(INSTEAD_OF.as_bytes())
+                || entry.key.ends_with(PUSH_INSTEAD_OF.as_bytes());
+            replaces && entry.value.as_deref() == Some(address.as_bytes())
+        })
     }
 
     /// Returns an address with its beginning replaced, by the setting with the longest one.

@@ -169,18 +169,10 @@ impl Environment {
 
     /// Returns the variables that only a commit of the user's needs.
     fn of_commit(&self) -> impl Iterator<Item = (&'static str, OsString)> {
-        let value = |name| {
-            Some(
-                self.variables
-                    .iter()
-                    .find(|(found, _)| found == name)?
-                    .1
-                    .clone(),
-            )
-        };
-        COMMIT_ENVIRONMENT
-            .into_iter()
-            .filter_map(move |name| Some((name, value(name)?)))
+        COMMIT_ENVIRONMENT.into_iter().filter_map(|name| {
+            let (_, value) = self.variables.iter().find(|(found, _)| found == name)?;
+            Some((name, value.clone()))
+        })
     }
 
     /// Returns the variables that say where the user's programs and files are.
@@ -280,16 +272,11 @@ impl Program {
 
     /// Like [`Program::find`] with a given search path. Folders that cannot be trusted are skipped.
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, RepositoryRefusal> {
-        let missing = || {
-            untrusted_program(search, "git").map_or(
-                RepositoryRefusal::GitMissing,
-                RepositoryRefusal::GitNotTrusted,
-            )
-        };
-        let path = trusted_program(search, "git").ok_or_else(missing)?;
-        let unknown = |found: String| RepositoryRefusal::GitTooOld {
-            path: path.clone(),
-            found,
+        let Some(path) = trusted_program(search, "git") else {
+            return Err(match untrusted_program(search, "git") {
+                Some(untrusted) => RepositoryRefusal::GitNotTrusted(untrusted),
+                None => RepositoryRefusal::GitMissing,
+            });
         };
         let environment = Environment::of_process();
         let printed = bare(&path, &environment).arg("--version").output();
@@ -298,10 +285,10 @@ impl Program {
             reason: error.to_string(),
         })?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
-        let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
-        if version < OLDEST {
-            return Err(unknown(text));
-        }
+        let version = match Version::parse(&text) {
+            Some(version) if version >= OLDEST => version,
+            _ => return Err(RepositoryRefusal::GitTooOld { path, found: text }),
+        };
         let configuration_timeout = CONFIGURATION_TIMEOUT;
         Ok(Program {
             path,
@@ -701,14 +688,12 @@ fn of_output(
     command: &str,
 ) -> Result<Ended, GitError> {
     let output = understood(output, command)?;
-    let failed = |reason: String| GitError::Program {
-        command: command.to_owned(),
-        reason,
+    let Some(code) = output.status.code() else {
+        return Err(GitError::Program {
+            command: command.to_owned(),
+            reason: format!("it ended with {}", output.status),
+        });
     };
-    let code = output
-        .status
-        .code()
-        .ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok(Ended {
         code,

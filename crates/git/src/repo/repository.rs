@@ -158,23 +158,15 @@ impl Identity {
         variables: &BTreeMap<String, String>,
         who: &str,
     ) -> Option<Identity> {
-        let keys = |what| {
-            [
-                format!("{}.{what}", who.to_lowercase()),
-                format!("user.{what}"),
-            ]
+        let name = match variables.get(&format!("GIT_{who}_NAME")) {
+            Some(name) => name.clone(),
+            None => configured(config, who, "name")?,
         };
-        let configured = |what| {
-            keys(what)
-                .iter()
-                .find_map(|key| config.get_string(key).ok())
-        };
-        let variable = |name: &str| variables.get(name).cloned();
-        let name = variable(&format!("GIT_{who}_NAME")).or_else(|| configured("name"))?;
         // The last one is git's own last resort that does not depend on the machine's name.
-        let email = variable(&format!("GIT_{who}_EMAIL"))
-            .or_else(|| configured("email"))
-            .or_else(|| variable("EMAIL"))?;
+        let email = match variables.get(&format!("GIT_{who}_EMAIL")) {
+            Some(email) => email.clone(),
+            None => configured(config, who, "email").or_else(|| variables.get("EMAIL").cloned())?,
+        };
         // This cleans them as git does, and fails for a value that a commit cannot hold.
         let signature = git2::Signature::now(&name, &email).ok()?;
         Some(Identity {
@@ -182,6 +174,37 @@ impl Identity {
             email: signature.email().ok()?.to_owned(),
         })
     }
+}
+
+/// Returns what is configured of an author or a committer, or of the user.
+fn configured(config: &git2::Config, who: &str, key: &str) -> Option<String> {
+    let own = config.get_string(&format!("{}.{key}", who.to_lowercase()));
+    own.or_else(|_| config.get_string(&format!("user.{key}")))
+        .ok()
+}
+
+fn real(path: &Path) -> Result<PathBuf, GitError> {
+    path.canonicalize().map_err(GitError::io("resolve", path))
+}
+
+fn create_commit(
+    repository: &git2::Repository,
+    spec: &CommitSpec,
+    tree: git2::Oid,
+    parents: &[git2::Oid],
+) -> Result<git2::Oid, git2::Error> {
+    let tree = repository.find_tree(tree)?;
+    let mut found = Vec::new();
+    for parent in parents {
+        found.push(repository.find_commit(*parent)?);
+    }
+    let parents: Vec<&git2::Commit<'_>> = found.iter().collect();
+    let time = git2::Time::new(spec.time_unix, 0);
+    let Identities { author, committer } = &spec.by;
+    let author = git2::Signature::new(&author.name, &author.email, &time)?;
+    let committer = git2::Signature::new(&committer.name, &committer.email, &time)?;
+    let text = spec.text();
+    retry::while_swept(|| repository.commit(None, &author, &committer, &text, &tree, &parents))
 }
 
 impl Repo {
@@ -203,16 +226,18 @@ impl Repo {
     /// # Errors
     /// As [`Repo::open`].
     pub fn open_as(start: &Path, state: &Path, environment: Environment) -> Result<Repo, GitError> {
-        let refused = |refusal| GitError::Refused {
+        let program = Program::find().map_err(|refusal| GitError::Refused {
             path: start.to_owned(),
             refusal,
-        };
-        let program = Program::find().map_err(refused)?.with(environment);
+        })?;
+        let program = program.with(environment);
         let (repository, configuration) = probe::open(start, &program)?;
-        let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
-        let workdir = repository
-            .workdir()
-            .ok_or_else(|| refused(RepositoryRefusal::Bare))?;
+        let Some(workdir) = repository.workdir() else {
+            return Err(GitError::Refused {
+                path: start.to_owned(),
+                refusal: RepositoryRefusal::Bare,
+            });
+        };
         let common_dir = real(repository.commondir())?;
         let shared = Shared {
             own_folder: state.join(OWN_FOLDER).join(id_of(&common_dir)),
@@ -485,12 +510,13 @@ impl Repo {
     /// [`GitError::UnknownRevision`].
     pub fn resolve(&self, rev: &str) -> Result<Oid, GitError> {
         let handle = self.handle()?;
-        let unknown = || GitError::UnknownRevision {
-            rev: rev.to_owned(),
-        };
-        let object = handle.revparse_single(rev).map_err(|_| unknown())?;
-        let commit = object.peel_to_commit().map_err(|_| unknown())?;
-        Ok(ours(commit.id()))
+        let object = handle.revparse_single(rev);
+        match object.and_then(|object| object.peel_to_commit()) {
+            Ok(commit) => Ok(ours(commit.id())),
+            Err(_) => Err(GitError::UnknownRevision {
+                rev: rev.to_owned(),
+            }),
+        }
     }
 
     /// Lists what the user should know and what does not prevent a run that starts from a commit.
@@ -551,22 +577,13 @@ impl Repo {
     /// If a parent or the tree is missing, or the disk is full.
     pub fn commit(&self, spec: &CommitSpec) -> Result<Oid, GitError> {
         let handle = self.handle()?;
-        let failed = || GitError::library("make a commit");
-        let tree = handle.find_tree(theirs(&spec.tree)?).map_err(failed())?;
-        let parents: Vec<git2::Commit<'_>> = spec
-            .parents
-            .iter()
-            .map(|oid| handle.find_commit(theirs(oid)?).map_err(failed()))
-            .collect::<Result<_, _>>()?;
-        let time = git2::Time::new(spec.time_unix, 0);
-        let sign =
-            |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
-        let (author, committer) = (sign(&spec.by.author)?, sign(&spec.by.committer)?);
-        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-        let text = spec.text();
-        let oid =
-            retry::while_swept(|| handle.commit(None, &author, &committer, &text, &tree, &parents));
-        let oid = oid.map_err(failed())?;
+        let tree = theirs(&spec.tree)?;
+        let mut parents = Vec::new();
+        for parent in &spec.parents {
+            parents.push(theirs(parent)?);
+        }
+        let oid = create_commit(&handle, spec, tree, &parents)
+            .map_err(GitError::library("make a commit"))?;
         Ok(ours(oid))
     }
 

@@ -239,23 +239,19 @@ impl Results {
         let mut removed = Vec::new();
         for spares_used in [true, false] {
             let left = &mut self.bytes;
-            let mut goes = |slot: &mut Slot| match slot {
-                Slot::Known { is_used, .. } if *left > bytes && spares_used && *is_used => {
-                    *is_used = false;
-                    false
-                }
-                Slot::Known { bytes: of_it, .. } if *left > bytes => {
-                    *left -= *of_it;
-                    true
-                }
-                _ => false,
-            };
             for by_file in self.by_analysis.values_mut() {
-                removed.extend(
-                    by_file
-                        .extract_if(|_, slot| goes(slot))
-                        .map(|(_, slot)| slot),
-                );
+                let unused = by_file.extract_if(|_, slot| match slot {
+                    Slot::Known { is_used, .. } if *left > bytes && spares_used && *is_used => {
+                        *is_used = false;
+                        false
+                    }
+                    Slot::Known { bytes: of_it, .. } if *left > bytes => {
+                        *left -= *of_it;
+                        true
+                    }
+                    _ => false,
+                });
+                removed.extend(unused.map(|(_, slot)| slot));
             }
         }
         removed

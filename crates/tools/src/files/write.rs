@@ -335,25 +335,15 @@ fn current_mode(path: &str, directory: &OwnedFd, name: &str) -> Result<Option<u3
 
 fn replace(path: &str, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
     let mut temporary = Temporary::create(path, target.directory.as_fd())?;
-    let io = |error: std::io::Error| match error.raw_os_error() {
-        Some(code) => failure(path, Errno::from_raw_os_error(code)),
-        None => ToolError::file(path, error.to_string()),
-    };
-    temporary.file.write_all(bytes).map_err(io)?;
-    let finish = || -> Result<(), Errno> {
-        if let Some(mode) = target.mode {
-            fchmod(&temporary.file, Mode::from_raw_mode(mode))?;
-        }
-        fdatasync(&temporary.file)?;
-        renameat(
-            &target.directory,
-            &temporary.name,
-            &target.directory,
-            &target.name,
-        )
-    };
-    finish().map_err(|errno| failure(path, errno))?;
-    temporary.renamed = true;
+    if let Err(error) = temporary.file.write_all(bytes) {
+        return Err(match error.raw_os_error() {
+            Some(code) => failure(path, Errno::from_raw_os_error(code)),
+            None => ToolError::file(path, error.to_string()),
+        });
+    }
+    temporary
+        .replace(target)
+        .map_err(|errno| failure(path, errno))?;
     // Syncing the directory makes the rename durable. Some file systems do not support it, so an
     // error is ignored.
     let _ = fsync(&target.directory);
@@ -375,15 +365,13 @@ impl<'a> Temporary<'a> {
         let name = format!("{TEMPORARY_PREFIX}{}-{number}", std::process::id());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let create = || openat(directory, &*name, flags, Mode::from_raw_mode(0o666));
-        let file = match create() {
-            Err(Errno::EXIST) => {
-                // Left behind by a killed process that had the same process id.
-                let _ = unlinkat(directory, &*name, AtFlags::empty());
-                create()
-            }
-            other => other,
-        };
+        let mode = Mode::from_raw_mode(0o666);
+        let mut file = openat(directory, &*name, flags, mode);
+        if matches!(file, Err(Errno::EXIST)) {
+            // Left behind by a killed process that had the same process id.
+            let _ = unlinkat(directory, &*name, AtFlags::empty());
+            file = openat(directory, &*name, flags, mode);
+        }
         let file = File::from(file.map_err(|errno| failure(path, errno))?);
         Ok(Temporary {
             file,
@@ -391,6 +379,22 @@ impl<'a> Temporary<'a> {
             directory,
             renamed: false,
         })
+    }
+
+    /// Puts the file in the place of a target, once it is on the disk.
+    fn replace(&mut self, target: &Target) -> Result<(), Errno> {
+        if let Some(mode) = target.mode {
+            fchmod(&self.file, Mode::from_raw_mode(mode))?;
+        }
+        fdatasync(&self.file)?;
+        renameat(
+            &target.directory,
+            &self.name,
+            &target.directory,
+            &target.name,
+        )?;
+        self.renamed = true;
+        Ok(())
     }
 }
 

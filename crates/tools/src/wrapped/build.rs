@@ -134,15 +134,11 @@ impl<'a> Batch<'a> {
         for next in std::mem::take(&mut self.open) {
             let name = &next.definition.name;
             let is_wrapper = next.definition.wrapper.is_some();
-            let is_same = |other: &&Open<'_>| {
-                let definition = &other.definition;
-                definition.name.text.eq_ignore_ascii_case(&name.text)
-                    && definition.wrapper.is_some() == is_wrapper
-            };
-            let first = kept
-                .iter()
-                .find(is_same)
-                .map(|other| other.file.path.clone());
+            let same = kept.iter().find(|other| {
+                other.definition.name.text.eq_ignore_ascii_case(&name.text)
+                    && other.definition.wrapper.is_some() == is_wrapper
+            });
+            let first = same.map(|other| other.file.path.clone());
             if first.is_none() && stands_already(registry, &next.definition) {
                 continue;
             }
@@ -249,21 +245,13 @@ fn resolve(registry: &ToolRegistry, aliases: &[Open<'_>], name: &Placed) -> Resu
         if let Some(tool) = registry.resolve(&at) {
             return Ok(tool.name().to_owned());
         }
-        let known = registry.names().alias(&at).map(str::to_owned);
-        let is_next = |open: &&Open<'_>| open.definition.name.text.eq_ignore_ascii_case(&at);
-        let of_batch = || {
-            Some(
-                aliases
-                    .iter()
-                    .find(is_next)?
-                    .definition
-                    .wrapped
-                    .text
-                    .clone(),
-            )
-        };
-        let Some(next) = known.or_else(of_batch) else {
-            return Err(Lost::Unknown(at));
+        let of_batch = aliases
+            .iter()
+            .find(|open| open.definition.name.text.eq_ignore_ascii_case(&at));
+        let next = match (registry.names().alias(&at), of_batch) {
+            (Some(known), _) => known.to_owned(),
+            (None, Some(open)) => open.definition.wrapped.text.clone(),
+            (None, None) => return Err(Lost::Unknown(at)),
         };
         let is_back = chain.iter().any(|seen| seen.eq_ignore_ascii_case(&next));
         chain.push(next.clone());

@@ -243,9 +243,9 @@ impl Reader {
     }
 
     fn example(&mut self, line: u32, name: &str, value: &str) -> Result<(), Mistake> {
-        let wrong = |reason: String| Mistake::new(line, format!("the value of `@{name}` {reason}"));
-        let given: Value =
-            serde_json::from_str(value).map_err(|error| wrong(format!("is not JSON: {error}")))?;
+        let given: Value = serde_json::from_str(value).map_err(|error| {
+            Mistake::new(line, format!("the value of `@{name}` is not JSON: {error}"))
+        })?;
         let is_shown = name == "example";
         let arguments = match given {
             Value::Array(_) => json!({ ARGUMENTS: given }),
@@ -254,7 +254,12 @@ impl Reader {
                 call.remove("arguments").unwrap_or_else(|| json!({}))
             }
             Value::Object(_) => given,
-            other => return Err(wrong(format!("must be an object or an array, not {other}"))),
+            other => {
+                return Err(Mistake::new(
+                    line,
+                    format!("the value of `@{name}` must be an object or an array, not {other}"),
+                ));
+            }
         };
         self.examples.push(Example {
             line,
@@ -283,12 +288,10 @@ impl Reader {
     }
 
     fn definition(mut self, description: String) -> Result<Definition, Mistake> {
-        let mut require = |field: &str| {
-            let missing = || Mistake::new(1, format!("the required field `@{field}` is missing"));
-            self.single.remove(field).ok_or_else(missing)
-        };
-        let (name, wrapped) = (require("name")?, require("wrapped")?);
-        [&name, &wrapped].into_iter().try_for_each(require_name)?;
+        let name = self.required("name")?;
+        let wrapped = self.required("wrapped")?;
+        require_name(&name)?;
+        require_name(&wrapped)?;
         let (title, command) = (self.single.remove("title"), self.single.remove("command"));
         if command.is_none() && self.parameters.is_empty() {
             return Ok(Definition {
@@ -337,16 +340,25 @@ impl Reader {
         })
     }
 
+    /// Takes a field that a definition needs.
+    fn required(&mut self, field: &str) -> Result<Placed, Mistake> {
+        self.single
+            .remove(field)
+            .ok_or_else(|| Mistake::new(1, format!("the required field `@{field}` is missing")))
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.name == name)
+    }
+
     /// Parses the command, and requires that its slots and the parameters fit each other.
     fn template(&mut self, command: &Placed) -> Result<CommandTemplate, Mistake> {
-        let (arguments, synonym) = (ARGUMENTS, ARGUMENTS_SYNONYM);
-        let uses = |slot: &str| command.text.contains(&format!("{{{slot}}}"));
-        let is_declared = |name: &str| {
-            self.parameters
-                .iter()
-                .any(|parameter| parameter.name == name)
-        };
-        if !is_declared(arguments) && (uses(arguments) || uses(synonym) && !is_declared(synonym)) {
+        let names_synonym = command.text.contains(&format!("{{{ARGUMENTS_SYNONYM}}}"));
+        let takes_arguments = command.text.contains(&format!("{{{ARGUMENTS}}}"))
+            || names_synonym && !self.declares(ARGUMENTS_SYNONYM);
+        if takes_arguments && !self.declares(ARGUMENTS) {
             self.parameters.push(implied(command.line));
         }
         let names: Vec<&str> = self
@@ -358,29 +370,25 @@ impl Reader {
             .map_err(|reason| Mistake::new(command.line, reason))?;
         for parameter in &self.parameters {
             let name = &parameter.name;
-            let wrong = |reason: &str| {
-                Err(Mistake::new(
-                    parameter.line,
-                    format!("the parameter `{name}` {reason}"),
-                ))
-            };
-            match &parameter.kind {
+            let wrong = match &parameter.kind {
                 _ if !template.slots().any(|slot| slot == name) => {
-                    return wrong(&format!("is not used; the command has no `{{{name}}}`"));
+                    &format!("is not used; the command has no `{{{name}}}`")
                 }
                 Kind::Array(item) if !matches!(**item, Kind::Scalar(_)) => {
-                    return wrong("must be an array of plain values to fill words of a command");
+                    "must be an array of plain values to fill words of a command"
                 }
                 Kind::Array(_) if template.is_part_of_word(name) => {
-                    return wrong(
-                        "is an array, which fills whole words, but its slot is a part of a word",
-                    );
+                    "is an array, which fills whole words, but its slot is a part of a word"
                 }
                 Kind::Object | Kind::Named(_) => {
-                    return wrong("is an object, which cannot fill a word of a command");
+                    "is an object, which cannot fill a word of a command"
                 }
-                Kind::Array(_) | Kind::Scalar(_) => {}
-            }
+                Kind::Array(_) | Kind::Scalar(_) => continue,
+            };
+            return Err(Mistake::new(
+                parameter.line,
+                format!("the parameter `{name}` {wrong}"),
+            ));
         }
         Ok(template)
     }
@@ -419,13 +427,11 @@ fn check_examples(wrapper: &Wrapper, examples: &[Example], line: u32) -> Result<
         ..
     } in examples
     {
-        let misfit = validator
-            .validate(arguments)
-            .map_err(|error| error.to_string())
-            .and_then(|()| {
-                let fill = |command: &CommandTemplate| command.fill(arguments).map(|_| ());
-                wrapper.command.as_ref().map_or(Ok(()), fill)
-            });
+        let misfit = match (validator.validate(arguments), &wrapper.command) {
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(()), Some(command)) => command.fill(arguments).map(drop),
+            (Ok(()), None) => Ok(()),
+        };
         match (fits, misfit) {
             (true, Err(reason)) => {
                 return Err(Mistake::new(

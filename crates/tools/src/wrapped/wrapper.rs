@@ -90,10 +90,10 @@ pub(super) fn require_callable(
     if is_words(wrapper) && wrapped.as_wrap().is_some_and(Wrap::takes_words) {
         return Ok(());
     }
-    let own = |name: &str| own_name(name, |own| known.contains_key(own)).map(str::to_owned);
     for parameter in &wrapper.parameters {
         let name = &parameter.name;
-        let Some(property) = own(name).and_then(|own| known.get(&own)) else {
+        let own = own_name(name, |own| known.contains_key(own));
+        let Some(property) = own.and_then(|own| known.get(own)) else {
             let is_taken =
                 is_ignored(name) || schema.get("additionalProperties") != Some(&Value::Bool(false));
             if is_taken {
@@ -124,11 +124,10 @@ pub(super) fn require_callable(
         .flatten()
         .filter_map(Value::as_str);
     for name in required {
-        if !wrapper
-            .parameters
-            .iter()
-            .any(|parameter| own(&parameter.name).as_deref() == Some(name))
-        {
+        let is_given = wrapper.parameters.iter().any(|parameter| {
+            own_name(&parameter.name, |own| known.contains_key(own)) == Some(name)
+        });
+        if !is_given {
             return Err(Mistake::new(
                 line,
                 format!("`{tool}` requires `{name}`, which no parameter gives"),
@@ -156,18 +155,13 @@ fn unfit(kind: &Kind, property: &Value) -> Option<String> {
             .collect(),
     };
     let given = kind.json_type();
-    let fits = |name: &&str| {
-        *name == given
-            || matches!(
-                (*name, given),
-                ("integer", "number") | ("number", "integer")
-            )
-    };
-    if names.iter().any(fits) {
-        None
-    } else {
-        Some(names.join(" or "))
+    for name in &names {
+        let is_number = matches!(*name, "integer" | "number");
+        if *name == given || is_number && matches!(given, "integer" | "number") {
+            return None;
+        }
     }
+    Some(names.join(" or "))
 }
 
 /// Adds the descriptions of the wrapped tool's parameters to those of the same name that have none.
@@ -275,14 +269,13 @@ impl Tool for WrappedTool {
             .fill(arguments)
             .map_err(|reason| invalid(&reason))?;
         let line = words.iter().map(shell_word).collect::<Vec<_>>().join(" ");
-        let own = || Foreseen {
-            effects: self.effects(arguments),
-            details: json!({}),
-        };
         let Foreseen {
             effects,
             mut details,
-        } = foreseen.unwrap_or_else(own);
+        } = foreseen.unwrap_or_else(|| Foreseen {
+            effects: self.effects(arguments),
+            details: json!({}),
+        });
         if let Some(fields) = details.as_object_mut() {
             fields.insert(self.wrapped.name().to_owned(), json!(line));
         }

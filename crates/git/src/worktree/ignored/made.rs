@@ -259,9 +259,9 @@ fn holds_empty_folder(
 ) -> Result<bool, GitError> {
     let mut open = vec![Vec::new()];
     while let Some(folder) = open.pop() {
-        let failed = || GitError::errno("list", worktree.path().join(path_of(&folder)));
-        let opened = openat::open_folder(worktree.root(), &folder).map_err(failed())?;
-        for (name, is_folder) in openat::list(&opened).map_err(failed())? {
+        let opened = openat::open_folder(worktree.root(), &folder)
+            .map_err(failed("list", worktree, &folder))?;
+        for (name, is_folder) in openat::list(&opened).map_err(failed("list", worktree, &folder))? {
             let path = join(&folder, &name);
             if !is_folder || path == b".git" || tops.iter().any(|(top, _)| *top == path) {
                 continue;
@@ -313,9 +313,9 @@ pub(super) fn has_room(
 fn holds_only_left_out(made: &Made, to: &Worktree, folder: &[u8]) -> Result<bool, GitError> {
     let mut open = vec![folder.to_vec()];
     while let Some(folder) = open.pop() {
-        let failed = || GitError::errno("list", to.path().join(path_of(&folder)));
-        let opened = openat::open_folder(to.root(), &folder).map_err(failed())?;
-        for (name, is_folder) in openat::list(&opened).map_err(failed())? {
+        let opened =
+            openat::open_folder(to.root(), &folder).map_err(failed("list", to, &folder))?;
+        for (name, is_folder) in openat::list(&opened).map_err(failed("list", to, &folder))? {
             let path = join(&folder, &name);
             if is_folder {
                 open.push(path);
@@ -327,15 +327,24 @@ fn holds_only_left_out(made: &Made, to: &Worktree, folder: &[u8]) -> Result<bool
     Ok(true)
 }
 
+/// Returns what makes an error about a path of a worktree.
+fn failed(
+    action: &'static str,
+    worktree: &Worktree,
+    path: &[u8],
+) -> impl FnOnce(Errno) -> GitError {
+    GitError::errno(action, worktree.path().join(path_of(path)))
+}
+
 /// Returns the kind of an entry of a worktree; `None` if there is none, or a file or a link is in
 /// the place of its folder.
 fn look(worktree: &Worktree, path: &[u8]) -> Result<Option<FileType>, GitError> {
     let (folder, name) = openat::split(path);
-    let failed = || GitError::errno("look at", worktree.path().join(path_of(path)));
     match openat::open_folder(worktree.root(), folder) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         opened => {
-            let stat = openat::look(opened.map_err(failed())?, name).map_err(failed())?;
+            let stat = openat::look(opened.map_err(failed("look at", worktree, path))?, name)
+                .map_err(failed("look at", worktree, path))?;
             Ok(stat.as_ref().map(openat::kind))
         }
     }
@@ -420,9 +429,12 @@ impl std::fmt::Display for Hindrance {
 impl Search<'_> {
     /// Adds what is in a folder to what is to be judged; returns false if it is a repository.
     pub(super) fn enter(&self, folder: &[u8], open: &mut Vec<Entry>) -> Result<bool, GitError> {
-        let failed = || GitError::errno("list", self.worktree.path().join(path_of(folder)));
-        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
-        let inside = openat::list(&opened).map_err(failed())?;
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed(
+            "list",
+            self.worktree,
+            folder,
+        ))?;
+        let inside = openat::list(&opened).map_err(failed("list", self.worktree, folder))?;
         if inside.iter().any(|(name, _)| name == b".git") {
             return Ok(false);
         }
@@ -436,16 +448,23 @@ impl Search<'_> {
     /// Returns what keeps a file from being brought to another worktree exactly; `None` if nothing
     /// does.
     pub(super) fn judge(&mut self, path: &[u8]) -> Result<Option<Hindrance>, GitError> {
-        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
-        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed(
+            "read",
+            self.worktree,
+            path,
+        ))?;
         match openat::look(&opened, name)
-            .map_err(failed())?
+            .map_err(failed("read", self.worktree, path))?
             .as_ref()
             .map(openat::kind)
         {
             Some(FileType::Symlink) => {
-                let target = openat::read_link(&opened, name).map_err(failed())?;
+                let target = openat::read_link(&opened, name).map_err(failed(
+                    "read",
+                    self.worktree,
+                    path,
+                ))?;
                 Ok((!self.is_movable_link(&path_of(path), &target))
                     .then_some(Hindrance::NamesOwnFolder))
             }
@@ -459,15 +478,22 @@ impl Search<'_> {
         path: &[u8],
         folder: &OwnedFd,
     ) -> Result<Option<Hindrance>, GitError> {
-        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (_, name) = openat::split(path);
         if !self.checkout.is_empty()
-            && openat::contains(folder, name, &self.checkout, is_end).map_err(failed())?
+            && openat::contains(folder, name, &self.checkout, is_end).map_err(failed(
+                "read",
+                self.worktree,
+                path,
+            ))?
         {
             return Ok(Some(Hindrance::NamesCheckout));
         }
         if self.names.is_empty()
-            || !openat::contains(folder, name, &self.names, |_| true).map_err(failed())?
+            || !openat::contains(folder, name, &self.names, |_| true).map_err(failed(
+                "read",
+                self.worktree,
+                path,
+            ))?
         {
             return Ok(None);
         }
@@ -546,10 +572,10 @@ pub(super) fn rewritten(
     let relocation = Relocation::new(from.path(), to.path());
     let mut contents = Contents::new();
     for (path, kind) in &made.rewritten {
-        let failed = || GitError::errno("read", from.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
-        let opened = openat::open_folder(from.root(), folder).map_err(failed())?;
-        let read = openat::read(&opened, name, MAX_SEARCHED).map_err(failed())?;
+        let opened =
+            openat::open_folder(from.root(), folder).map_err(failed("read", from, path))?;
+        let read = openat::read(&opened, name, MAX_SEARCHED).map_err(failed("read", from, path))?;
         match read.map(|(bytes, _)| relocation.content(*kind, &bytes)) {
             Some(Ok(Relocated::Other(new))) => drop(contents.insert(path.clone(), new)),
             _ => return Ok(None),
@@ -598,10 +624,10 @@ impl<'a> Copying<'a> {
             }
         }
         while let Some(folder) = open.pop() {
-            let failed = || GitError::errno("list", self.from.path().join(path_of(&folder)));
-            let source = openat::open_folder(self.from.root(), &folder).map_err(failed())?;
+            let source = openat::open_folder(self.from.root(), &folder)
+                .map_err(failed("list", self.from, &folder))?;
             let (folders, files): (Vec<Entry>, Vec<Entry>) = openat::list(&source)
-                .map_err(failed())?
+                .map_err(failed("list", self.from, &folder))?
                 .into_iter()
                 .partition(|(_, is_folder)| *is_folder);
             self.files_of(&folder, files.into_iter().map(|(name, _)| name).collect())?;
@@ -617,16 +643,15 @@ impl<'a> Copying<'a> {
 
     /// Copies files of a folder, which is created if need be.
     fn files_of(&mut self, folder: &[u8], names: Vec<Vec<u8>>) -> Result<(), GitError> {
-        let failed = |name: &[u8]| {
-            GitError::errno("copy", self.from.path().join(path_of(&join(folder, name))))
-        };
-        let source = openat::open_folder(self.from.root(), folder).map_err(failed(b""))?;
-        let target = openat::make_folder(self.to.root(), folder).map_err(failed(b""))?;
+        let source = openat::open_folder(self.from.root(), folder)
+            .map_err(failed("copy", self.from, folder))?;
+        let target = openat::make_folder(self.to.root(), folder)
+            .map_err(failed("copy", self.from, folder))?;
         for name in names {
             let path = join(folder, &name);
             if !self.made.left_out.contains(&path) {
                 self.one(&source, &target, &path, &name)
-                    .map_err(failed(&name))?;
+                    .map_err(failed("copy", self.from, &path))?;
             }
         }
         Ok(())
@@ -690,18 +715,17 @@ impl<'a> Copying<'a> {
     }
 
     fn set_time(&self, path: &[u8]) -> Result<(), GitError> {
+        self.copy_time(path)
+            .map_err(failed("copy", self.from, path))
+    }
+
+    fn copy_time(&self, path: &[u8]) -> Result<(), Errno> {
         let (folder, name) = openat::split(path);
-        let stat_and_target = || {
-            let stat = openat::look(openat::open_folder(self.from.root(), folder)?, name)?;
-            Ok((stat, openat::open_folder(self.to.root(), folder)?))
-        };
-        let set = stat_and_target().and_then(|(stat, target)| match stat {
+        let stat = openat::look(openat::open_folder(self.from.root(), folder)?, name)?;
+        let target = openat::open_folder(self.to.root(), folder)?;
+        match stat {
             Some(stat) => openat::set_time_of(target, name, &stat),
             None => Ok(()),
-        });
-        set.map_err(GitError::errno(
-            "copy",
-            self.from.path().join(path_of(path)),
-        ))
+        }
     }
 }

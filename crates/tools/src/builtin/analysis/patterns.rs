@@ -62,11 +62,11 @@ impl Tool for FindCodePatterns {
     ) -> Result<(), ToolError> {
         let (arguments, limits): (Arguments, _) =
             (read(arguments.clone())?, Surveyor::limits(scope));
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             patterns(&arguments, &limits)?;
             files.find(&arguments.path).map(drop)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -86,11 +86,13 @@ impl Tool for AnalyzePerformance {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let look = move |files: &Files, _: &_| match arguments.profile(files)? {
-            Profile::At(path) => files.find(&path).map(drop),
-            Profile::Given(_) => Ok(()),
-        };
-        blocking(project, &scope.cancel, look).await
+        blocking(project, &scope.cancel, move |files, _| {
+            match arguments.profile(files)? {
+                Profile::At(path) => files.find(&path).map(drop),
+                Profile::Given(_) => Ok(()),
+            }
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

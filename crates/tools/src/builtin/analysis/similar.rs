@@ -62,11 +62,11 @@ impl Tool for FindSimilarCode {
     ) -> Result<(), ToolError> {
         let (Arguments { code_snippet, path }, limits) =
             (read(arguments.clone())?, Surveyor::limits(scope));
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             snippet(&code_snippet, &limits)?;
             files.find(&path).map(drop)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
 use orchestrate_core::text::invisible::shown;
-use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -68,12 +67,13 @@ impl Tool for AnalyzeCodeStructure {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { path } = read(arguments)?;
         let surveyor = Surveyor::for_call(context);
-        let look = move |files: &Files, _: &Cancel| {
-            let analyze = |file: &CodeFile<'_>| Ok(file.analysis()?.map(Found::from_structure));
-            let survey = surveyor.survey(files, &[path], &analyze)?;
-            Ok((answer(&survey), survey))
-        };
-        let (answer, survey) = context.blocking(look).await?;
+        let (answer, survey) = context
+            .blocking(move |files, _| {
+                let analyze = |file: &CodeFile<'_>| Ok(file.analysis()?.map(Found::from_structure));
+                let survey = surveyor.survey(files, &[path], &analyze)?;
+                Ok((answer(&survey), survey))
+            })
+            .await?;
         // Freeing the paths of a large repository takes milliseconds, for which nobody has to wait.
         drop(tokio::task::spawn_blocking(move || drop(survey)));
         Ok(answer)

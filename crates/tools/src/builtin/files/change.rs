@@ -93,10 +93,10 @@ impl Tool for AppendFile {
     ) -> Result<(), ToolError> {
         let AppendArguments { path, content } = read(arguments.clone())?;
         let ledger = scope.ledger.clone();
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             Appended::compute(files, &ledger, &path, &content).map(drop)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -317,13 +317,14 @@ impl Tool for DeleteFile {
             None => None,
         };
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            let _turn = ledger.exclusively();
-            let deleted = files.delete(&path)?;
-            ledger.note(&SeenFile::gone(&deleted));
-            Ok(deleted)
-        };
-        let deleted = context.blocking(work).await?;
+        let deleted = context
+            .blocking(move |files, _| {
+                let _turn = ledger.exclusively();
+                let deleted = files.delete(&path)?;
+                ledger.note(&SeenFile::gone(&deleted));
+                Ok(deleted)
+            })
+            .await?;
         let name = shown(&deleted);
         let text = match &kept {
             Some(kept) => format!(
@@ -388,26 +389,29 @@ impl Tool for CreateDirectory {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let CreateArguments { path, parents } = read(arguments.clone())?;
-        let look = move |files: &Files, _: &_| files.is_new_directory(&path, parents).map(drop);
-        blocking(project, &scope.cancel, look).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.is_new_directory(&path, parents).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CreateArguments { path, parents } = read(arguments)?;
-        let work = move |files: &Files, _: &_| {
-            let created = files.create_directory(&path, parents)?;
-            let name = if path.is_empty() {
-                ".".to_owned()
-            } else {
-                shown(&path)
-            };
-            let text = if created {
-                format!("created {name}")
-            } else {
-                format!("{name} exists already")
-            };
-            Ok(Answer::new(text, json!({"path": path, "created": created})))
-        };
-        context.blocking(work).await
+        context
+            .blocking(move |files, _| {
+                let created = files.create_directory(&path, parents)?;
+                let name = if path.is_empty() {
+                    ".".to_owned()
+                } else {
+                    shown(&path)
+                };
+                let text = if created {
+                    format!("created {name}")
+                } else {
+                    format!("{name} exists already")
+                };
+                Ok(Answer::new(text, json!({"path": path, "created": created})))
+            })
+            .await
     }
 }

@@ -53,35 +53,36 @@ impl Tool for CopyFile {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             let (_, bytes) = copied(files, &arguments.src)?;
             name_the_file(
                 files.require_writable(&arguments.dst, &bytes, Expect::Nothing),
                 &arguments.dst,
             )
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { src, dst } = read(arguments)?;
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            let _turn = ledger.exclusively();
-            let (from, bytes) = copied(files, &src)?;
-            let mode = files.accessed(Access::Read).metadata(&from.path)?.mode;
-            let to = name_the_file(files.create(&dst, &bytes, mode), &dst)?;
-            let text = format!("copied {} to {}", shown(&from.path), shown(&to));
-            let data = json!({"src": from.path, "dst": to});
-            Ok((
-                Answer {
-                    written_bytes: bytes.len() as u64,
-                    ..Answer::new(text, data)
-                },
-                to,
-            ))
-        };
-        let (answer, to) = context.blocking(work).await?;
+        let (answer, to) = context
+            .blocking(move |files, _| {
+                let _turn = ledger.exclusively();
+                let (from, bytes) = copied(files, &src)?;
+                let mode = files.accessed(Access::Read).metadata(&from.path)?.mode;
+                let to = name_the_file(files.create(&dst, &bytes, mode), &dst)?;
+                let text = format!("copied {} to {}", shown(&from.path), shown(&to));
+                let data = json!({"src": from.path, "dst": to});
+                Ok((
+                    Answer {
+                        written_bytes: bytes.len() as u64,
+                        ..Answer::new(text, data)
+                    },
+                    to,
+                ))
+            })
+            .await?;
         Ok(say_if_ignored(context, answer, vec![to]).await)
     }
 }
@@ -120,34 +121,35 @@ impl Tool for MoveFile {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let Arguments { src, dst } = read(arguments.clone())?;
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             require_readable(files, &src)?;
             name_the_file(files.require_renamable(&src, &dst), &dst)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { src, dst } = read(arguments)?;
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            let _turn = ledger.exclusively();
-            require_readable(files, &src)?;
-            let (from, to) = name_the_file(files.rename(&src, &dst), &dst)?;
-            let gone = SeenFile::gone(&from);
-            ledger.note(&gone);
-            let text = format!("moved {} to {}", shown(&from), shown(&to));
-            let answer = Answer::new(text, json!({"src": from, "dst": to}));
-            Ok((
-                Answer {
-                    seen: vec![gone],
-                    deleted: vec![from],
-                    ..answer
-                },
-                to,
-            ))
-        };
-        let (answer, to) = context.blocking(work).await?;
+        let (answer, to) = context
+            .blocking(move |files, _| {
+                let _turn = ledger.exclusively();
+                require_readable(files, &src)?;
+                let (from, to) = name_the_file(files.rename(&src, &dst), &dst)?;
+                let gone = SeenFile::gone(&from);
+                ledger.note(&gone);
+                let text = format!("moved {} to {}", shown(&from), shown(&to));
+                let answer = Answer::new(text, json!({"src": from, "dst": to}));
+                Ok((
+                    Answer {
+                        seen: vec![gone],
+                        deleted: vec![from],
+                        ..answer
+                    },
+                    to,
+                ))
+            })
+            .await?;
         Ok(say_if_ignored(context, answer, vec![to]).await)
     }
 }

@@ -114,18 +114,20 @@ impl Tool for UpdateFile {
             Arguments::from_value(arguments.clone())?,
             scope.ledger.clone(),
         );
-        let look = move |files: &Files, _: &_| match arguments.created() {
-            Some(new) => {
-                let writable =
-                    files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
-                require_new(writable, &arguments.path)
+        blocking(project, &scope.cancel, move |files, _| {
+            match arguments.created() {
+                Some(new) => {
+                    let writable =
+                        files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
+                    require_new(writable, &arguments.path)
+                }
+                None => {
+                    let path = std::iter::once(arguments.path.as_str());
+                    foreseen(plan(files, &ledger, &arguments), files, path)
+                }
             }
-            None => {
-                let path = std::iter::once(arguments.path.as_str());
-                foreseen(plan(files, &ledger, &arguments), files, path)
-            }
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

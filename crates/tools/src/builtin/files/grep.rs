@@ -123,11 +123,11 @@ impl Tool for Grep {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let look = move |files: &Files, _: &Cancel| {
+        blocking(project, &scope.cancel, move |files, _| {
             arguments.compiled()?;
             files.find(&arguments.path).map(drop)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -108,14 +108,14 @@ impl Tool for ApplyPatch {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let (patch, ledger) = (parsed(arguments)?, scope.ledger.clone());
-        let look = move |files: &Files, _: &_| {
+        blocking(project, &scope.cancel, move |files, _| {
             let updated = patch.changes.iter().filter_map(|change| match change {
                 Change::Update { path, .. } => Some(path.as_str()),
                 Change::Add { .. } | Change::Delete { .. } => None,
             });
             foreseen(plan(files, &ledger, &patch), files, updated)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -139,22 +139,23 @@ impl Tool for ApplyPatch {
             }
         }
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            let _turn = ledger.exclusively();
-            let steps = plan(files, &ledger, &patch)?;
-            let answer = carry_out(files, &steps)?;
-            answer.seen.iter().for_each(|seen| ledger.note(seen));
-            let new: Vec<String> = steps.iter().filter_map(Step::creates).collect();
-            Ok((
-                Answer {
-                    artifacts,
-                    ..answer
-                },
-                new,
-                changed(steps),
-            ))
-        };
-        let (answer, new, changed) = context.blocking(work).await?;
+        let (answer, new, changed) = context
+            .blocking(move |files, _| {
+                let _turn = ledger.exclusively();
+                let steps = plan(files, &ledger, &patch)?;
+                let answer = carry_out(files, &steps)?;
+                answer.seen.iter().for_each(|seen| ledger.note(seen));
+                let new: Vec<String> = steps.iter().filter_map(Step::creates).collect();
+                Ok((
+                    Answer {
+                        artifacts,
+                        ..answer
+                    },
+                    new,
+                    changed(steps),
+                ))
+            })
+            .await?;
         let answer = say_if_ignored(context, answer, new).await;
         Ok(say_if_broken(context, answer, changed).await)
     }

@@ -37,15 +37,21 @@ pub(super) async fn say_if_broken(
 ) -> Answer {
     let found = context.blocking(move |files, cancel| {
         let since = Instant::now();
-        let stop = || cancel.is_cancelled() || since.elapsed() > TIME_LIMIT;
-        // A note shows lines of the file, which may be others than those of the change.
-        let may_be_shown = |file: &&Changed| file.before.is_none() || !files.is_secret(&file.path);
-        let found = changed.iter().filter(may_be_shown);
-        let found = found.filter_map(|file| {
-            let errors = within_memory(&stop, |stop| Ok(introduced(file, stop)));
-            Some((file.path.clone(), errors.ok()??))
-        });
-        Ok(found.collect::<Vec<_>>())
+        let mut found = Vec::new();
+        for file in &changed {
+            // A note shows lines of the file, which may be others than those of the change.
+            if file.before.is_some() && files.is_secret(&file.path) {
+                continue;
+            }
+            let errors = within_memory(
+                &|| cancel.is_cancelled() || since.elapsed() > TIME_LIMIT,
+                |stop| Ok(introduced(file, stop)),
+            );
+            if let Ok(Some(errors)) = errors {
+                found.push((file.path.clone(), errors));
+            }
+        }
+        Ok(found)
     });
     match found.await {
         Ok(found) if found.is_empty() => {}
@@ -66,8 +72,8 @@ pub(super) async fn say_if_broken(
 /// Returns the syntax errors that a change introduced into a file; `None` if there are none, or if
 /// it is not known.
 fn introduced(file: &Changed, stop: &(dyn Fn() -> bool + Sync)) -> Option<SyntaxErrors> {
-    let is_small = |bytes: &Vec<u8>| bytes.len() <= MAX_BYTES;
-    if !is_small(&file.after) || !file.before.as_ref().is_none_or(is_small) {
+    let before_bytes = file.before.as_ref().map_or(0, Vec::len);
+    if file.after.len().max(before_bytes) > MAX_BYTES {
         return None;
     }
     let after = Decoded::detect(&file.path, &file.after).ok()?.text;
@@ -86,15 +92,22 @@ fn introduced(file: &Changed, stop: &(dyn Fn() -> bool + Sync)) -> Option<Syntax
     (errors.total > 0).then_some(errors)
 }
 
+fn json_error(text: &str) -> Option<serde_json::Error> {
+    serde_json::from_str::<IgnoredAny>(text).err()
+}
+
 /// Returns the first syntax error of a file of JSON, unless it had one before.
 fn of_json(before: Option<&str>, after: &str) -> Option<SyntaxErrors> {
-    let check = |text: &str| serde_json::from_str::<IgnoredAny>(text).err();
-    let error = check(after)?;
+    let error = json_error(after)?;
     // Settings of some programs are JSON with comments.
     let has_comments = after
         .lines()
         .any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
-    if before.is_some_and(|before| check(before).is_some()) || before.is_none() && has_comments {
+    let was_wrong = match before {
+        Some(before) => json_error(before).is_some(),
+        None => has_comments,
+    };
+    if was_wrong {
         return None;
     }
     let text = after

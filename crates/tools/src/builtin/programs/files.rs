@@ -129,10 +129,10 @@ impl Selection {
         kind: &'static Kind<R>,
     ) -> Result<(), ToolError> {
         let selection = Selection::from_value(arguments)?;
-        let look = move |files: &Files, cancel: &Cancel| {
+        blocking(project, &scope.cancel, move |files, cancel| {
             selection.candidates(files, cancel, kind).map(drop)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     /// Returns the programs of this kind that may be run on the files, which have to be there.

@@ -79,11 +79,11 @@ impl Tool for RunTests {
         arguments: &Value,
     ) -> Result<(), ToolError> {
         let Arguments { test_pattern } = read(arguments.clone())?;
-        let look = move |files: &Files, cancel: &Cancel| {
+        blocking(project, &scope.cancel, move |files, cancel| {
             let Suites { candidates, .. } = Suites::find(files, cancel, test_pattern.as_deref())?;
             require_pattern(test_pattern.as_deref(), &candidates)
-        };
-        blocking(project, &scope.cancel, look).await
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -49,22 +49,23 @@ const CTEST_REPORT: &str = "Testing/orchestrate.xml";
 /// Returns, for each language of the project with tests, the programs that can run them, preferred
 /// ones first.
 pub(super) fn runners(project: &Project, pattern: Option<&str>) -> Vec<Vec<Runner>> {
-    let of_language = |language| match language {
-        Language::Rust => rust(project, pattern),
-        Language::Go => vec![go(project, pattern)],
-        Language::Python => python(project, pattern),
-        Language::JavaScript => javascript(project, pattern).into_iter().collect(),
-        Language::Maven => vec![maven(project, pattern)],
-        Language::Gradle => vec![gradle(project, pattern)],
-        Language::CMake => vec![ctest(project, pattern)],
-        Language::Make => make(project).into_iter().collect(),
-    };
-    project
-        .languages()
-        .into_iter()
-        .map(of_language)
-        .filter(|runners| !runners.is_empty())
-        .collect()
+    let mut by_language = Vec::new();
+    for language in project.languages() {
+        let runners = match language {
+            Language::Rust => rust(project, pattern),
+            Language::Go => vec![go(project, pattern)],
+            Language::Python => python(project, pattern),
+            Language::JavaScript => Vec::from_iter(javascript(project, pattern)),
+            Language::Maven => vec![maven(project, pattern)],
+            Language::Gradle => vec![gradle(project, pattern)],
+            Language::CMake => vec![ctest(project, pattern)],
+            Language::Make => Vec::from_iter(make(project)),
+        };
+        if !runners.is_empty() {
+            by_language.push(runners);
+        }
+    }
+    by_language
 }
 
 /// Reports whether a runner can run a part of the tests.
@@ -148,16 +149,16 @@ fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
         None => Vec::new(),
     };
     // A file of this kind cannot be replaced by another one.
-    let options = ["-q", "--junit-xml=/proc/self/fd/2"];
-    let options = || options.into_iter().chain(some.iter().copied());
-    let module = with(&[python, "-m", "pytest"], options());
+    let mut options = vec!["-q", "--junit-xml=/proc/self/fd/2"];
+    options.extend(some);
+    let module = with(&[python, "-m", "pytest"], options.iter().copied());
     let module = Candidate::new("pytest", module, PYTEST, Report::JunitBeside);
     let mut pytest = vec![module.versioned(&[python, "-m", "pytest", "--version"])];
     if python == "python3" {
         // It may be installed with an interpreter of its own.
         pytest.push(Candidate::new(
             "pytest",
-            with(&["pytest"], options()),
+            with(&["pytest"], options),
             PYTEST,
             Report::JunitBeside,
         ));
@@ -180,20 +181,17 @@ fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
 fn unittest(project: &Project, pattern: Option<&str>) -> Runner {
     let python = project.python();
     // Its search does not enter a folder that is no package.
-    let folders = ["tests", "test"];
-    let is_apart = |folder: &&str| {
-        project.any_in(folder, is_test) && !project.has(&format!("{folder}/__init__.py"))
-    };
-    let start = folders
-        .into_iter()
-        .find(is_apart)
-        .into_iter()
-        .flat_map(|folder| ["-s", folder]);
-    let some = pattern.into_iter().flat_map(|pattern| ["-k", pattern]);
-    let argv = with(
-        &[python, "-m", "unittest", "discover", "-v"],
-        start.chain(some),
-    );
+    let mut options = Vec::new();
+    for folder in ["tests", "test"] {
+        if project.any_in(folder, is_test) && !project.has(&format!("{folder}/__init__.py")) {
+            options.extend(["-s", folder]);
+            break;
+        }
+    }
+    if let Some(pattern) = pattern {
+        options.extend(["-k", pattern]);
+    }
+    let argv = with(&[python, "-m", "unittest", "discover", "-v"], options);
     Candidate::new("unittest", argv, PYTHON, Report::Unittest)
 }
 
@@ -208,58 +206,52 @@ fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
         .pointer("/scripts/test")
         .and_then(serde_json::Value::as_str)
         .unwrap_or_default();
-    let depends = |package: &str| {
-        ["dependencies", "devDependencies"]
-            .iter()
-            .any(|key| manifest.pointer(&format!("/{key}/{package}")).is_some())
-    };
-    let has_word = |word: &str| {
-        script
-            .split(|c: char| !c.is_alphanumeric())
-            .any(|found| found == word)
-    };
     let some: Vec<&str> = match pattern {
         Some(name) if !is_file(&name) => vec!["-t", name],
         file => file.into_iter().collect(),
     };
-    let own = |tool: &'static str, rest: &[&str]| {
-        let program = project
-            .first(&[tool])
-            .unwrap_or_else(|| crate::path::split(tool).1);
-        with(&[program], rest.iter().chain(&some).copied())
-    };
-    let (vitest, jest) = ("node_modules/.bin/vitest", "node_modules/.bin/jest");
-    if has_word("vitest") || (depends("vitest") && !has_word("jest") && !script.contains("--test"))
+    let words: Vec<&str> = script.split(|c: char| !c.is_alphanumeric()).collect();
+    let is_nodes = script.contains("--test");
+    if words.contains(&"vitest")
+        || (depends_on(&manifest, "vitest") && !words.contains(&"jest") && !is_nodes)
     {
-        let argv = own(vitest, &["run", "--reporter=json"]);
+        let program = project.first(&["node_modules/.bin/vitest"]);
+        let options = ["run", "--reporter=json"].into_iter().chain(some);
+        let argv = with(&[program.unwrap_or("vitest")], options);
         return Some(Candidate::new("vitest", argv, NPM_INSTALL, Report::Jest));
     }
-    if has_word("jest") || (depends("jest") && !script.contains("--test")) {
-        return Some(Candidate::new(
-            "jest",
-            own(jest, &["--json"]),
-            NPM_INSTALL,
-            Report::Jest,
-        ));
+    if words.contains(&"jest") || (depends_on(&manifest, "jest") && !is_nodes) {
+        let program = project.first(&["node_modules/.bin/jest"]);
+        let options = ["--json"].into_iter().chain(some);
+        let argv = with(&[program.unwrap_or("jest")], options);
+        return Some(Candidate::new("jest", argv, NPM_INSTALL, Report::Jest));
     }
     node(project, script, pattern)
+}
+
+/// Reports whether a manifest of npm names a package that it needs.
+fn depends_on(manifest: &serde_json::Value, package: &str) -> bool {
+    ["dependencies", "devDependencies"]
+        .iter()
+        .any(|key| manifest.pointer(&format!("/{key}/{package}")).is_some())
 }
 
 fn is_file(pattern: &&str) -> bool {
     pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts")
 }
 
+fn is_test_of_node(name: &str) -> bool {
+    [".test.js", ".test.mjs", ".test.cjs"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
 /// Returns Node's own runner if the script starts it, or there are tests without a script; else the
 /// script itself.
 fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner> {
-    let is_test = |name: &str| {
-        [".test.js", ".test.mjs", ".test.cjs"]
-            .iter()
-            .any(|end| name.ends_with(end))
-    };
     let has_tests = ["", "test", "tests", "src"]
         .iter()
-        .any(|folder| project.any_in(folder, is_test));
+        .any(|folder| project.any_in(folder, is_test_of_node));
     let own: Option<Vec<&str>> = match script.split_whitespace().collect::<Vec<_>>().split_first() {
         None if has_tests => Some(vec!["--test"]),
         Some((&"node", rest)) if rest.contains(&"--test") && script.chars().all(is_plain) => {
@@ -386,12 +378,11 @@ fn build_folder(
 
 fn make(project: &Project) -> Option<Runner> {
     let makefile = project.text(project.makefile()?);
-    let has = |target: &&str| {
-        makefile
-            .lines()
-            .any(|line| line.split(':').next() == Some(target) && line.contains(':'))
-    };
-    let target = ["test", "check"].into_iter().find(has)?;
+    let rules = makefile.lines().filter_map(|line| line.split_once(':'));
+    let targets: Vec<&str> = rules.map(|(target, _)| target).collect();
+    let target = ["test", "check"]
+        .into_iter()
+        .find(|target| targets.contains(target))?;
     Some(Candidate::new(
         "make",
         words(&["make", target]),

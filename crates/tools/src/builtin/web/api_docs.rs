@@ -83,20 +83,9 @@ impl Tool for FetchApiDocs {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let given = |name: &str| {
-            arguments
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let is_name = |text: &str| {
-            text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..")
-        };
-        match (
-            registry_of(given("library")),
-            is_name(given("library")),
-            is_name(given("version")),
-        ) {
+        let library = text(arguments, "library");
+        let version = text(arguments, "version");
+        match (registry_of(&library), is_name(&library), is_name(&version)) {
             ((_, ""), ..) => Err(invalid("`library` is empty")),
             ((service, _), false, _) => Err(invalid(&format!(
                 "`library` is the name of {}",
@@ -156,6 +145,10 @@ impl Tool for FetchApiDocs {
             .await
             .map(|found| answer(&found))
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..")
 }
 
 fn is_plain(c: char) -> bool {
@@ -284,21 +277,17 @@ fn candidates(library: &str) -> Vec<WebServiceName> {
 
 /// Returns the registries that the project uses, or all if it uses none.
 fn used_by(files: &Files) -> Vec<WebServiceName> {
-    let is_used = |manifests: &[&str]| {
-        manifests
+    let (mut all, mut used) = (Vec::new(), Vec::new());
+    for (service, .., manifests) in REGISTRIES {
+        all.push(service);
+        if manifests
             .iter()
             .any(|manifest| files.open(manifest).is_ok())
-    };
-    let used: Vec<WebServiceName> = REGISTRIES
-        .iter()
-        .filter(|(.., manifests)| is_used(manifests))
-        .map(|(service, ..)| *service)
-        .collect();
-    if used.is_empty() {
-        REGISTRIES.iter().map(|(service, ..)| *service).collect()
-    } else {
-        used
+        {
+            used.push(service);
+        }
     }
+    if used.is_empty() { all } else { used }
 }
 
 async fn documentation(
@@ -437,15 +426,15 @@ fn another(response: &WebResponse, library: &Library<'_>, named: &str) -> ToolEr
 /// Returns the address of the documentation among a project's own.
 fn of_urls(info: &Value, field: &str) -> Option<String> {
     let urls = info.get(field)?.as_object()?;
-    let named = |name: &str| {
-        urls.iter()
-            .find(|(key, _)| key.to_lowercase().contains(name))
-            .map(|(_, url)| url)
-    };
-    named("doc")
-        .or_else(|| named("home"))?
-        .as_str()
-        .map(str::to_owned)
+    for name in ["doc", "home"] {
+        let named = urls
+            .iter()
+            .find(|(key, _)| key.to_lowercase().contains(name));
+        if let Some((_, url)) = named {
+            return Some(url.as_str()?.to_owned());
+        }
+    }
+    None
 }
 
 /// `/<name>` → `{"name", "description", "dist-tags": {"latest"}, "readme", "homepage"}`, and

@@ -347,21 +347,22 @@ impl Seen {
     async fn now(context: &ToolContext, install: &Install) -> Result<Seen, ToolError> {
         let (listing, makes) = (install.listing, install.makes);
         let lists = install.shares.map_or(&[][..], Sharing::lists);
-        let look = move |files: &Files, cancel: &Cancel| {
-            let exists = makes.is_some_and(|folder| files.metadata(folder).is_ok());
-            let packages = listing.packages(files, cancel)?;
-            let lists: Texts = lists
-                .iter()
-                .map(|path| (*path, text(files, path)))
-                .collect();
-            Ok((
-                packages,
-                states(files, cancel)?,
-                (listing.servers(files), lists),
-                exists,
-            ))
-        };
-        let (packages, states, (lock_servers, lists), exists) = context.blocking(look).await?;
+        let (packages, states, (lock_servers, lists), exists) = context
+            .blocking(move |files, cancel| {
+                let exists = makes.is_some_and(|folder| files.metadata(folder).is_ok());
+                let packages = listing.packages(files, cancel)?;
+                let lists: Texts = lists
+                    .iter()
+                    .map(|path| (*path, text(files, path)))
+                    .collect();
+                Ok((
+                    packages,
+                    states(files, cancel)?,
+                    (listing.servers(files), lists),
+                    exists,
+                ))
+            })
+            .await?;
         let is_kept_from_git = match makes {
             Some(folder) if exists => context.services().git.ignores(&join(folder, "x")).await?,
             _ => true,

@@ -42,18 +42,19 @@ pub(crate) fn printed(text: &str, program: &str, root: &str) -> Option<Tally> {
 /// Returns where the roots of the last reports begin, each after a declaration, perhaps with other
 /// lines between them.
 fn declared(text: &str) -> Vec<usize> {
-    let root = |at: usize| {
-        let after = at + DECLARATION.len();
-        let own = text.get(after..)?.split(DECLARATION).next()?;
-        Some(after + own.find("<testsuite")?)
-    };
     let mut found: Vec<usize> = text
         .rmatch_indices(DECLARATION)
-        .filter_map(|(at, _)| root(at))
+        .filter_map(|(at, declaration)| root_after(text, at + declaration.len()))
         .take(MOST_BEGINNINGS)
         .collect();
     found.reverse();
     found
+}
+
+/// Returns where the root begins that belongs to the declaration which ends here.
+fn root_after(text: &str, declaration_end: usize) -> Option<usize> {
+    let own = text.get(declaration_end..)?.split(DECLARATION).next()?;
+    Some(declaration_end + own.find("<testsuite")?)
 }
 
 /// Returns where reports without a declaration begin.
@@ -117,16 +118,16 @@ fn element_length(text: &str) -> Option<usize> {
 /// end it.
 fn tag_length(text: &str) -> Option<usize> {
     let mut quote: Option<char> = None;
-    let is_end = |c: char| {
+    for (at, c) in text.char_indices() {
         match quote {
             Some(open) if open == c => quote = None,
             Some(_) => {}
             None if matches!(c, '"' | '\'') => quote = Some(c),
-            None => return c == '>',
+            None if c == '>' => return Some(at + 1),
+            None => {}
         }
-        false
-    };
-    text.find(is_end).map(|at| at + 1)
+    }
+    None
 }
 
 /// Returns a report that cannot be read without what follows it, so that its own fault is named.
@@ -223,19 +224,19 @@ fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
 }
 
-fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
-    let child = |name: &str| case.children().find(|node| node.has_tag_name(name));
-    if child("skipped").and_then(|skipped| skipped.attribute("message")) == Some(LEFT_OUT) {
+fn add<'a>(tally: &mut Tally, case: Node<'a, 'a>, root: &str) {
+    let skipped = child(case, "skipped");
+    let skipped_for = skipped.and_then(|skipped| skipped.attribute("message"));
+    let skipped_as = skipped.and_then(|skipped| skipped.attribute("type"));
+    if skipped_for == Some(LEFT_OUT) {
         return;
     }
     let is_off = matches!(case.attribute("status"), Some("disabled" | "notrun"));
     // Node runs tests that are still to do, and does not count how they end.
-    let is_to_do =
-        child("skipped").is_some_and(|skipped| skipped.attribute("type") == Some("todo"));
-    if is_to_do {
+    if skipped_as == Some("todo") {
         tally.skipped += 1;
-    } else if let Some(failure) = child("failure").or_else(|| child("error")) {
-        let printed = child("system-out").or_else(|| child("system-err"));
+    } else if let Some(failure) = child(case, "failure").or_else(|| child(case, "error")) {
+        let printed = child(case, "system-out").or_else(|| child(case, "system-err"));
         let message = message(failure, printed);
         let place = place(case, &message, root);
         if is_collection(case, failure) {
@@ -248,11 +249,15 @@ fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
         } else {
             tally.fail(name(case), &message, place);
         }
-    } else if child("skipped").is_some() || is_off {
+    } else if skipped.is_some() || is_off {
         tally.skipped += 1;
     } else {
         tally.passed += 1;
     }
+}
+
+fn child<'a>(case: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
+    case.children().find(|node| node.has_tag_name(name))
 }
 
 fn is_collection(case: Node<'_, '_>, failure: Node<'_, '_>) -> bool {
@@ -263,11 +268,12 @@ fn is_collection(case: Node<'_, '_>, failure: Node<'_, '_>) -> bool {
 /// Returns the file that pytest names as a module, if its message names the file.
 fn file_of(case: Node<'_, '_>, message: &str, root: &str) -> String {
     let module = case.attribute("name").unwrap_or_default();
-    let is_named = |path: &String| path.trim_end_matches(".py").replace('/', ".") == module;
-    paths(message, root)
-        .into_iter()
-        .find(is_named)
-        .unwrap_or_else(|| module.to_owned())
+    for path in paths(message, root) {
+        if path.trim_end_matches(".py").replace('/', ".") == module {
+            return path;
+        }
+    }
+    module.to_owned()
 }
 
 /// Returns the whole text of a failure if it has one, else its first line, else what the test
@@ -321,10 +327,11 @@ fn place(case: Node<'_, '_>, message: &str, root: &str) -> Option<(String, u32)>
         .lines()
         .filter(|line| !class.is_empty() && line.contains(class))
         .collect();
-    let first = |text: &str| places(text, root).into_iter().next();
-    let found = first(&of_class)
-        .or_else(|| first(&stack))
-        .or_else(|| places(message, root).into_iter().last());
+    let in_stack = places(&of_class, root)
+        .into_iter()
+        .chain(places(&stack, root))
+        .next();
+    let found = in_stack.or_else(|| places(message, root).into_iter().last());
     found.or_else(|| file.zip(line))
 }
 

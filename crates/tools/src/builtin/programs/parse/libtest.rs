@@ -130,12 +130,18 @@ impl<'a> Program<'a> {
     /// so the numbers have to be those of this program, and the names those that it said have
     /// failed, if any are.
     fn end(&self, lines: &[&'a str], tests: usize) -> Option<End<'a>> {
-        let ends = || (0..lines.len()).filter_map(|at| End::read(lines, at));
-        let has_sum = |end: &End<'a>| end.counts.total() == tests;
-        let is_known = |name: &&str| self.failed.iter().any(|(known, _)| known == name);
-        let own = ends().find(|end| has_sum(end) && end.names.iter().all(is_known));
-        own.or_else(|| ends().find(has_sum))
-            .or_else(|| ends().next())
+        let known: Vec<&str> = self.failed.iter().map(|(name, _)| *name).collect();
+        let (mut first, mut with_sum) = (None, None);
+        for end in (0..lines.len()).filter_map(|at| End::read(lines, at)) {
+            if end.counts.total() != tests {
+                first.get_or_insert(end);
+            } else if end.names.iter().all(|name| known.contains(name)) {
+                return Some(end);
+            } else {
+                with_sum.get_or_insert(end);
+            }
+        }
+        with_sum.or(first)
     }
 
     /// Adds the failures that are listed, with what each test printed.
@@ -202,6 +208,13 @@ impl<'a> End<'a> {
     }
 }
 
+/// Returns the number before a word in a summary, as in `3 passed; 1 failed`.
+fn count(summary: &str, word: &str) -> Option<usize> {
+    summary
+        .split(';')
+        .find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok())
+}
+
 impl Counts {
     /// Reads a result that ends in this way.
     fn read(line: &str, outcome: &str) -> Option<Counts> {
@@ -209,15 +222,11 @@ impl Counts {
             .strip_prefix("test result: ")?
             .strip_prefix(outcome)?
             .strip_prefix(". ")?;
-        let parts = || summary.split(';').map(str::trim);
-        let count = |word: &str| {
-            parts().find_map(|part| part.strip_suffix(word)?.trim().parse::<usize>().ok())
-        };
-        let measured = count("measured").unwrap_or(0);
+        let measured = count(summary, "measured").unwrap_or(0);
         Some(Counts {
-            passed: count("passed")? + measured,
-            failed: count("failed")?,
-            skipped: count("ignored")?,
+            passed: count(summary, "passed")? + measured,
+            failed: count(summary, "failed")?,
+            skipped: count(summary, "ignored")?,
         })
     }
 

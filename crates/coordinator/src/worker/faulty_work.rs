@@ -71,6 +71,23 @@ fn goes_back(workplace: &Workplace, record: &TaskRecord, fault: ReturnCause) -> 
     record.after_fault(fault, None, workplace.assignment.limits.merge_rounds) == AfterFault::Return
 }
 
+/// Returns work to its agent with a text on what is wrong with it; there is more to do.
+async fn return_to_agent(
+    workplace: &Workplace,
+    cause: ReturnCause,
+    text: String,
+) -> Result<bool, CoordinatorError> {
+    let task = workplace.task().clone();
+    let facts = Facts::naming(text.into_bytes(), |text| Event::TaskReturned {
+        task,
+        cause,
+        text,
+        onto: None,
+    });
+    workplace.link.record(facts).await?;
+    Ok(true)
+}
+
 /// Returns work with unresolved conflicts to its agent, or leaves it to the user; returns whether
 /// there is more to do.
 pub(super) async fn send_back_conflict(
@@ -78,7 +95,6 @@ pub(super) async fn send_back_conflict(
     record: &TaskRecord,
     left: &Unresolved,
 ) -> Result<bool, CoordinatorError> {
-    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     let kinds = [
         ("markers", "conflict markers are left in ", &left.marked),
         (
@@ -94,30 +110,21 @@ pub(super) async fn send_back_conflict(
             .collect();
         let message = format!("{}; {}", left.join("; "), kept(workplace));
         let conflicted = Event::TaskConflicted {
-            task,
+            task: workplace.task().clone(),
             cause: ReturnCause::Conflict,
             message,
         };
         workplace.link.record(vec![conflicted]).await?;
         return Ok(false);
     }
-    let texts = kinds.map(|(prompt, _, files)| {
-        assignment
-            .prompts
-            .render_around(prompt, &[], &[("files", &listed(files, "\n"))])
-    });
-    let text = texts.collect::<Vec<_>>().join("\n");
-    let returned = |text| Event::TaskReturned {
-        task,
-        cause: ReturnCause::Conflict,
-        text,
-        onto: None,
-    };
-    workplace
-        .link
-        .record(Facts::naming(text.into_bytes(), returned))
-        .await?;
-    Ok(true)
+    let mut texts = Vec::new();
+    for (prompt, _, files) in kinds {
+        let files = listed(files, "\n");
+        let prompts = &workplace.assignment.prompts;
+        texts.push(prompts.render_around(prompt, &[], &[("files", &files)]));
+    }
+    let text = texts.join("\n");
+    return_to_agent(workplace, ReturnCause::Conflict, text).await
 }
 
 /// Returns work that could not be stored to its agent, with the reason; the agent may confirm that
@@ -128,7 +135,6 @@ pub(super) async fn send_back_unstored(
     cause: ReturnCause,
     error: CoordinatorError,
 ) -> Result<bool, CoordinatorError> {
-    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     if !goes_back(workplace, record, cause) {
         failing::contain(&workplace.host, &workplace.link, error).await?;
         return Ok(false);
@@ -138,20 +144,12 @@ pub(super) async fn send_back_unstored(
     } else {
         "unstorable"
     };
-    let text = assignment
-        .prompts
-        .render_around(prompt, &[], &[("error", &error.to_string())]);
-    let returned = |text| Event::TaskReturned {
-        task,
-        cause,
-        text,
-        onto: None,
-    };
-    workplace
-        .link
-        .record(Facts::naming(text.into_bytes(), returned))
-        .await?;
-    Ok(true)
+    let text =
+        workplace
+            .assignment
+            .prompts
+            .render_around(prompt, &[], &[("error", &error.to_string())]);
+    return_to_agent(workplace, cause, text).await
 }
 
 /// Returns work to its agent, or fails its task, because of what its report claims; returns whether
@@ -161,7 +159,6 @@ pub(super) async fn refuse_claims(
     record: &TaskRecord,
     decided: AfterClaims,
 ) -> Result<bool, CoordinatorError> {
-    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     match decided {
         AfterClaims::Take => Ok(true),
         AfterClaims::Fail(claims) => {
@@ -174,22 +171,12 @@ pub(super) async fn refuse_claims(
             Ok(false)
         }
         AfterClaims::Return(claims) => {
-            let text = assignment.prompts.render_around(
+            let text = workplace.assignment.prompts.render_around(
                 "claims",
                 &[],
                 &[("claims", &listed_claims(&claims))],
             );
-            let returned = |text| Event::TaskReturned {
-                task,
-                cause: ReturnCause::Claims,
-                text,
-                onto: None,
-            };
-            workplace
-                .link
-                .record(Facts::naming(text.into_bytes(), returned))
-                .await?;
-            Ok(true)
+            return_to_agent(workplace, ReturnCause::Claims, text).await
         }
     }
 }
@@ -206,26 +193,18 @@ pub(super) async fn send_back_plan(
     record: &TaskRecord,
     errors: &str,
 ) -> Result<bool, CoordinatorError> {
-    let (link, assignment) = (&workplace.link, &workplace.assignment);
     let errors = cut(errors, EVIDENCE_BYTES);
     if !goes_back(workplace, record, ReturnCause::InvalidPlan) {
         let text = format!("its plan cannot be run{}: {errors}", after_rounds(record));
         workplace.fail(FailureCause::InvalidPlan, text).await?;
         return Ok(false);
     }
-    let text = assignment
-        .prompts
-        .render_around("invalid_plan", &[], &[("errors", &errors)]);
-    let task = workplace.task().clone();
-    let returned = |text| Event::TaskReturned {
-        task,
-        cause: ReturnCause::InvalidPlan,
-        text,
-        onto: None,
-    };
-    link.record(Facts::naming(text.into_bytes(), returned))
-        .await?;
-    Ok(true)
+    let text =
+        workplace
+            .assignment
+            .prompts
+            .render_around("invalid_plan", &[], &[("errors", &errors)]);
+    return_to_agent(workplace, ReturnCause::InvalidPlan, text).await
 }
 
 /// Returns work whose check failed each time to its agent, or fails the task; returns whether there
@@ -236,9 +215,8 @@ pub(super) async fn after_red_check(
     command: &str,
     tries: &[VerifyResult],
 ) -> Result<bool, CoordinatorError> {
-    let (link, assignment) = (&workplace.link, &workplace.assignment);
     let ids: Vec<BlobId> = tries.iter().map(|tried| tried.output.clone()).collect();
-    let blobs = link.ask(ReadBlobs { ids: ids.clone() }).await?;
+    let blobs = workplace.link.ask(ReadBlobs { ids: ids.clone() }).await?;
     let mut outputs = Vec::new();
     for id in &ids {
         outputs.push(String::from_utf8_lossy(blobs.get(id)?).into_owned());
@@ -257,17 +235,10 @@ pub(super) async fn after_red_check(
     }
     let output = shown_tries(tries, &outputs);
     let ours = [("exit", last_exit(tries)), ("command", command)];
-    let text = assignment
-        .prompts
-        .render_around("task_check", &ours, &[("output", &output)]);
-    let task = workplace.task().clone();
-    let returned = |text| Event::TaskReturned {
-        task,
-        cause: ReturnCause::TaskCheck,
-        text,
-        onto: None,
-    };
-    link.record(Facts::naming(text.into_bytes(), returned))
-        .await?;
-    Ok(true)
+    let text =
+        workplace
+            .assignment
+            .prompts
+            .render_around("task_check", &ours, &[("output", &output)]);
+    return_to_agent(workplace, ReturnCause::TaskCheck, text).await
 }

@@ -200,7 +200,8 @@ pub(crate) struct Case {
     run: Box<dyn FnOnce(bool) -> Result<Completion, Failed> + Send>,
 }
 
-/// Creates a test from a function; the name has the form `module::what_holds`.
+/// Creates a test from a closure, or from a function that has another name than the test; the name
+/// has the form `module::what_holds`.
 pub(crate) fn case(
     name: impl Into<String>,
     run: impl FnOnce() -> Outcome + Send + 'static,
@@ -220,6 +221,34 @@ pub(crate) fn judging(
         places: Vec::new(),
         run: Box::new(run),
     }
+}
+
+/// Creates a test of a function, whose name it has, behind that of its module or another one.
+macro_rules! case_of {
+    ($run:ident) => {
+        $crate::support::case(
+            $crate::support::name_of(module_path!(), stringify!($run)),
+            $run,
+        )
+    };
+    ($module:literal, $run:ident) => {
+        $crate::support::case(concat!($module, "::", stringify!($run)), $run)
+    };
+}
+
+/// Creates a test as `case_of` does, which starts a run, so it needs a sandbox tier.
+macro_rules! sandboxed_of {
+    ($($name:tt),*) => {
+        $crate::support::case_of!($($name),*).needs($crate::support::Need::SANDBOX)
+    };
+}
+
+pub(crate) use {case_of, sandboxed_of};
+
+/// Returns the name of a test that is a function of the module with this path.
+pub(crate) fn name_of(module: &str, function: &str) -> String {
+    let module = module.rsplit("::").next().unwrap_or(module);
+    format!("{module}::{function}")
 }
 
 /// Creates a test that starts a run, so it needs a sandbox tier.

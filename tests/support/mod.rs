@@ -10,7 +10,8 @@
 //!     let script = Script::default().rule(write("T1", "a.txt", "a\n")).rule(done("T1"));
 //!     let played = world.play("- [ ] T1 write a file\n", &script, |_| ())?;
 //!     played.require(0, &[("T1", TaskState::Merged)])?;
-//!     if world.merged(&played.report, "a.txt")? == "a" { Ok(()) } else { fail(played.story()) }
+//!     assert_eq!(world.merged(&played.report, "a.txt")?, "a", "{played}");
+//!     Ok(())
 //! }
 //! ```
 //!
@@ -18,8 +19,10 @@
 //!   start the built program as a user does, in a terminal with `start_in_terminal`.
 //! - If a script cannot express what a model does, [`answering`] takes a closure, and
 //!   [`ModelServer`] speaks HTTP.
-//! - The module's `cases()` registers the function with [`sandboxed`] if it starts a run, otherwise
-//!   with [`case`]. [`Case::needs`] adds any other tool that a machine may lack.
+//! - The module's `cases()` registers the function with `sandboxed!` if it starts a run, otherwise
+//!   with `case!`; the test is named after it. [`Case::needs`] adds any other tool that a machine may
+//!   lack.
+//! - A failed assertion fails the test as an error does, and what the test owns is removed.
 //! - [`until`] waits for a condition. Tests poll with it only, and never sleep.
 //!
 //! Invariants: no helper reads the configuration, the API keys or the git identity of the user who
@@ -45,7 +48,10 @@ mod transcript;
 mod trials;
 mod world;
 
-pub(crate) use case::{Case, Need, Outcome, PLACE, Place, REQUIRE, case, fail, judging, sandboxed};
+pub(crate) use case::{
+    Case, Need, Outcome, PLACE, Place, REQUIRE, case, case_of, case_of as case, fail, judging,
+    name_of, sandboxed, sandboxed_of as sandboxed,
+};
 pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};

@@ -1,5 +1,7 @@
 //! A run that has ended, and what its journal recorded.
 
+use std::fmt;
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, RequestReader};
 use orchestrate_core::event::{Event, Recorded};
@@ -95,11 +97,8 @@ impl Played {
     /// Requires that each of these texts is part of what a task's agent was told.
     pub(crate) fn require_told(&self, of: &str, facts: &[&str]) -> Outcome {
         let told = self.told(of)?;
-        if facts.iter().all(|fact| told.contains(fact)) {
-            Ok(())
-        } else {
-            fail(told)
-        }
+        assert!(facts.iter().all(|fact| told.contains(fact)), "{told}");
+        Ok(())
     }
 
     /// Reads a blob as text.
@@ -134,20 +133,23 @@ impl Played {
         let is_it = |(task, cause, message): &(&TaskId, FailureCause, &str)| {
             task.as_str() == of && *cause == why && message.contains(text)
         };
-        if failures.iter().any(is_it) {
-            Ok(())
-        } else {
-            fail(format!("{failures:?}\n{}", self.story()))
-        }
+        assert!(failures.iter().any(is_it), "{failures:?}\n{self}");
+        Ok(())
     }
 
-    /// Returns the facts as lines of JSON, each cut at 400 characters, for the message of a failed
-    /// test.
+    /// Returns the facts as they are displayed.
     pub(crate) fn story(&self) -> String {
-        let lines = self.facts.iter().map(|fact| {
+        self.to_string()
+    }
+}
+
+/// Shows the facts as lines of JSON, each cut at 400 characters, for the message of a failed test.
+impl fmt::Display for Played {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for fact in &self.facts {
             let text: String = fact.stream_json().to_string().chars().take(400).collect();
-            format!("{text}\n")
-        });
-        lines.collect()
+            writeln!(f, "{text}")?;
+        }
+        Ok(())
     }
 }

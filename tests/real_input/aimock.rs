@@ -163,9 +163,6 @@ fn speaks(model: &str, path: &str) -> Outcome {
     )?;
     let asked = server.asked()?;
     let expected = vec![(path.to_owned(), 200); 6];
-    if asked == expected {
-        Ok(())
-    } else {
-        fail(format!("{asked:#?}"))
-    }
+    assert_eq!(asked, expected);
+    Ok(())
 }

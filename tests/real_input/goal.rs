@@ -35,7 +35,7 @@ const TYPED: [&str; 8] = [
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("real_input::a_goal_is_divided_reviewed_and_landed", walk)
+        sandboxed!("real_input", a_goal_is_divided_reviewed_and_landed)
             .needs(AIMOCK)
             .in_tier(Confinement::Full),
         case(
@@ -49,7 +49,7 @@ fn page() -> PathBuf {
     Path::new(FOLDER).join("README.md")
 }
 
-fn walk() -> Outcome {
+fn a_goal_is_divided_reviewed_and_landed() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::unborn()?);
     let server = Aimock::start(&Path::new(FOLDER).join("replies.json"))?;
     for file in FILES {
@@ -98,9 +98,7 @@ fn walk() -> Outcome {
         .into_iter()
         .filter(|(_, status)| *status != 200)
         .collect();
-    if !refused.is_empty() {
-        return fail(format!("{refused:?}"));
-    }
+    assert!(refused.is_empty(), "{refused:?}");
     let shown = transcript(&session, "~/textkit", trimmed);
     if record_if_asked(&page(), &shown)? {
         Ok(())

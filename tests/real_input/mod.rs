@@ -146,17 +146,13 @@ fn walk_through() -> Outcome {
     let is_as_before = clone.git(&["rev-parse", "main"])? == was
         && clone.read("plan.md")? == plan
         && clone.git(&["status", "--porcelain"])? == "?? plan.md";
-    if !is_as_before {
-        return fail(clone.git(&["status"])?);
-    }
+    assert!(is_as_before, "{}", clone.git(&["status"])?);
     session.types(clean)?;
     let left = clone
         .git(&["worktree", "list", "--porcelain"])?
         .matches("worktree ")
         .count();
-    if left != 1 {
-        return fail(format!("{left} worktrees are left"));
-    }
+    assert_eq!(left, 1, "{left} worktrees are left");
     walkthrough::record_if_asked(&session)
 }
 
@@ -202,11 +198,8 @@ fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
             .cloned();
         newest.is_some_and(|newest| newest["role"] == "user" && newest.to_string().contains(place))
     });
-    if told {
-        Ok(())
-    } else {
-        fail("no request carries the compiler's complaint")
-    }
+    assert!(told, "no request carries the compiler's complaint");
+    Ok(())
 }
 
 /// Requires that a check compiled the crate.

@@ -13,15 +13,9 @@ use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, runti
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "aggregate::an_agent_sees_where_siblings_stand_in_each_others_way",
-            for_an_agent,
-        ),
-        case("aggregate::a_program_gets_the_same_value", for_a_program),
-        case(
-            "aggregate::orders_in_a_report_stay_in_its_block",
-            orders_in_a_report_stay_in_its_block,
-        ),
+        case!(an_agent_sees_where_siblings_stand_in_each_others_way),
+        case!(a_program_gets_the_same_value),
+        case!(orders_in_a_report_stay_in_its_block),
     ]
 }
 
@@ -52,7 +46,7 @@ fn siblings(script: Script, one: &str, other: &str) -> Script {
         .rule(Rule::task(other).call("write_file", &half))
 }
 
-fn for_an_agent() -> Outcome {
+fn an_agent_sees_where_siblings_stand_in_each_others_way() -> Outcome {
     let asks = |rule: Rule, ids: &[&str]| {
         rule.call("aggregate_agent_results", &json!({ "agent_ids": ids }))
     };
@@ -137,16 +131,14 @@ fn orders_in_a_report_stay_in_its_block() -> Outcome {
     );
     let is_held =
         told.contains("report: Wrote one.") && !outside.contains(ORDER) && guessed.contains(ORDER);
-    if is_held {
-        Ok(())
-    } else {
-        fail(format!(
-            "{outside}\n--- guessed:\n{guessed}\n--- in all:\n{told}"
-        ))
-    }
+    assert!(
+        is_held,
+        "{outside}\n--- guessed:\n{guessed}\n--- in all:\n{told}"
+    );
+    Ok(())
 }
 
-fn for_a_program() -> Outcome {
+fn a_program_gets_the_same_value() -> Outcome {
     let world = world()?;
     let coordinator = world.coordinator(&siblings(Script::default(), "a", "b"), |_| {})?;
     let child = |id: &str, turns| ChildSpec {
@@ -163,9 +155,7 @@ fn for_a_program() -> Outcome {
         for child in &children {
             states.push(child.wait().await?.state);
         }
-        if states != [AwaitingReview, FailedTask] {
-            return fail(format!("{states:?}"));
-        }
+        assert_eq!(states, [AwaitingReview, FailedTask]);
         let together = coordinator.aggregate(&children).await?;
         coordinator.finish().await?;
         Ok::<_, Failed>(together)
@@ -189,9 +179,6 @@ fn for_a_program() -> Outcome {
         && together.overlaps.len() == 1
         && together.usage.turns == 5
         && together.diff.contains("agent b:\n");
-    if is_it {
-        Ok(())
-    } else {
-        fail(format!("{together:#?}"))
-    }
+    assert!(is_it, "{together:#?}");
+    Ok(())
 }

@@ -18,22 +18,10 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "approver::decides_and_is_recorded_with_its_name",
-            decides_and_is_recorded,
-        ),
-        case(
-            "approver::a_call_that_it_fails_on_waits_for_a_person",
-            a_call_that_it_fails_on_waits_for_a_person,
-        ),
-        case(
-            "approver::a_person_may_decide_first",
-            a_person_may_decide_first,
-        ),
-        case(
-            "approver::a_run_that_is_stopped_does_not_wait_for_it",
-            a_run_that_is_stopped_does_not_wait,
-        ),
+        case!(decides_and_is_recorded_with_its_name),
+        case!(a_call_that_it_fails_on_waits_for_a_person),
+        case!(a_person_may_decide_first),
+        case!(a_run_that_is_stopped_does_not_wait_for_it),
     ]
 }
 
@@ -127,7 +115,7 @@ fn decisions(played: &Played) -> Vec<(bool, Option<String>)> {
     })
 }
 
-fn decides_and_is_recorded() -> Outcome {
+fn decides_and_is_recorded_with_its_name() -> Outcome {
     let world = World::lived_in()?;
     let gate = Gate::new(|call: &AskedCall| {
         Some(Ok(match call.agent.as_str() {
@@ -142,14 +130,14 @@ fn decides_and_is_recorded() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let mut made = decisions(&played);
     made.sort();
-    if made
-        != [
+    assert_eq!(
+        made,
+        [
             (false, Some("gate".to_owned())),
-            (true, Some("gate".to_owned())),
-        ]
-    {
-        return fail(played.story());
-    }
+            (true, Some("gate".to_owned()))
+        ],
+        "{played}"
+    );
     let is_there = |file| world.merged(&played.report, file).is_ok();
     if [is_there("T1.txt"), is_there("T2.txt"), is_there("no.txt")] != [true, false, true] {
         return fail(played.story());
@@ -164,26 +152,26 @@ fn decides_and_is_recorded() -> Outcome {
         &first.arguments["command"],
         first.rule.as_str(),
     );
-    if shown
-        != (
+    assert_eq!(
+        shown,
+        (
             "run_shell_command",
             &json!("touch T1.txt"),
-            "ask:run_shell_command(touch*)",
-        )
-    {
-        return fail(format!("{first:?}"));
-    }
+            "ask:run_shell_command(touch*)"
+        ),
+        "{first:?}"
+    );
     let log = world.types(&["audit", "show", "--json"], 0)?.stdout;
     let of_t1 = lines(&log)?
         .into_iter()
         .find(|line| line["agent_id"] == "T1");
     let decision =
         json!({"outcome": "approved", "rule": "ask:run_shell_command(touch*)", "by": "gate"});
-    if of_t1.is_some_and(|line| line["decision"] == decision) {
-        Ok(())
-    } else {
-        fail(log)
-    }
+    assert!(
+        of_t1.is_some_and(|line| line["decision"] == decision),
+        "{log}"
+    );
+    Ok(())
 }
 
 /// An approver that fails, one that panics, and one that has no opinion: a person decides, in a
@@ -200,9 +188,8 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
     let plan = format!("{PLAN}- [ ] T3 publish\n");
     let played = world.play(&plan, &script(), |settings| ask(settings, Some(approver)))?;
     played.require(3, &[("T1", Waiting), ("T2", Waiting), ("T3", Waiting)])?;
-    if !decisions(&played).is_empty() || gate.asked().len() != 3 {
-        return fail(played.story());
-    }
+    assert!(decisions(&played).is_empty(), "{played}");
+    assert_eq!(gate.asked().len(), 3, "{played}");
     let warnings = WARNINGS
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -211,9 +198,7 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
         "the approver gate failed: no connection; the call ",
         "the approver gate panicked; the call ",
     ] {
-        if !warnings.contains(expected) {
-            return fail(warnings);
-        }
+        assert!(warnings.contains(expected), "{warnings}");
     }
     let (run, store) = (
         played.report.run_id.clone(),
@@ -237,11 +222,8 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
     }
     let resumed = world.resume(&run, &script(), |settings| ask(settings, None))?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    if decisions(&resumed) == vec![(true, None); 3] {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert_eq!(decisions(&resumed), vec![(true, None); 3], "{resumed}");
+    Ok(())
 }
 
 /// Starts a run whose approver never answers, and waits until it has been asked about both calls.
@@ -280,14 +262,11 @@ fn a_person_may_decide_first() -> Outcome {
     })?;
     let played = Played::of(coordinator, report)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    if decisions(&played) == vec![(true, None); 2] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(decisions(&played), vec![(true, None); 2], "{played}");
+    Ok(())
 }
 
-fn a_run_that_is_stopped_does_not_wait() -> Outcome {
+fn a_run_that_is_stopped_does_not_wait_for_it() -> Outcome {
     let world = World::lived_in()?;
     let gate: Arc<dyn Approver> = Gate::new(|_: &AskedCall| None);
     let coordinator = world.coordinator(&script(), |settings| ask(settings, Some(gate)))?;
@@ -298,9 +277,6 @@ fn a_run_that_is_stopped_does_not_wait() -> Outcome {
     })?;
     let played = Played::of(coordinator, report)?;
     played.require(130, &[("T1", Waiting), ("T2", Waiting)])?;
-    if decisions(&played).is_empty() {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(decisions(&played).is_empty(), "{played}");
+    Ok(())
 }

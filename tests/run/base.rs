@@ -27,10 +27,10 @@ const COMMAND: &str = "- [ ] T1 one (run: touch one.txt)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("base::a_red_base_spends_no_request", a_red_base),
-        case("base::a_red_base_is_not_verified_on_request", on_request),
-        case("base::a_red_base_is_an_error_for_programs", for_programs),
-        case("base::children_do_not_wait_for_a_red_base", children),
+        case!(a_red_base_spends_no_request),
+        case!(a_red_base_is_not_verified_on_request),
+        case!(a_red_base_is_an_error_for_programs),
+        case!(children_do_not_wait_for_a_red_base),
         case("base::a_refused_socket_names_the_tier_full", || {
             refused_socket(Confinement::Full)
         })
@@ -39,19 +39,13 @@ pub(crate) fn cases() -> Vec<Case> {
             refused_socket(Confinement::Fallback)
         })
         .in_tier(Confinement::Fallback),
-        case("base::a_red_setup_is_a_red_base", red_setup),
-        case("base::a_green_base_is_verified_once", verified_once),
-        case("base::a_landed_result_is_a_green_base", landed),
-        case("base::a_stopped_check_is_repeated_by_resume", stopped),
-        case(
-            "base::a_cause_outside_the_repository_can_be_fixed",
-            fixed_outside,
-        ),
-        case("base::a_command_is_not_rerun_on_the_same_base", not_rerun),
-        case(
-            "base::a_command_with_a_red_check_of_its_own_is_not_rerun",
-            own_check,
-        ),
+        case!(a_red_setup_is_a_red_base),
+        case!(a_green_base_is_verified_once),
+        case!(a_landed_result_is_a_green_base),
+        case!(a_stopped_check_is_repeated_by_resume),
+        case!(a_cause_outside_the_repository_can_be_fixed),
+        case!(a_command_is_not_rerun_on_the_same_base),
+        case!(a_command_with_a_red_check_of_its_own_is_not_rerun),
     ]
 }
 
@@ -77,18 +71,15 @@ fn results(played: &Played) -> Vec<(bool, bool)> {
 
 fn require_results(played: &Played, expected: &[(bool, bool)]) -> Outcome {
     let found = results(played);
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!(
-            "{found:?} instead of {expected:?}\n{}",
-            played.story()
-        ))
-    }
+    assert_eq!(
+        found, expected,
+        "{found:?} instead of {expected:?}\n{played}"
+    );
+    Ok(())
 }
 
 /// The exit code is that of wrong usage, and a run that was refused so is not the latest one.
-fn a_red_base() -> Outcome {
+fn a_red_base_spends_no_request() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let model = world.script(&script())?;
     let run = ["run", "plan.md", "--model", &model, "--verify", RED_BEFORE];
@@ -118,9 +109,7 @@ fn a_red_base() -> Outcome {
         .store()
         .latest_run()?
         .ok_or_else(|| Failed::from("nothing is recorded"))?;
-    if spent(&first)? {
-        return fail("a request was sent");
-    }
+    assert!(!spent(&first)?, "a request was sent");
     for options in [
         &["log", first.as_str()][..],
         &["log", first.as_str(), "--tools"],
@@ -148,7 +137,7 @@ fn a_red_base() -> Outcome {
 }
 
 /// The key of the settings does as the flag does, and without merges nothing has to pass.
-fn on_request() -> Outcome {
+fn a_red_base_is_not_verified_on_request() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let model = world.script(&script())?;
     let run = ["run", "plan.md", "--model", &model, "--verify", RED_BEFORE];
@@ -158,9 +147,7 @@ fn on_request() -> Outcome {
         .env("ORCHESTRATE_VERIFY_BASE", "false")
         .run()?
         .exits(0)?;
-    if silenced.stderr.contains("the base") {
-        return fail(silenced.stderr);
-    }
+    assert!(!silenced.stderr.contains("the base"), "{}", silenced.stderr);
     // A repository does not take away what its user has not.
     world
         .repository
@@ -174,7 +161,7 @@ fn on_request() -> Outcome {
         .map(drop)
 }
 
-fn for_programs() -> Outcome {
+fn a_red_base_is_an_error_for_programs() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let model = world.script(&script())?;
     let refused = world.types(
@@ -185,9 +172,8 @@ fn for_programs() -> Outcome {
     )?;
     let error = refused.json()?;
     let message = error["errors"][0]["message"].as_str().unwrap_or_default();
-    if error["type"] != json!("error") || !message.contains("\nerror: made.txt is missing") {
-        return fail(error);
-    }
+    assert_eq!(error["type"], json!("error"), "{error}");
+    assert!(message.contains("\nerror: made.txt is missing"), "{error}");
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let shown = [
         &status["status"],
@@ -217,16 +203,13 @@ fn refused_socket(tier: Confinement) -> Outcome {
         let names_tier = failure
             .fix
             .is_some_and(|fix| fix.contains("the doctor's line `sandbox fallback`"));
-        if names_tier == (tier == Confinement::Fallback) {
-            Ok(())
-        } else {
-            fail(format!("{failure:?}"))
-        }
+        assert_eq!(names_tier, (tier == Confinement::Fallback), "{failure:?}");
+        Ok(())
     })
 }
 
 /// Waiting for a child ends, and ending the children's run says why.
-fn children() -> Outcome {
+fn children_do_not_wait_for_a_red_base() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&script(), |settings| verified(settings, RED_BEFORE))?;
     runtime()?.block_on(async {
@@ -241,7 +224,7 @@ fn children() -> Outcome {
     })
 }
 
-fn red_setup() -> Outcome {
+fn a_red_setup_is_a_red_base() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&script(), |settings| {
         verified(settings, "true");
@@ -260,7 +243,7 @@ fn red_setup() -> Outcome {
 }
 
 /// Whatever decides the result of the check makes it run again.
-fn verified_once() -> Outcome {
+fn a_green_base_is_verified_once() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     let play = |command: &str, setup: Option<&str>| {
@@ -289,7 +272,7 @@ fn verified_once() -> Outcome {
 }
 
 /// The tree of a merge was verified, so a run that starts from it verifies nothing.
-fn landed() -> Outcome {
+fn a_landed_result_is_a_green_base() -> Outcome {
     let world = World::plain()?;
     world.write("one.md", COMMAND)?;
     world.write("two.md", "- [ ] T1 two (run: touch two.txt)\n")?;
@@ -317,7 +300,7 @@ fn landed() -> Outcome {
 }
 
 /// A check that was stopped has no result: neither red nor green.
-fn stopped() -> Outcome {
+fn a_stopped_check_is_repeated_by_resume() -> Outcome {
     let world = World::lived_in()?;
     let command = "test -e go.log && exit 0; touch begun.log; sleep 600";
     let change = |settings: &mut Settings| verified(settings, command);
@@ -345,7 +328,7 @@ fn stopped() -> Outcome {
 
 /// A file that the project wants in every worktree was missing: the same run continues once it is
 /// there.
-fn fixed_outside() -> Outcome {
+fn a_cause_outside_the_repository_can_be_fixed() -> Outcome {
     let world = World::with_plan(PLAN)?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.write(".worktreeinclude", "go.log\n")?;
@@ -370,7 +353,7 @@ fn fixed_outside() -> Outcome {
 }
 
 /// The same command on the same base has the same end.
-fn not_rerun() -> Outcome {
+fn a_command_is_not_rerun_on_the_same_base() -> Outcome {
     let played = World::lived_in()?.play(COMMAND, &Script::default(), |settings| {
         settings.run.verify =
             Some("test ! -e one.txt || { echo error: there is one; exit 1; }".to_owned());
@@ -380,7 +363,7 @@ fn not_rerun() -> Outcome {
     require_runs(&played, 1)
 }
 
-fn own_check() -> Outcome {
+fn a_command_with_a_red_check_of_its_own_is_not_rerun() -> Outcome {
     let plan = "- [ ] T1 one (run: touch one.txt) (verify: echo error: not enough; exit 1)\n";
     let played = World::lived_in()?.play(plan, &Script::default(), |_| ())?;
     played.require(1, &[("T1", FailedTask)])?;
@@ -393,9 +376,6 @@ fn require_runs(played: &Played, expected: usize) -> Outcome {
     let runs = played
         .pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(()))
         .len();
-    if runs == expected {
-        Ok(())
-    } else {
-        fail(format!("{runs} runs\n{}", played.story()))
-    }
+    assert_eq!(runs, expected, "{runs} runs\n{played}");
+    Ok(())
 }

@@ -30,19 +30,10 @@ pub(crate) fn cases() -> Vec<Case> {
             stop_leaves_no_process(Confinement::Fallback)
         })
         .in_tier(Confinement::Fallback),
-        case(
-            "cancel::a_drain_lets_running_work_end",
-            a_drain_lets_running_work_end,
-        ),
-        case(
-            "cancel::a_timeout_leaves_no_process",
-            a_timeout_leaves_no_process,
-        ),
-        case("cancel::one_agent_stops_alone", one_agent_stops_alone),
-        case(
-            "cancel::what_nobody_works_on_is_called_off",
-            what_nobody_works_on_is_called_off,
-        ),
+        case!(a_drain_lets_running_work_end),
+        case!(a_timeout_leaves_no_process),
+        case!(one_agent_stops_alone),
+        case!(what_nobody_works_on_is_called_off),
     ]
 }
 
@@ -139,9 +130,7 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
         Event::ToolFinished { outcome, .. } => Some(*outcome),
         _ => None,
     });
-    if interrupted != [ToolOutcome::Interrupted] {
-        return fail(played.story());
-    }
+    assert_eq!(interrupted, [ToolOutcome::Interrupted], "{played}");
     let run = played.report.run_id.clone();
     drop(played);
     let resumed = world.resume(&run, &script, exactly)?;
@@ -149,11 +138,8 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     // What the stopped command had written is still there, and the first reply was not requested
     // again.
     let kept = world.merged(&resumed.report, "half.txt")? == "half";
-    if kept && resumed.report.tasks[0].turns == 3 {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert!(kept && resumed.report.tasks[0].turns == 3, "{resumed}");
+    Ok(())
 }
 
 fn a_drain_lets_running_work_end() -> Outcome {

@@ -8,42 +8,15 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "check::a_plan_is_reported_as_the_contract_says",
-            a_plan_is_reported_as_the_contract_says,
-        ),
-        case(
-            "check::plans_that_cannot_run_exit_2_with_every_error",
-            plans_that_cannot_run_exit_2_with_every_error,
-        ),
-        case(
-            "check::what_is_odd_about_a_role_in_use_is_said",
-            what_is_odd_about_a_role_in_use_is_said,
-        ),
-        case(
-            "check::without_a_repository_the_plan_is_judged_and_the_lack_named",
-            without_a_repository,
-        ),
-        sandboxed(
-            "check::a_check_whose_file_is_missing_is_told_as_by_a_run",
-            a_check_whose_file_is_missing_is_told,
-        ),
-        case(
-            "check::what_a_run_refuses_in_the_repository_is_an_error",
-            what_a_run_refuses_in_the_repository_is_an_error,
-        ),
-        case(
-            "check::optional_tasks_are_left_out_on_request_as_by_a_run",
-            optional_tasks_are_left_out_on_request,
-        ),
-        case(
-            "check::a_run_says_in_short_what_a_check_shows",
-            a_run_says_in_short_what_a_check_shows,
-        ),
-        sandboxed(
-            "check::a_run_starts_from_any_revision",
-            a_run_starts_from_any_revision,
-        ),
+        case!(a_plan_is_reported_as_the_contract_says),
+        case!(plans_that_cannot_run_exit_2_with_every_error),
+        case!(what_is_odd_about_a_role_in_use_is_said),
+        case!(without_a_repository_the_plan_is_judged_and_the_lack_named),
+        sandboxed!(a_check_whose_file_is_missing_is_told_as_by_a_run),
+        case!(what_a_run_refuses_in_the_repository_is_an_error),
+        case!(optional_tasks_are_left_out_on_request_as_by_a_run),
+        case!(a_run_says_in_short_what_a_check_shows),
+        sandboxed!(a_run_starts_from_any_revision),
     ]
 }
 
@@ -66,9 +39,7 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
         .as_array()
         .cloned()
         .unwrap_or_default();
-    if tasks.get(1) != Some(&expected) {
-        return fail(format!("{tasks:?}"));
-    }
+    assert_eq!(tasks.get(1), Some(&expected), "{tasks:?}");
     for (pointer, value) in [
         ("/plan", json!("plan.md")),
         ("/title", json!("Sharpen")),
@@ -77,14 +48,12 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
         ("/warnings/0/code", json!("program_not_found")),
         ("/skipped/0/line", json!(14)),
     ] {
-        if at(&report, pointer)? != &value {
-            return fail(format!("{pointer} of {report}"));
-        }
+        assert_eq!(at(&report, pointer)?, &value, "{pointer} of {report}");
     }
     Ok(())
 }
 
-fn optional_tasks_are_left_out_on_request() -> Outcome {
+fn optional_tasks_are_left_out_on_request_as_by_a_run() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 Store\n- [ ]* T2 Polish\n";
     world.repository.write("plan.md", plan)?;
@@ -204,9 +173,7 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
             .iter()
             .zip(&found)
             .all(|(wanted, found)| wanted.0 == 0 || (wanted.0, wanted.1) == (found.0, found.1));
-        if codes != wanted || !placed {
-            return fail(format!("{plan:?} gave {found:?}"));
-        }
+        assert!(codes == wanted && placed, "{plan:?} gave {found:?}");
         // What a check refuses, a run refuses, with the same errors.
         let world = World::plain()?;
         world.repository.write("plan.md", plan)?;
@@ -249,7 +216,7 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
     Ok(())
 }
 
-fn a_check_whose_file_is_missing_is_told() -> Outcome {
+fn a_check_whose_file_is_missing_is_told_as_by_a_run() -> Outcome {
     let world = World::plain()?;
     world.repository.write("there.sh", "true\n")?;
     world.repository.commit_all("Add a check")?;
@@ -264,11 +231,11 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
     });
     let said =
         type_in(&["check", "plan.md"])?.exits(0)?.stdout + &type_in(&["run", "plan.md"])?.stderr;
-    if told.iter().any(|told| said.matches(told).count() != 2)
-        || said.matches("is not in the commit").count() != 4
-    {
-        return fail(said);
-    }
+    assert!(
+        !told.iter().any(|told| said.matches(told).count() != 2),
+        "{said}"
+    );
+    assert_eq!(said.matches("is not in the commit").count(), 4, "{said}");
     // A worktree's setup may create any file, and an older commit may lack a file that this one
     // has.
     world
@@ -289,7 +256,7 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
     }
 }
 
-fn without_a_repository() -> Outcome {
+fn without_a_repository_the_plan_is_judged_and_the_lack_named() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
     let words = "not a git repository (or any parent directory); run `git init`";
@@ -304,11 +271,10 @@ fn without_a_repository() -> Outcome {
         .exits(2)?;
     let is_judged =
         ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();
-    if is_judged && ran.stdout.contains(words) && run.contains(words) {
-        Ok(())
-    } else {
-        fail(ran.stdout + &run)
-    }
+    assert!(is_judged, "{}", ran.stdout + &run);
+    assert!(ran.stdout.contains(words), "{}", ran.stdout + &run);
+    assert!(run.contains(words), "{}", ran.stdout + &run);
+    Ok(())
 }
 
 /// The plan is checked all the same, so that all errors are reported at once.
@@ -354,11 +320,11 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
         .run()?
         .exits(2)?
         .stdout;
-    if said.contains("a run would fail to commit: git's user.name") {
-        Ok(())
-    } else {
-        fail(said)
-    }
+    assert!(
+        said.contains("a run would fail to commit: git's user.name"),
+        "{said}"
+    );
+    Ok(())
 }
 
 /// Every git command fails if a file that is included depending on remotes configures remotes

@@ -21,28 +21,13 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "children::are_spawned_waited_for_and_merged",
-            are_spawned_waited_for_and_merged,
-        ),
-        case(
-            "children::tell_what_happens_to_them",
-            tell_what_happens_to_them,
-        ),
-        case("children::read_what_they_are_sent", read_what_they_are_sent),
-        case("children::can_be_cancelled", can_be_cancelled),
-        case(
-            "children::number_each_message_for_its_sender",
-            number_each_message_for_its_sender,
-        ),
-        case(
-            "children::of_a_run_that_breaks_off_say_so",
-            of_a_run_that_breaks_off_say_so,
-        ),
-        case(
-            "children::that_are_still_held_lock_nothing",
-            that_are_still_held_lock_nothing,
-        ),
+        case!(are_spawned_waited_for_and_merged),
+        case!(tell_what_happens_to_them),
+        case!(read_what_they_are_sent),
+        case!(can_be_cancelled),
+        case!(number_each_message_for_its_sender),
+        case!(of_a_run_that_breaks_off_say_so),
+        case!(that_are_still_held_lock_nothing),
         case("children::example_spawn_children_runs", || {
             example("spawn_children", "2 children merged")
         }),
@@ -58,10 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 "the reader answers: It is a sample.\nmain has the greeting: Hello!",
             )
         }),
-        case(
-            "children::with_a_relative_state_folder_land_and_are_cleaned",
-            with_a_relative_state_folder,
-        ),
+        case!(with_a_relative_state_folder_land_and_are_cleaned),
         case("children::example_custom_tool_runs", || {
             example("custom_tool", "count got \"3 words\"")
         }),
@@ -111,32 +93,28 @@ fn are_spawned_waited_for_and_merged() -> Outcome {
             b.wait().await?.state,
             c.wait().await?.state,
         ];
-        if waited != [AwaitingReview, AwaitingReview, FailedTask] {
-            return fail(format!("{waited:?}"));
-        }
+        assert_eq!(waited, [AwaitingReview, AwaitingReview, FailedTask]);
         let merged = coordinator.merge(&[b, a, c, d]).await?;
         let states: Vec<_> = merged
             .iter()
             .map(|task| (task.id.as_str(), task.state))
             .collect();
         // Nobody has given the last one a role that must change files, so its answer is its result.
-        if states
-            != [
+        assert_eq!(
+            states,
+            [
                 ("b", Merged),
                 ("a", Merged),
                 ("c", FailedTask),
-                ("d", NothingToDo),
-            ]
-        {
-            return fail(format!("{merged:#?}"));
-        }
+                ("d", NothingToDo)
+            ],
+            "{merged:#?}"
+        );
         let answer = merged
             .last()
             .and_then(|task| task.hand_back.as_ref())
             .map(|handed| handed.summary.as_str());
-        if answer != Some("It has two files.") {
-            return fail(format!("{answer:?}"));
-        }
+        assert_eq!(answer, Some("It has two files."));
         let Some(report) = coordinator.finish().await? else {
             return fail("no run was open");
         };
@@ -148,11 +126,8 @@ fn are_spawned_waited_for_and_merged() -> Outcome {
             return fail(format!("{id}.txt is not merged"));
         }
     }
-    if report.exit_code == Some(1) {
-        Ok(())
-    } else {
-        fail(format!("{report:#?}"))
-    }
+    assert_eq!(report.exit_code, Some(1), "{report:#?}");
+    Ok(())
 }
 
 fn tell_what_happens_to_them() -> Outcome {
@@ -247,9 +222,7 @@ fn can_be_cancelled() -> Outcome {
         }
         slow.cancel()?;
         let ended = slow.wait().await?.state;
-        if ended != Cancelled {
-            return fail(format!("{ended:?}"));
-        }
+        assert_eq!(ended, Cancelled);
         let mut events = below.events();
         while let Some(fact) = events.recv().await {
             if matches!(fact.event, Event::TaskCancelled { .. }) {
@@ -260,11 +233,8 @@ fn can_be_cancelled() -> Outcome {
         let Some(report) = coordinator.finish().await? else {
             return fail("no run was open");
         };
-        if report.exit_code == Some(0) {
-            Ok(())
-        } else {
-            fail(format!("{report:#?}"))
-        }
+        assert_eq!(report.exit_code, Some(0), "{report:#?}");
+        Ok(())
     })
 }
 
@@ -288,9 +258,7 @@ fn number_each_message_for_its_sender() -> Outcome {
             .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();
-        if numbers != (1..=32).collect::<Vec<_>>() {
-            return fail(format!("{numbers:?}"));
-        }
+        assert_eq!(numbers, (1..=32).collect::<Vec<_>>());
         slow.cancel()?;
         coordinator.finish().await?;
         Ok(())
@@ -357,11 +325,10 @@ fn that_are_still_held_lock_nothing() -> Outcome {
         coordinator.resume(&report.run_id).await?.wait().await?;
         let cancelled = a.cancel();
         let commands = coordinator.store().open_commands(&report.run_id)?;
-        if !matches!(cancelled, Err(CoordinatorError::Ended(_))) || !commands.is_empty() {
-            return fail(format!(
-                "whoever takes the run over would cancel a child: {commands:?}"
-            ));
-        }
+        assert!(
+            matches!(cancelled, Err(CoordinatorError::Ended(_))) && commands.is_empty(),
+            "whoever takes the run over would cancel a child: {commands:?}"
+        );
         if events.recv().await.is_none() || a.wait().await?.state != Merged {
             return fail("what was recorded cannot be read any more");
         }
@@ -371,7 +338,7 @@ fn that_are_still_held_lock_nothing() -> Outcome {
 
 /// A path that counts from the current folder serves git in every other folder too; and all of it
 /// is called in async code.
-fn with_a_relative_state_folder() -> Outcome {
+fn with_a_relative_state_folder_land_and_are_cleaned() -> Outcome {
     let world = World::plain()?;
     let state = relative_to_here(&world.home.state())?;
     let settings = |state: &Path| Settings::new(state);
@@ -398,11 +365,10 @@ fn with_a_relative_state_folder() -> Outcome {
         let again = runs.land(&report.run_id, &options).await?;
         let files = world.repository.git(&["ls-tree", "--name-only", "HEAD"])?;
         let is_right = landed.to == report.integration_commit && again.to == dropped.result;
-        if is_right && files.contains("a.txt") && !files.contains("b.txt") {
-            Ok(())
-        } else {
-            fail(files)
-        }
+        assert!(is_right, "{files}");
+        assert!(files.contains("a.txt"), "{files}");
+        assert!(!files.contains("b.txt"), "{files}");
+        Ok(())
     })
 }
 
@@ -423,9 +389,6 @@ fn example(name: &str, says: &str) -> Outcome {
         String::from_utf8_lossy(&ran.stdout),
         String::from_utf8_lossy(&ran.stderr),
     );
-    if ran.status.success() && out.contains(says) {
-        Ok(())
-    } else {
-        fail(format!("{out}\n{err}"))
-    }
+    assert!(ran.status.success() && out.contains(says), "{out}\n{err}");
+    Ok(())
 }

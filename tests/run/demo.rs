@@ -9,29 +9,13 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "demo::it_succeeds_and_tells_what_happened",
-            it_succeeds_and_tells_what_happened,
-        ),
-        sandboxed(
-            "demo::a_spoiled_repair_needs_a_person",
-            a_spoiled_repair_needs_a_person,
-        ),
-        sandboxed(
-            "demo::what_starts_a_sandbox_keeps_to_the_required_tier",
-            what_starts_a_sandbox_keeps_to_the_required_tier,
-        )
-        .needs(Need::MOUNTS)
-        .in_tier(Confinement::Fallback),
-        sandboxed(
-            "demo::a_required_tier_that_starts_is_named",
-            a_required_tier_that_starts_is_named,
-        )
-        .in_tier(Confinement::Full),
-        case(
-            "demo::a_folder_with_files_is_left_alone",
-            a_folder_with_files_is_left_alone,
-        ),
+        case!(it_succeeds_and_tells_what_happened),
+        sandboxed!(a_spoiled_repair_needs_a_person),
+        sandboxed!(what_starts_a_sandbox_keeps_to_the_required_tier)
+            .needs(Need::MOUNTS)
+            .in_tier(Confinement::Fallback),
+        sandboxed!(a_required_tier_that_starts_is_named).in_tier(Confinement::Full),
+        case!(a_folder_with_files_is_left_alone),
     ]
 }
 
@@ -60,11 +44,11 @@ fn what_starts_a_sandbox_keeps_to_the_required_tier() -> Outcome {
     ];
     for arguments in typed {
         let refused = without_bubblewrap(arguments, "strict")?.exits(2)?.stderr;
-        if !((refused.contains("bwrap") || refused.contains("bubblewrap"))
-            && refused.contains("the tier that RALPH_SANDBOX_MODE=strict demands"))
-        {
-            return fail(format!("{arguments:?}: {refused}"));
-        }
+        assert!(
+            (refused.contains("bwrap") || refused.contains("bubblewrap"))
+                && refused.contains("the tier that RALPH_SANDBOX_MODE=strict demands"),
+            "{arguments:?}: {refused}"
+        );
     }
     let check = without_bubblewrap(&["check", "plan.md"], "strict")?
         .exits(2)?
@@ -168,9 +152,7 @@ fn it_succeeds_and_tells_what_happened() -> Outcome {
         &["show", &format!("{branch}:functions.txt")],
     );
     let counted = shown.run()?.exits(0)?.stdout;
-    if counted != "4\n" {
-        return fail(counted);
-    }
+    assert_eq!(counted, "4\n");
     three_agents_work_side_by_side(&facts(&home)?)
 }
 
@@ -247,11 +229,9 @@ fn a_spoiled_repair_needs_a_person() -> Outcome {
         .iter()
         .filter(|state| **state == "conflicted")
         .count();
-    if conflicted == 1 && states[3..] == ["skipped", "skipped"] {
-        Ok(())
-    } else {
-        fail(ran.stdout)
-    }
+    assert_eq!(conflicted, 1, "{}", ran.stdout);
+    assert_eq!(states[3..], ["skipped", "skipped"], "{}", ran.stdout);
+    Ok(())
 }
 
 fn a_folder_with_files_is_left_alone() -> Outcome {

@@ -33,34 +33,13 @@ pub(crate) fn cases() -> Vec<Case> {
         .in_tier(tier)
     });
     let others = [
-        case(
-            "end_to_end::two_independent_tasks_are_merged",
-            two_independent_tasks_are_merged,
-        ),
-        case(
-            "end_to_end::a_conflict_goes_back_to_its_author",
-            a_conflict_goes_back_to_its_author,
-        ),
-        case(
-            "end_to_end::a_red_task_check_goes_back_to_its_agent",
-            a_red_task_check_goes_back_to_its_agent,
-        ),
-        case(
-            "end_to_end::a_red_merged_tree_never_lands",
-            a_red_merged_tree_never_lands,
-        ),
-        case(
-            "end_to_end::commands_run_without_a_model",
-            commands_run_without_a_model,
-        ),
-        case(
-            "end_to_end::nothing_waits_for_what_is_never_merged",
-            nothing_waits_for_what_is_never_merged,
-        ),
-        case(
-            "end_to_end::who_waits_holds_up_nobody_else",
-            who_waits_holds_up_nobody_else,
-        ),
+        case!(two_independent_tasks_are_merged),
+        case!(a_conflict_goes_back_to_its_author),
+        case!(a_red_task_check_goes_back_to_its_agent),
+        case!(a_red_merged_tree_never_lands),
+        case!(commands_run_without_a_model),
+        case!(nothing_waits_for_what_is_never_merged),
+        case!(who_waits_holds_up_nobody_else),
     ];
     separate.into_iter().chain(others).collect()
 }
@@ -74,11 +53,8 @@ fn states(report: &Report) -> Vec<(&str, TaskState)> {
 }
 
 fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
-    if states(report) == expected {
-        Ok(())
-    } else {
-        fail(format!("{report:#?}"))
-    }
+    assert_eq!(states(report), expected, "{report:#?}");
+    Ok(())
 }
 
 /// In the full tier each of them is at the path of the checkout, which is hidden.
@@ -123,11 +99,10 @@ fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Out
         }
     };
     let is_separate = of_first.replace("T1.txt", "T2.txt") == of_second && of_first != of_second;
-    if is_there && is_separate && of_first.ends_with(&readme) {
-        Ok(())
-    } else {
-        fail(format!("{one}\n{other}"))
-    }
+    assert!(is_there, "{one}\n{other}");
+    assert!(is_separate, "{one}\n{other}");
+    assert!(of_first.ends_with(&readme), "{one}\n{other}");
+    Ok(())
 }
 
 fn two_independent_tasks_are_merged() -> Outcome {
@@ -180,11 +155,8 @@ fn a_conflict_goes_back_to_its_author() -> Outcome {
         &[("T1", TaskState::Merged), ("T2", TaskState::Merged)],
     )?;
     let text = world.merged(&report, "src/lib.txt")?;
-    if text == "one\nT1\nT2\nthree" {
-        Ok(())
-    } else {
-        fail(text)
-    }
+    assert_eq!(text, "one\nT1\nT2\nthree");
+    Ok(())
 }
 
 fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
@@ -205,7 +177,8 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
     let report = world.run(plan, &script, None)?;
     require_states(&report, &[("T1", TaskState::Merged)])?;
     let text = world.merged(&report, "answer.txt")?;
-    if text == "42" { Ok(()) } else { fail(text) }
+    assert_eq!(text, "42");
+    Ok(())
 }
 
 fn a_red_merged_tree_never_lands() -> Outcome {
@@ -214,9 +187,8 @@ fn a_red_merged_tree_never_lands() -> Outcome {
         .rule(write("T1", "bad.txt", "bad\n"))
         .rule(done("T1"));
     let report = world.run("- [ ] T1 bad\n", &script, Some("test ! -e bad.txt"))?;
-    if report.exit_code != Some(3) || report.integration_commit != report.base_commit {
-        return fail(format!("{report:#?}"));
-    }
+    assert_eq!(report.exit_code, Some(3), "{report:#?}");
+    assert_eq!(report.integration_commit, report.base_commit, "{report:#?}");
     Ok(())
 }
 
@@ -235,11 +207,8 @@ fn commands_run_without_a_model() -> Outcome {
             ("T3", TaskState::Skipped),
         ],
     )?;
-    if report.exit_code == Some(1) {
-        Ok(())
-    } else {
-        fail(format!("{report:#?}"))
-    }
+    assert_eq!(report.exit_code, Some(1), "{report:#?}");
+    Ok(())
 }
 
 fn nothing_waits_for_what_is_never_merged() -> Outcome {
@@ -337,11 +306,9 @@ async fn meanwhile(run: &Run) -> Outcome {
     let are_done = answers
         .iter()
         .all(|answer| matches!(answer, Ok(Some(Ok(_)))));
-    if still_wait == [true; 3] && are_done {
-        Ok(())
-    } else {
-        fail(format!("{still_wait:?} {answers:?}"))
-    }
+    assert_eq!(still_wait, [true; 3], "{answers:?}");
+    assert!(are_done, "{still_wait:?} {answers:?}");
+    Ok(())
 }
 
 /// Reports whether a task waits for its model or a check.

@@ -15,38 +15,14 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "evidence::nothing_passes_for_a_persons_message",
-            nothing_passes_for_a_persons_message,
-        ),
-        case(
-            "evidence::the_end_of_a_call_says_how_it_failed",
-            the_end_of_a_call_says_how_it_failed,
-        ),
-        case(
-            "evidence::a_parked_call_has_its_canonical_name",
-            a_parked_call_has_its_canonical_name,
-        ),
-        case(
-            "evidence::ignored_files_are_named_where_nothing_else_changed",
-            ignored_files_are_named,
-        ),
-        case(
-            "evidence::a_red_check_shows_its_failing_lines",
-            a_red_check_shows_its_failing_lines,
-        ),
-        case(
-            "evidence::a_red_merge_is_no_conflict",
-            a_red_merge_is_no_conflict,
-        ),
-        sandboxed(
-            "evidence::a_red_merge_of_an_agent_is_no_conflict_either",
-            a_red_merge_of_an_agent_is_no_conflict,
-        ),
-        case(
-            "evidence::bad_arguments_of_any_size_can_be_mended",
-            bad_arguments_of_any_size_can_be_mended,
-        ),
+        case!(nothing_passes_for_a_persons_message),
+        case!(the_end_of_a_call_says_how_it_failed),
+        case!(a_parked_call_has_its_canonical_name),
+        case!(ignored_files_are_named_where_nothing_else_changed),
+        case!(a_red_check_shows_its_failing_lines),
+        case!(a_red_merge_is_no_conflict),
+        sandboxed!(a_red_merge_of_an_agent_is_no_conflict_either),
+        case!(bad_arguments_of_any_size_can_be_mended),
     ]
 }
 
@@ -132,11 +108,10 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
     let orders = (1..=4).map(|number| format!("Message {number} from the user:"));
     for line in orders.chain(turns.lines().map(str::to_owned)) {
         let is_there = |text: &str| text.lines().any(|told| told.ends_with(&line));
-        if is_there(&outside) || !is_there(&guessed) {
-            return fail(format!(
-                "{line}\n{outside}\n--- guessed:\n{guessed}\n--- in all:\n{told}"
-            ));
-        }
+        assert!(
+            !is_there(&outside) && is_there(&guessed),
+            "{line}\n{outside}\n--- guessed:\n{guessed}\n--- in all:\n{told}"
+        );
     }
     let of_run = [
         "Message 1 from agent T1:",
@@ -150,11 +125,8 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
         return fail(format!("{outside}\n--- in all:\n{told}"));
     }
     let results = played.results("T1")?.join("\n");
-    if results.contains("unknown: `from`") {
-        Ok(())
-    } else {
-        fail(results)
-    }
+    assert!(results.contains("unknown: `from`"), "{results}");
+    Ok(())
 }
 
 fn the_end_of_a_call_says_how_it_failed() -> Outcome {
@@ -218,11 +190,8 @@ fn the_end_of_a_call_says_how_it_failed() -> Outcome {
     };
     let all = ends.len() == 5 && ends.iter().zip(&expected).all(is_as);
     let command = of_command == [(ToolOutcome::Failed, None, Some(9), "exit code 9".to_owned())];
-    if all && command {
-        Ok(())
-    } else {
-        fail(format!("{ends:#?}\n{of_command:#?}"))
-    }
+    assert!(all && command, "{ends:#?}\n{of_command:#?}");
+    Ok(())
 }
 
 fn a_parked_call_has_its_canonical_name() -> Outcome {
@@ -253,7 +222,7 @@ fn a_parked_call_has_its_canonical_name() -> Outcome {
     }
 }
 
-fn ignored_files_are_named() -> Outcome {
+fn ignored_files_are_named_where_nothing_else_changed() -> Outcome {
     let script = Script::default()
         .rule(write("T2", "by-agent.log", "1\n").turn(1))
         .rule(done("T2"));
@@ -274,11 +243,8 @@ fn ignored_files_are_named() -> Outcome {
     let (one, two, three) = (said("T1"), said("T2"), said("T3"));
     let named = one.starts_with("it wrote only files that git ignores: made.log")
         && two.contains("ignores: by-agent.log");
-    if named && three.is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{one:?} {two:?} {three:?}"))
-    }
+    assert!(named && three.is_empty(), "{one:?} {two:?} {three:?}");
+    Ok(())
 }
 
 fn a_red_check_shows_its_failing_lines() -> Outcome {
@@ -300,7 +266,8 @@ fn a_red_check_shows_its_failing_lines() -> Outcome {
     let shows = rest.contains("test seven FAILED")
         && rest.contains("no-such-program")
         && !rest.contains("test 1 ok");
-    if says && shows { Ok(()) } else { fail(message) }
+    assert!(says && shows, "{message}");
+    Ok(())
 }
 
 fn a_red_merge_is_no_conflict() -> Outcome {
@@ -320,12 +287,12 @@ fn a_red_merge_is_no_conflict() -> Outcome {
         .first()
         .and_then(|task| task.error.clone())
         .map(|error| format!("{:?}", error.cause));
-    if cause
-        .as_deref()
-        .is_none_or(|cause| !cause.to_lowercase().contains("check"))
-    {
-        return fail(format!("{cause:?}"));
-    }
+    assert!(
+        !cause
+            .as_deref()
+            .is_none_or(|cause| !cause.to_lowercase().contains("check")),
+        "{cause:?}"
+    );
     let error = played
         .report
         .tasks
@@ -341,12 +308,13 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let text = world
         .repository
         .show(&played.report.run_id.task_branch(&"T1".into()), "one.txt")?;
-    if text == "1" { Ok(()) } else { fail(text) }
+    assert_eq!(text, "1");
+    Ok(())
 }
 
 /// Machine-readable output keeps the older state `conflicted`, with the cause; no text for users
 /// mentions a conflict.
-fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
+fn a_red_merge_of_an_agent_is_no_conflict_either() -> Outcome {
     let world = World::with_plan("- [ ] T1 make\n")?;
     world
         .repository
@@ -396,11 +364,9 @@ fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
     )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let task = &report["tasks"][0];
-    if task["state"] == "conflicted" && task["error"]["cause"] == "check" {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert_eq!(task["state"], "conflicted", "{report}");
+    assert_eq!(task["error"]["cause"], "check", "{report}");
+    Ok(())
 }
 
 fn bad_arguments_of_any_size_can_be_mended() -> Outcome {
@@ -443,17 +409,15 @@ fn bad_arguments_of_any_size_can_be_mended() -> Outcome {
     // The control: arguments that the tool takes have their effect, in the next turn.
     played.require(0, &[("T1", Merged)])?;
     let written = world.merged(&played.report, "one.txt")?;
-    if written != "1" {
-        return fail(written);
-    }
+    assert_eq!(written, "1");
     let results = played.results("T1")?;
     let told = results
         .iter()
         .filter(|text| text.contains("Invalid parameters") || text.contains("not found"))
         .count();
-    if told == 6 && results.iter().all(|text| text.len() < 4_000) {
-        Ok(())
-    } else {
-        fail(format!("{results:#?}"))
-    }
+    assert!(
+        told == 6 && results.iter().all(|text| text.len() < 4_000),
+        "{results:#?}"
+    );
+    Ok(())
 }

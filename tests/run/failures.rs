@@ -4,34 +4,19 @@
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, require_words};
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, require_words};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "failures::a_command_that_was_cut_off_can_be_undone",
-            a_command_that_was_cut_off,
-        ),
-        case(
-            "failures::the_alternative_that_the_user_names_answers",
-            the_alternative_answers,
-        ),
-        case(
-            "failures::a_command_that_fails_for_a_known_cause_says_what_to_type",
-            a_command_with_a_known_cause,
-        ),
-        case(
-            "failures::an_alternative_that_does_not_exist_is_refused",
-            an_alternative_that_does_not_exist,
-        ),
-        case(
-            "failures::a_test_does_not_start_when_its_work_has_failed",
-            a_test_of_failed_work,
-        ),
+        case!(a_command_that_was_cut_off_can_be_undone),
+        case!(the_alternative_that_the_user_names_answers),
+        case!(a_command_that_fails_for_a_known_cause_says_what_to_type),
+        case!(an_alternative_that_does_not_exist_is_refused),
+        case!(a_test_does_not_start_when_its_work_has_failed),
     ]
 }
 
-fn a_command_that_was_cut_off() -> Outcome {
+fn a_command_that_was_cut_off_can_be_undone() -> Outcome {
     let plan = "- [ ] T1 change files\n";
     let world = World::with_plan(plan)?;
     let command = "echo theirs > keep.txt; echo new > new.txt; sleep 100";
@@ -59,15 +44,13 @@ fn a_command_that_was_cut_off() -> Outcome {
     let before = before.unwrap_or_default();
     let kept = world.repository.show(before, "keep.txt")?;
     let new = world.repository.git(&["ls-tree", before, "new.txt"])?;
-    if kept.trim() == "mine" && new.is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{before}: {kept:?} {new:?}"))
-    }
+    assert_eq!(kept.trim(), "mine", "{before}: {kept:?} {new:?}");
+    assert!(new.is_empty(), "{before}: {kept:?} {new:?}");
+    Ok(())
 }
 
 /// A test that is only ordered behind its work, and depends on none of it.
-fn a_test_of_failed_work() -> Outcome {
+fn a_test_does_not_start_when_its_work_has_failed() -> Outcome {
     let plan = |code: u8| {
         format!(
             "- [ ] T1 Add a page (run: touch page; exit {code})\n- [ ] T2 Add a form (run: touch form)\n\
@@ -82,7 +65,7 @@ fn a_test_of_failed_work() -> Outcome {
 }
 
 /// The hint stands below the table, however long the output is.
-fn a_command_with_a_known_cause() -> Outcome {
+fn a_command_that_fails_for_a_known_cause_says_what_to_type() -> Outcome {
     let noise = "for i in 1 2 3 4 5 6 7 8; do printf 'error %0150d\\n' $i; done";
     let told = "echo 'curl: (6) Could not resolve host: example.invalid' >&2; exit 6";
     let world = World::with_plan(&format!(
@@ -104,11 +87,8 @@ fn a_command_with_a_known_cause() -> Outcome {
         ],
     )?;
     let hints = ran.stdout.matches("  fix: ").count();
-    if hints == 2 {
-        Ok(())
-    } else {
-        fail(format!("{hints} hints\n{}", ran.stdout))
-    }
+    assert_eq!(hints, 2, "{hints} hints\n{}", ran.stdout);
+    Ok(())
 }
 
 const TOOL: &str = "Searches files.\n\n@title Search\n@name search_text\n@wrapped run_shell_command\n\
@@ -128,7 +108,7 @@ fn with_absent_program() -> Result<World, libtest_mimic::Failed> {
     Ok(world)
 }
 
-fn the_alternative_answers() -> Outcome {
+fn the_alternative_that_the_user_names_answers() -> Outcome {
     let world = with_absent_program()?;
     let script = Script::default()
         .rule(
@@ -166,7 +146,7 @@ fn the_alternative_answers() -> Outcome {
     .map_err(|failed| format!("{failed:?}\n{run:?}").into())
 }
 
-fn an_alternative_that_does_not_exist() -> Outcome {
+fn an_alternative_that_does_not_exist_is_refused() -> Outcome {
     let world = with_absent_program()?;
     std::fs::create_dir_all(world.home.path().join("config/orchestrate"))?;
     world.write(

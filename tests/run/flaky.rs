@@ -19,22 +19,10 @@ const ONCE_RED: &str = "test -e tried.log || { touch tried.log; echo error: not 
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "flaky::a_merged_tree_that_is_red_and_then_green_is_merged",
-            a_merged_tree,
-        ),
-        case(
-            "flaky::a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full",
-            stays_red,
-        ),
-        case(
-            "flaky::people_and_programs_are_told_of_a_flaky_check",
-            people_are_told,
-        ),
-        case(
-            "flaky::without_retries_a_red_check_counts_at_once",
-            without_retries,
-        ),
+        case!(a_merged_tree_that_is_red_and_then_green_is_merged),
+        case!(a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full),
+        case!(people_and_programs_are_told_of_a_flaky_check),
+        case!(without_retries_a_red_check_counts_at_once),
     ]
 }
 
@@ -47,7 +35,7 @@ fn results(played: &Played, of: VerifyScope) -> Vec<bool> {
 }
 
 /// The check needs a file of the user's, which appears once it has failed.
-fn a_merged_tree() -> Outcome {
+fn a_merged_tree_that_is_red_and_then_green_is_merged() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.write(".worktreeinclude", "go.log\n")?;
@@ -85,7 +73,7 @@ fn a_merged_tree() -> Outcome {
     fail(format!("{results:?}\n{}", played.story()))
 }
 
-fn stays_red() -> Outcome {
+fn a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n").turn(1))
         .rule(Rule::task("T1").last_contains("check").times(1).call(
@@ -115,14 +103,12 @@ fn stays_red() -> Outcome {
         results(&played, VerifyScope::Run),
         results(&played, VerifyScope::Target),
     );
-    if merged == [false, false, true] && without == [true] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(merged, [false, false, true], "{played}");
+    assert_eq!(without, [true], "{played}");
+    Ok(())
 }
 
-fn people_are_told() -> Outcome {
+fn people_and_programs_are_told_of_a_flaky_check() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.write(
@@ -133,23 +119,20 @@ fn people_are_told() -> Outcome {
                 (exit code 4) and passed on the same tree";
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
     let [progress, result] = [&ran.stderr, &ran.stdout];
-    if !progress.contains(told) || !result.contains(told) {
-        return fail(format!("{progress}\n---\n{result}"));
-    }
+    assert!(progress.contains(told), "{progress}\n---\n{result}");
+    assert!(result.contains(told), "{progress}\n---\n{result}");
     says(&world.types(&["review"], 0)?, &[told])?;
     says(&world.types(&["review", "T1"], 0)?, &[told])?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let of_task = &listed[0]["flaky_checks"][0];
     let of_run = &status["flaky_checks"][0];
-    if of_task["exit"] == "exit code 4" && of_task == of_run {
-        Ok(())
-    } else {
-        fail(format!("{listed}\n{status}"))
-    }
+    assert_eq!(of_task["exit"], "exit code 4", "{listed}\n{status}");
+    assert_eq!(of_task, of_run, "{listed}\n{status}");
+    Ok(())
 }
 
-fn without_retries() -> Outcome {
+fn without_retries_a_red_check_counts_at_once() -> Outcome {
     let plan = format!(
         "---\nverify_retries: 0\n---\n- [ ] T1 one (run: touch one.txt) (verify: {ONCE_RED})\n"
     );
@@ -173,9 +156,6 @@ fn without_retries() -> Outcome {
         results(&played, VerifyScope::Run).len(),
         results(&played, VerifyScope::Target).len(),
     );
-    if tries == (1, 0) {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(tries, (1, 0), "{played}");
+    Ok(())
 }

@@ -25,46 +25,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "git_remotes::commits_are_pushed_once_the_user_agrees",
-            commits_are_pushed_once_the_user_agrees,
-        ),
-        case(
-            "git_remotes::users_commits_are_not_published_unasked",
-            users_commits_are_not_published_unasked,
-        ),
-        case(
-            "git_remotes::only_an_agents_own_branch_is_pushed",
-            only_an_agents_own_branch_is_pushed,
-        ),
-        case(
-            "git_remotes::a_branch_of_a_remote_is_merged",
-            a_branch_of_a_remote_is_merged,
-        ),
-        case(
-            "git_remotes::a_conflict_with_a_remote_is_resolved",
-            a_conflict_with_a_remote_is_resolved,
-        ),
-        case(
-            "git_remotes::each_failure_says_what_to_do",
-            each_failure_says_what_to_do,
-        ),
-        case(
-            "git_remotes::credentials_stay_with_git",
-            credentials_stay_with_git,
-        ),
-        case(
-            "git_remotes::a_server_that_leads_elsewhere_is_not_followed",
-            a_server_that_leads_elsewhere,
-        ),
-        case(
-            "git_remotes::a_helper_of_the_repository_is_not_run",
-            a_helper_of_the_repository_is_not_run,
-        ),
-        case(
-            "git_remotes::a_push_that_was_killed_is_made_again",
-            a_push_that_was_killed_is_made_again,
-        ),
+        case!(commits_are_pushed_once_the_user_agrees),
+        case!(users_commits_are_not_published_unasked),
+        case!(only_an_agents_own_branch_is_pushed),
+        case!(a_branch_of_a_remote_is_merged),
+        case!(a_conflict_with_a_remote_is_resolved),
+        case!(each_failure_says_what_to_do),
+        case!(credentials_stay_with_git),
+        case!(a_server_that_leads_elsewhere_is_not_followed),
+        case!(a_helper_of_the_repository_is_not_run),
+        case!(a_push_that_was_killed_is_made_again),
     ]
 }
 
@@ -202,9 +172,9 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
         "remote": "origin", "address": world.file("remote.git"), "host": null, "branch": own, "commit": commit,
         "commits": [format!("{} Add a", &commit[..10])],
     });
-    if *rule != "built-in:remote" || *arguments != shown || before.contains(&own) {
-        return fail(format!("{rule}: {arguments}\n{before}"));
-    }
+    assert_eq!(*rule, "built-in:remote", "{arguments}\n{before}");
+    assert_eq!(*arguments, shown, "{rule}\n{before}");
+    assert!(!before.contains(&own), "{rule}: {arguments}\n{before}");
     let (call, store) = (call.clone(), played.coordinator.store().clone());
     drop(played);
     store.send(
@@ -237,11 +207,10 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
         .chain([format!("{own} {commit}")])
         .collect();
     expected.sort();
-    if pushed == expected.join("\n") && is_tracked.is_empty() && !Path::new(&canary).exists() {
-        Ok(())
-    } else {
-        fail(format!("{pushed}\n{is_tracked}"))
-    }
+    assert_eq!(pushed, expected.join("\n"), "{is_tracked}");
+    assert!(is_tracked.is_empty(), "{pushed}\n{is_tracked}");
+    assert!(!Path::new(&canary).exists(), "{pushed}\n{is_tracked}");
+    Ok(())
 }
 
 /// A commit below the run's base that the remote lacks goes along, so no rule is enough, however
@@ -285,9 +254,9 @@ fn users_commits_are_not_published_unasked() -> Outcome {
     let has_own = arguments["commits"]
         .as_array()
         .is_some_and(|commits| commits.len() == 1);
-    if rule != "built-in:unpublished-commits" || arguments["users_commits"] != shown || !has_own {
-        return fail(format!("{rule}: {arguments}"));
-    }
+    assert_eq!(rule, "built-in:unpublished-commits", "{arguments}");
+    assert_eq!(arguments["users_commits"], shown, "{rule}: {arguments}");
+    assert!(has_own, "{rule}: {arguments}");
     if at_remote(&world)?.contains("shared") {
         return fail(at_remote(&world)?);
     }
@@ -487,11 +456,11 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
         &format!("orchestrate/{}/T1", played.report.run_id),
     ])?;
     let merged = world.merged(&played.report, "theirs.txt")?;
-    if at_remote(&world)?.contains(&format!("shared {tip}")) && merged == "theirs" {
-        Ok(())
-    } else {
-        fail(merged)
-    }
+    assert!(
+        at_remote(&world)?.contains(&format!("shared {tip}")) && merged == "theirs",
+        "{merged}"
+    );
+    Ok(())
 }
 
 fn a_conflict_with_a_remote_is_resolved() -> Outcome {
@@ -543,11 +512,8 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     let merged = world.merged(&played.report, "src/lib.txt")?;
-    if merged == "one\nsomebody\nT1\nthree" {
-        Ok(())
-    } else {
-        fail(merged)
-    }
+    assert_eq!(merged, "one\nsomebody\nT1\nthree");
+    Ok(())
 }
 
 fn each_failure_says_what_to_do() -> Outcome {
@@ -640,11 +606,8 @@ fn each_failure_says_what_to_do() -> Outcome {
         ErrorKind::Execution,
         ErrorKind::Retry,
     ];
-    if kinds == expected {
-        Ok(())
-    } else {
-        fail(format!("{kinds:?}"))
-    }
+    assert_eq!(kinds, expected);
+    Ok(())
 }
 
 /// Requires that no file below a folder contains a text.
@@ -713,29 +676,22 @@ fn credentials_stay_with_git() -> Outcome {
     world.types(&typed, 0)?;
     let seen = server.seen();
     let told = world.types(&["log", "--json"], 0)?.stdout;
-    if seen.let_in < 6 || seen.turned_away < 3 || seen.in_arguments {
-        return fail(format!("{seen:?}\n{told}"));
-    }
+    assert!(seen.let_in >= 6, "{seen:?}\n{told}");
+    assert!(seen.turned_away >= 3, "{seen:?}\n{told}");
+    assert!(!seen.in_arguments, "{seen:?}\n{told}");
     let branches = at_remote(&world)?;
-    if !branches.contains("of-helped")
-        || !branches.contains("of-embedded")
-        || branches.contains("of-wrong")
-    {
-        return fail(branches);
-    }
+    assert!(branches.contains("of-helped"), "{branches}");
+    assert!(branches.contains("of-embedded"), "{branches}");
+    assert!(!branches.contains("of-wrong"), "{branches}");
     for expected in [
         "reach wrong: the server did not accept the user's credentials",
         "\"tool\":\"git_pull\",\"outcome\":\"ok\"",
     ] {
-        if !told.contains(expected) {
-            return fail(format!("no {expected:?} in\n{told}"));
-        }
+        assert!(told.contains(expected), "no {expected:?} in\n{told}");
     }
     for text in [PASSWORD, &escaped] {
         require_nowhere(&world.home.state(), text)?;
-        if told.contains(text) {
-            return fail(told);
-        }
+        assert!(!told.contains(text), "{told}");
     }
     Ok(())
 }
@@ -775,7 +731,7 @@ fn typed(world: &World, wanted: &[(&str, Value)]) -> Result<String, Failed> {
 
 /// Neither another server of the web nor the machine's network is asked, whether or not the first
 /// server knows the user.
-fn a_server_that_leads_elsewhere() -> Outcome {
+fn a_server_that_leads_elsewhere_is_not_followed() -> Outcome {
     let world = world()?;
     helped(&world)?;
     let other = GitServer::start(world.home.path())?;
@@ -818,9 +774,7 @@ fn a_server_that_leads_elsewhere() -> Outcome {
     }
     let seen = other.seen();
     let is_unasked = seen.let_in == 0 && seen.turned_away == 0;
-    if !is_unasked || at_remote(&world)? != before {
-        return fail(format!("{seen:?}"));
-    }
+    assert!(is_unasked && at_remote(&world)? == before, "{seen:?}");
     require_nowhere(&world.home.state(), PASSWORD)
 }
 
@@ -860,9 +814,9 @@ fn a_helper_of_the_repository_is_not_run() -> Outcome {
     let told = typed(&world, &wanted)?;
     let said = "which is not run; the user can name it in their own git configuration";
     let seen = server.seen();
-    if told.matches(said).count() != 2 || seen.let_in > 0 || Path::new(&canary).exists() {
-        return fail(format!("{seen:?}\n{told}"));
-    }
+    assert_eq!(told.matches(said).count(), 2, "{seen:?}\n{told}");
+    assert!(seen.let_in <= 0, "{seen:?}\n{told}");
+    assert!(!Path::new(&canary).exists(), "{seen:?}\n{told}");
     // The user's own helper is asked, whatever the repository names beside it.
     helped(&world)?;
     let told = typed(&world, &wanted)?;
@@ -922,9 +876,9 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
     ])?;
     let tip = world.repository.git(&["rev-parse", &run])?;
     let branches = at_remote(&world)?;
-    if told.contains("interrupted") && branches.contains(&format!("shared {tip}")) {
-        Ok(())
-    } else {
-        fail(format!("{branches}\n{told}"))
-    }
+    assert!(
+        told.contains("interrupted") && branches.contains(&format!("shared {tip}")),
+        "{branches}\n{told}"
+    );
+    Ok(())
 }

@@ -23,56 +23,20 @@ const MANY_CALLS: usize = 30;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "git_tools::a_commit_takes_what_was_selected",
-            a_commit_takes_what_was_selected,
-        ),
-        case(
-            "git_tools::a_branch_is_a_name_for_a_commit",
-            a_branch_is_a_name_for_a_commit,
-        ),
-        case(
-            "git_tools::a_checkout_brings_files_and_can_be_undone",
-            a_checkout_brings_files_and_can_be_undone,
-        ),
-        case(
-            "git_tools::changes_are_set_aside_for_one_agent",
-            changes_are_set_aside_for_one_agent,
-        ),
-        case(
-            "git_tools::what_cannot_be_done_is_not_asked_about",
-            what_cannot_be_done_is_not_asked_about,
-        ),
-        case(
-            "git_tools::another_agents_work_is_merged",
-            another_agents_work_is_merged,
-        ),
-        case(
-            "git_tools::a_conflict_is_listed_and_resolved",
-            a_conflict_is_listed_and_resolved,
-        ),
-        case(
-            "git_tools::hostile_names_and_paths_are_refused",
-            hostile_names_and_paths_are_refused,
-        ),
-        case(
-            "git_tools::a_command_names_the_tool_to_use",
-            a_command_names_the_tool_to_use,
-        ),
-        case(
-            "git_tools::forbidden_files_are_neither_shown_nor_put_back",
-            forbidden_files_stay,
-        ),
-        case(
-            "git_tools::no_checkout_and_no_merge_changes_forbidden_files",
-            forbidden_files_are_not_brought,
-        ),
-        case(
-            "git_tools::git_reads_in_the_fallback_tier",
-            git_reads_in_the_fallback_tier,
-        )
-        .needs(Need::FALLBACK_TIER)
-        .needs(Need::MOUNTS),
+        case!(a_commit_takes_what_was_selected),
+        case!(a_branch_is_a_name_for_a_commit),
+        case!(a_checkout_brings_files_and_can_be_undone),
+        case!(changes_are_set_aside_for_one_agent),
+        case!(what_cannot_be_done_is_not_asked_about),
+        case!(another_agents_work_is_merged),
+        case!(a_conflict_is_listed_and_resolved),
+        case!(hostile_names_and_paths_are_refused),
+        case!(a_command_names_the_tool_to_use),
+        case!(forbidden_files_are_neither_shown_nor_put_back),
+        case!(no_checkout_and_no_merge_changes_forbidden_files),
+        case!(git_reads_in_the_fallback_tier)
+            .needs(Need::FALLBACK_TIER)
+            .needs(Need::MOUNTS),
     ]
 }
 
@@ -204,17 +168,15 @@ fn a_commit_takes_what_was_selected() -> Outcome {
     let last = world.merged(&played.report, "a.txt")?;
     let found = (subjects(&world, &played, "T1")?, shown, last);
     let texts = ["one".to_owned(), "kept".to_owned()];
-    if found
-        == (
+    assert_eq!(
+        found,
+        (
             "Add the rest\nAdd a and c".to_owned(),
             texts,
-            "two".to_owned(),
+            "two".to_owned()
         )
-    {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    );
+    Ok(())
 }
 
 fn a_branch_is_a_name_for_a_commit() -> Outcome {
@@ -298,9 +260,7 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
             .get(at)
             .map_or(0, |text| text.matches("\"author\"").count())
     });
-    if logged != [10, 1] {
-        return fail(format!("{logged:?}: {:?}", texts.get(15)));
-    }
+    assert_eq!(logged, [10, 1], "{logged:?}: {:?}", texts.get(15));
     require(
         &texts,
         &[
@@ -324,11 +284,8 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
         "--",
         "new.txt",
     ])?;
-    if held.contains("Snapshot") {
-        Ok(())
-    } else {
-        fail(held)
-    }
+    assert!(held.contains("Snapshot"), "{held}");
+    Ok(())
 }
 
 fn changes_are_set_aside_for_one_agent() -> Outcome {
@@ -397,11 +354,8 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
         .repository
         .show(&format!("{prefix}/stash/000002"), "kept.txt")?;
     let found = (dropped.as_str(), left, aside.as_str());
-    if found == ("gone", format!("{prefix}/stash/000002"), "aside") {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, ("gone", format!("{prefix}/stash/000002"), "aside"));
+    Ok(())
 }
 
 /// The user is not asked about what git, or the run, refuses whatever the answer is.
@@ -552,11 +506,9 @@ fn another_agents_work_is_merged() -> Outcome {
         world.merged(&played.report, "one.txt")?,
         world.merged(&played.report, "two.txt")?,
     ];
-    if merges == "Merge T1 into T2" && files == ["1", "2"] {
-        Ok(())
-    } else {
-        fail(format!("{merges}\n{files:?}"))
-    }
+    assert_eq!(merges, "Merge T1 into T2", "{files:?}");
+    assert_eq!(files, ["1", "2"], "{merges}");
+    Ok(())
 }
 
 fn a_conflict_is_listed_and_resolved() -> Outcome {
@@ -601,11 +553,9 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let returned = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
     let text = world.merged(&played.report, "src/lib.txt")?;
-    if returned.is_empty() && text == "one\nT1\nT2\nthree" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(returned.is_empty(), "{played}");
+    assert_eq!(text, "one\nT1\nT2\nthree", "{played}");
+    Ok(())
 }
 
 /// Names that mean something else, to git, to a shell or to the run.
@@ -734,11 +684,9 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
         .git(&["for-each-ref", "--format=%(refname)", &own])?;
     let found = ["plain.txt", "kept.txt"]
         .map(|path| world.repository.show(&listed, path).unwrap_or_default());
-    if listed == format!("{own}/plain") && found == ["plain", "kept"] {
-        Ok(())
-    } else {
-        fail(format!("{listed}\n{found:?}"))
-    }
+    assert_eq!(listed, format!("{own}/plain"), "{found:?}");
+    assert_eq!(found, ["plain", "kept"], "{listed}");
+    Ok(())
 }
 
 fn a_command_names_the_tool_to_use() -> Outcome {
@@ -772,17 +720,17 @@ fn a_command_names_the_tool_to_use() -> Outcome {
             (7, "\"exit_code\":0"),
         ],
     )?;
-    if texts
-        .get(7)
-        .is_some_and(|text| text.contains("use the tool"))
-    {
-        return fail(format!("{texts:#?}"));
-    }
+    assert!(
+        !texts
+            .get(7)
+            .is_some_and(|text| text.contains("use the tool")),
+        "{texts:#?}"
+    );
     played.require(0, &[("T1", Merged)])
 }
 
 /// A command may change a forbidden file, whose content git then knows.
-fn forbidden_files_stay() -> Outcome {
+fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
     let world = world()?;
     world.repository.write("secrets/k.md", "old\n")?;
     world.repository.commit_all("Keep a secret")?;
@@ -803,9 +751,7 @@ fn forbidden_files_stay() -> Outcome {
     };
     let shows = diff.contains("shown-line")
         && diff.contains("[not shown, as the rules demand: secrets/k.md]");
-    if !shows || diff.contains("hidden-line") {
-        return fail(diff);
-    }
+    assert!(shows && !diff.contains("hidden-line"), "{diff}");
     if !stashed.contains("the user forbids `secrets`") || !kept.contains("hidden-line") {
         return fail(format!("{stashed}\n{kept}"));
     }
@@ -814,7 +760,7 @@ fn forbidden_files_stay() -> Outcome {
 
 /// A command may also put a forbidden file into its branch; no tool of another agent brings it from
 /// there.
-fn forbidden_files_are_not_brought() -> Outcome {
+fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
     let world = world()?;
     world.repository.write("secrets/k.md", "old\n")?;
     world.repository.commit_all("Keep a secret")?;
@@ -904,9 +850,7 @@ fn git_reads_in_the_fallback_tier() -> Outcome {
         "Not Committed Yet",
         "use the tool `git_commit`",
     ];
-    if shown.iter().all(|text| told.contains(text)) && !told.contains("s3cret") {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert!(shown.iter().all(|text| told.contains(text)), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+    Ok(())
 }

@@ -15,52 +15,22 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "goals::a_goal_in_a_file_is_reached_and_answered",
-            a_goal_in_a_file_is_reached,
-        ),
-        case(
-            "goals::a_typed_question_is_answered_without_a_change",
-            a_typed_question_is_answered,
-        ),
-        case(
-            "goals::only_the_agent_of_a_goal_has_the_context_of_the_root",
-            only_the_agent_of_a_goal_is_the_root,
-        ),
+        case!(a_goal_in_a_file_is_reached_and_answered),
+        case!(a_typed_question_is_answered_without_a_change),
+        case!(only_the_agent_of_a_goal_has_the_context_of_the_root),
         case("goals::a_goal_is_divided_among_agents", || {
             a_goal_is_divided(20)
         }),
         case("goals::a_goal_is_divided_with_one_agent_at_a_time", || {
             a_goal_is_divided(1)
         }),
-        case(
-            "goals::the_fixed_prompts_are_small",
-            the_fixed_prompts_are_small,
-        ),
-        case(
-            "goals::a_check_says_what_would_happen",
-            a_check_says_what_would_happen,
-        ),
-        case(
-            "goals::a_plan_is_made_reviewed_and_run",
-            a_plan_is_made_reviewed_and_run,
-        ),
-        case(
-            "goals::a_plan_that_stays_invalid_is_not_written",
-            a_plan_that_stays_invalid,
-        ),
-        case(
-            "goals::a_plan_never_replaces_a_file",
-            a_plan_never_replaces_a_file,
-        ),
-        case(
-            "goals::what_is_no_goal_is_refused",
-            what_is_no_goal_is_refused,
-        ),
-        case(
-            "goals::a_goal_of_a_megabyte_is_one_task",
-            a_goal_of_a_megabyte,
-        ),
+        case!(the_fixed_prompts_are_small),
+        case!(a_check_says_what_would_happen),
+        case!(a_plan_is_made_reviewed_and_run),
+        case!(a_plan_that_stays_invalid_is_not_written),
+        case!(a_plan_never_replaces_a_file),
+        case!(what_is_no_goal_is_refused),
+        case!(a_goal_of_a_megabyte_is_one_task),
     ]
 }
 
@@ -84,7 +54,7 @@ fn run(world: &World, argument: &str, script: &Script, code: i32) -> Result<Valu
         .json()
 }
 
-fn a_goal_in_a_file_is_reached() -> Outcome {
+fn a_goal_in_a_file_is_reached_and_answered() -> Outcome {
     let world = World::lived_in()?;
     let goal = world.write("goal.md", GOAL)?;
     let script = Script::default()
@@ -112,16 +82,14 @@ fn a_goal_in_a_file_is_reached() -> Outcome {
         &json!("merged"),
         "Good morning!",
     );
-    if seen != wanted {
-        return fail(&report);
-    }
+    assert_eq!(seen, wanted, "{report}");
     says(
         &world.types(&["status"], 0)?,
         &["answer:\n  | The greeting is friendlier now.\n"],
     )
 }
 
-fn a_typed_question_is_answered() -> Outcome {
+fn a_typed_question_is_answered_without_a_change() -> Outcome {
     let world = World::lived_in()?;
     let asked =
         Rule::task("what_does_it_do").last_contains("Task what_does_it_do: What does it do?");
@@ -137,12 +105,9 @@ fn a_typed_question_is_answered() -> Outcome {
     )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let is_unchanged = report["integration_commit"] == report["base_commit"];
-    if !is_unchanged
-        || report["tasks"][0]["commit"] != Value::Null
-        || report["tasks"][0]["state"] != "merged"
-    {
-        return fail(&report);
-    }
+    assert!(is_unchanged, "{report}");
+    assert_eq!(report["tasks"][0]["commit"], Value::Null, "{report}");
+    assert_eq!(report["tasks"][0]["state"], "merged", "{report}");
     Ok(())
 }
 
@@ -158,7 +123,7 @@ fn specs(played: &Played) -> Result<Vec<AgentSpec>, Failed> {
         .collect()
 }
 
-fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
+fn only_the_agent_of_a_goal_has_the_context_of_the_root() -> Outcome {
     let script = || {
         Script::default()
             .rule(write("T1", "one.txt", "1\n"))
@@ -179,9 +144,7 @@ fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
             .iter()
             .map(|spec| spec.context_tokens)
             .collect();
-        if found != [expected] {
-            return fail(format!("{plan}: {found:?}"));
-        }
+        assert_eq!(found, [expected], "{plan}");
     }
     Ok(())
 }
@@ -224,9 +187,7 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
         [root, "write_one", "write_two", "write_three"].map(|task| (task, TaskState::Merged));
     played.require(0, &merged)?;
     for (file, expected) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
-        if world.merged(&played.report, file)? != expected {
-            return fail(played.story());
-        }
+        assert_eq!(world.merged(&played.report, file)?, expected, "{played}");
     }
     // The root works on with their work in its own worktree; they have the context of any agent.
     played.require_told(
@@ -240,11 +201,11 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
         .iter()
         .map(|spec| spec.context_tokens)
         .collect();
-    if contexts != [1_000_000, 16_000, 16_000, 16_000]
-        || played.report.answer.as_deref() != Some("All three are written.")
-    {
-        return fail(format!("{contexts:?}\n{}", played.story()));
-    }
+    assert!(
+        contexts == [1_000_000, 16_000, 16_000, 16_000]
+            && played.report.answer.as_deref() == Some("All three are written."),
+        "{contexts:?}\n{played}"
+    );
     Ok(())
 }
 
@@ -260,11 +221,8 @@ fn the_fixed_prompts_are_small() -> Outcome {
         .tools
         .iter()
         .any(|tool| tool.name == "spawn_child_agent");
-    if tokens < 2_500 && offers_spawning {
-        Ok(())
-    } else {
-        fail(format!("{tokens} tokens"))
-    }
+    assert!(tokens < 2_500 && offers_spawning, "{tokens} tokens");
+    Ok(())
 }
 
 fn a_check_says_what_would_happen() -> Outcome {
@@ -301,16 +259,16 @@ fn a_check_says_what_would_happen() -> Outcome {
         &report["warnings"],
         &report["errors"],
     ];
-    if seen
-        != [
+    assert_eq!(
+        seen,
+        [
             &json!([["fix_the_flaky"]]),
             &json!("coordinator"),
             &json!([]),
-            &json!([]),
-        ]
-    {
-        return fail(report);
-    }
+            &json!([])
+        ],
+        "{report}"
+    );
     // Lines that look like work are never swallowed by a goal.
     world.repository.write(
         "left.md",
@@ -367,9 +325,7 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
             "orchestrate run plan.md",
         ],
     )?;
-    if world.repository.read("plan.md")? != PLAN {
-        return fail(world.repository.read("plan.md")?);
-    }
+    assert_eq!(world.repository.read("plan.md")?, PLAN);
     let log = world.types(&["log"], 0)?;
     says(&log, &["its plan cannot be run"])?;
     let told = world.types(&["log", "--transcript"], 0)?;
@@ -390,14 +346,12 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
         .flatten()
         .map(|task| &task["state"])
         .collect();
-    if states == ["merged", "merged"] && report.get("answer").is_none() {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert_eq!(states, ["merged", "merged"], "{report}");
+    assert!(report.get("answer").is_none(), "{report}");
+    Ok(())
 }
 
-fn a_plan_that_stays_invalid() -> Outcome {
+fn a_plan_that_stays_invalid_is_not_written() -> Outcome {
     let world = World::plain()?;
     let model = world.script(&answers("make_it_friendly", "I cannot divide this."))?;
     let ran = world.types(
@@ -450,11 +404,8 @@ fn a_plan_never_replaces_a_file() -> Outcome {
     )?;
     let read = ["plan.md", "plan-2.md", "of it.md"]
         .map(|name| world.repository.read(name).unwrap_or_default());
-    if read == ["mine\n", PLAN, PLAN] {
-        Ok(())
-    } else {
-        fail(format!("{read:?}"))
-    }
+    assert_eq!(read, ["mine\n", PLAN, PLAN]);
+    Ok(())
 }
 
 fn what_is_no_goal_is_refused() -> Outcome {
@@ -523,7 +474,7 @@ fn what_is_no_goal_is_refused() -> Outcome {
 
 /// More than a megabyte of text does not fit into the first message of the largest context; the
 /// agent can page through it.
-fn a_goal_of_a_megabyte() -> Outcome {
+fn a_goal_of_a_megabyte_is_one_task() -> Outcome {
     let text = format!(
         "{GOAL}\n## Background\n\n{}\n",
         "Words about the greeting. ".repeat(45_000)

@@ -7,43 +7,19 @@ use orchestrate_core::task::{FailureCause, ReturnCause};
 use serde_json::json;
 
 use super::waits::LEAD;
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "hand_back::an_unverified_claim_is_shown_to_people",
-            shown_to_people,
-        ),
-        case(
-            "hand_back::an_unverified_claim_is_shown_to_the_parent",
-            shown_to_the_parent,
-        ),
-        case(
-            "hand_back::a_strict_role_returns_a_claim_with_the_facts",
-            returned_with_the_facts,
-        ),
-        case(
-            "hand_back::a_claim_that_is_never_made_true_fails_the_task",
-            never_made_true,
-        ),
-        case("hand_back::changed_tests_have_to_be_named", changed_tests),
-        case(
-            "hand_back::a_strict_role_wants_its_claims_in_a_line",
-            claims_in_a_line,
-        ),
-        case(
-            "hand_back::work_is_taken_if_only_the_line_of_claims_is_missing",
-            line_never_comes,
-        ),
-        case(
-            "hand_back::what_only_prose_claims_is_shown_and_not_refused",
-            only_prose,
-        ),
-        case(
-            "hand_back::a_parent_need_not_name_the_tests_of_its_child",
-            tests_of_a_child,
-        ),
+        case!(an_unverified_claim_is_shown_to_people),
+        case!(an_unverified_claim_is_shown_to_the_parent),
+        case!(a_strict_role_returns_a_claim_with_the_facts),
+        case!(a_claim_that_is_never_made_true_fails_the_task),
+        case!(changed_tests_have_to_be_named),
+        case!(a_strict_role_wants_its_claims_in_a_line),
+        case!(work_is_taken_if_only_the_line_of_claims_is_missing),
+        case!(what_only_prose_claims_is_shown_and_not_refused),
+        case!(a_parent_need_not_name_the_tests_of_its_child),
     ]
 }
 
@@ -72,7 +48,7 @@ fn world() -> Result<World, libtest_mimic::Failed> {
     Ok(world)
 }
 
-fn shown_to_people() -> Outcome {
+fn an_unverified_claim_is_shown_to_people() -> Outcome {
     let world = world()?;
     world.repository.write("plan.md", "- [ ] T1 write\n")?;
     let script = Script::default().rule(write("T1", "one.txt", "1\n"));
@@ -85,9 +61,8 @@ fn shown_to_people() -> Outcome {
         world.types(&["status"], 0)?.stdout,
         world.types(&["review", "T1"], 0)?.stdout,
     ] {
-        if !shown.contains(HELD) || !shown.contains("asks: Which port?") {
-            return fail(shown);
-        }
+        assert!(shown.contains(HELD), "{shown}");
+        assert!(shown.contains("asks: Which port?"), "{shown}");
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let handed = &status["tasks"][0]["hand_back"];
@@ -97,10 +72,11 @@ fn shown_to_people() -> Outcome {
         && handed["files"] == json!([{"status": "A", "path": "one.txt"}])
         && held["claim"] == "tests_pass"
         && held["why"] == json!([{"doubt": "no_check"}]);
-    if is_whole { Ok(()) } else { fail(status) }
+    assert!(is_whole, "{status}");
+    Ok(())
 }
 
-fn shown_to_the_parent() -> Outcome {
+fn an_unverified_claim_is_shown_to_the_parent() -> Outcome {
     let script = Script::default()
         .rule(
             Rule::task("T1")
@@ -141,7 +117,7 @@ fn returns(played: &Played) -> usize {
         .count()
 }
 
-fn returned_with_the_facts() -> Outcome {
+fn a_strict_role_returns_a_claim_with_the_facts() -> Outcome {
     let checks = json!({"command": "sh check.sh"});
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
@@ -165,14 +141,11 @@ fn returned_with_the_facts() -> Outcome {
     )?;
     let handed = played.report.tasks[0].hand_back.as_ref();
     let is_held = handed.is_none_or(|handed| !handed.unverified.is_empty());
-    if returns(&played) == 1 && !is_held {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(returns(&played) == 1 && !is_held, "{played}");
+    Ok(())
 }
 
-fn never_made_true() -> Outcome {
+fn a_claim_that_is_never_made_true_fails_the_task() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
         .rule(Rule::task("T1").text(LISTED));
@@ -185,14 +158,11 @@ fn never_made_true() -> Outcome {
         FailureCause::Claims,
         "again after it was returned to its agent 2 times",
     )?;
-    if returns(&played) == 2 {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(returns(&played), 2, "{played}");
+    Ok(())
 }
 
-fn changed_tests() -> Outcome {
+fn changed_tests_have_to_be_named() -> Outcome {
     let changes = json!({"path": "tests/old.txt", "content": "new\n"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("write_file", &changes))
@@ -212,14 +182,11 @@ fn changed_tests() -> Outcome {
     let is_named = handed.is_some_and(|handed| {
         handed.changed_tests == ["tests/old.txt"] && handed.unverified.is_empty()
     });
-    if returns(&played) == 1 && is_named {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(returns(&played) == 1 && is_named, "{played}");
+    Ok(())
 }
 
-fn claims_in_a_line() -> Outcome {
+fn a_strict_role_wants_its_claims_in_a_line() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
         .rule(
@@ -239,15 +206,12 @@ fn claims_in_a_line() -> Outcome {
     let is_asked = systems
         .iter()
         .all(|system| system.contains("End your report with a line `Claims:`"));
-    if returns(&played) == 1 && is_asked {
-        Ok(())
-    } else {
-        fail(systems.join("\n"))
-    }
+    assert!(returns(&played) == 1 && is_asked, "{}", systems.join("\n"));
+    Ok(())
 }
 
 /// Nothing false is said, so honest work is not lost for the line.
-fn line_never_comes() -> Outcome {
+fn work_is_taken_if_only_the_line_of_claims_is_missing() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
         .rule(done("T1"));
@@ -255,14 +219,11 @@ fn line_never_comes() -> Outcome {
         settings.run.merge_rounds = 2
     })?;
     played.require(0, &[("T1", Merged)])?;
-    if returns(&played) == 2 {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(returns(&played), 2, "{played}");
+    Ok(())
 }
 
-fn only_prose() -> Outcome {
+fn what_only_prose_claims_is_shown_and_not_refused() -> Outcome {
     let report = format!("{CLAIM}\n\nClaims: none");
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
@@ -273,14 +234,11 @@ fn only_prose() -> Outcome {
         .hand_back
         .as_ref()
         .map_or(0, |handed| handed.unverified.len());
-    if returns(&played) == 0 && shown == 1 {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(returns(&played) == 0 && shown == 1, "{played}");
+    Ok(())
 }
 
-fn tests_of_a_child() -> Outcome {
+fn a_parent_need_not_name_the_tests_of_its_child() -> Outcome {
     let script = Script::default()
         .rule(
             Rule::task("T1")
@@ -306,9 +264,6 @@ fn tests_of_a_child() -> Outcome {
         .flat_map(|handed| &handed.unverified)
         .map(ToString::to_string)
         .collect();
-    if shown.is_empty() {
-        Ok(())
-    } else {
-        fail(shown.join("\n"))
-    }
+    assert!(shown.is_empty(), "{}", shown.join("\n"));
+    Ok(())
 }

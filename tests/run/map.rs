@@ -12,39 +12,15 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail,
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "map::an_agent_gets_what_its_task_reaches",
-            an_agent_gets_what_its_task_reaches,
-        ),
-        case(
-            "map::what_its_agent_may_not_read_is_not_in_it",
-            what_its_agent_may_not_read_is_not_in_it,
-        ),
-        case(
-            "map::a_task_that_names_nothing_gets_none",
-            a_task_that_names_nothing_gets_none,
-        ),
-        case("map::no_request_waits_for_it", no_request_waits_for_it),
-        case(
-            "map::what_files_declare_is_found_out_once",
-            what_files_declare_is_found_out_once,
-        ),
-        case(
-            "map::a_role_and_the_settings_switch_it",
-            a_role_and_the_settings_switch_it,
-        ),
-        case(
-            "map::the_next_attempt_sees_the_tree_that_it_starts_from",
-            the_next_attempt_sees_its_tree,
-        ),
-        case(
-            "map::a_resumed_run_sends_the_same_bytes",
-            a_resumed_run_sends_the_same_bytes,
-        ),
-        case(
-            "map::a_user_sees_what_the_agent_gets",
-            a_user_sees_what_the_agent_gets,
-        ),
+        case!(an_agent_gets_what_its_task_reaches),
+        case!(what_its_agent_may_not_read_is_not_in_it),
+        case!(a_task_that_names_nothing_gets_none),
+        case!(no_request_waits_for_it),
+        case!(what_files_declare_is_found_out_once),
+        case!(a_role_and_the_settings_switch_it),
+        case!(the_next_attempt_sees_the_tree_that_it_starts_from),
+        case!(a_resumed_run_sends_the_same_bytes),
+        case!(a_user_sees_what_the_agent_gets),
     ]
 }
 
@@ -173,9 +149,7 @@ fn a_task_that_names_nothing_gets_none() -> Outcome {
     let world = world()?;
     let played = play(&world, "- [ ] T1 Say hello\n", &script(), |_| ())?;
     let message = message(&played.requests()?, 1)?;
-    if message.contains(HEADING) {
-        return fail(message);
-    }
+    assert!(!message.contains(HEADING), "{message}");
     let path = world.write("plan.md", "- [ ] T1 Say hello\n")?;
     says(
         &world.types(&["check", &path, "--map", "T1"], 0)?,
@@ -224,23 +198,20 @@ fn what_files_declare_is_found_out_once() -> Outcome {
         &play(&world, PLAN, &script(), |_| ())?.requests()?,
         1,
     )?);
-    if all < 20 || lines(&path)? != all || first != second || !first.contains("add_to_basket") {
-        return fail(format!(
-            "{all} lines, then {}\n{first}---\n{second}",
-            lines(&path)?
-        ));
-    }
+    assert!(
+        all >= 20 && lines(&path)? == all && first == second && first.contains("add_to_basket"),
+        "{all} lines, then {}\n{first}---\n{second}",
+        lines(&path)?
+    );
     let bytes = std::fs::read(&path)?;
     std::fs::write(&path, bytes.get(..bytes.len() - 20).unwrap_or_default())?;
     let third = map_of(&message(
         &play(&world, PLAN, &script(), |_| ())?.requests()?,
         1,
     )?);
-    if third == first && lines(&path)? == all + 1 {
-        Ok(())
-    } else {
-        fail(format!("{} lines\n{third}", lines(&path)?))
-    }
+    assert_eq!(third, first, "{} lines\n{third}", lines(&path)?);
+    assert_eq!(lines(&path)?, all + 1, "{} lines\n{third}", lines(&path)?);
+    Ok(())
 }
 
 fn a_role_and_the_settings_switch_it() -> Outcome {
@@ -273,7 +244,7 @@ fn a_role_and_the_settings_switch_it() -> Outcome {
 }
 
 /// A task that depends on another one starts from its merged work.
-fn the_next_attempt_sees_its_tree() -> Outcome {
+fn the_next_attempt_sees_the_tree_that_it_starts_from() -> Outcome {
     let plan = format!("{PLAN}- [ ] T2 Use `new_helper_of_orders` (depends: T1)\n");
     let helper =
         json!({"path": "src/helper.py", "content": "def new_helper_of_orders():\n    pass\n"});
@@ -288,11 +259,8 @@ fn the_next_attempt_sees_its_tree() -> Outcome {
         .filter(|request| request.origin.task.as_str() == "T2")
         .collect();
     let map = map_of(&message(&of_second, 1)?);
-    if map.contains("def new_helper_of_orders()") {
-        Ok(())
-    } else {
-        fail(map)
-    }
+    assert!(map.contains("def new_helper_of_orders()"), "{map}");
+    Ok(())
 }
 
 /// A run that waits for a person between two turns; the checkout changes meanwhile.
@@ -335,11 +303,9 @@ fn a_resumed_run_sends_the_same_bytes() -> Outcome {
     resumed.require(0, &[("T1", TaskState::Merged)])?;
     let requests = resumed.requests()?;
     let (one, two) = (message(&requests, 1)?, message(&requests, 2)?);
-    if one == two && map_of(&one).contains("add_to_basket") {
-        Ok(())
-    } else {
-        fail(format!("{one}\n---\n{two}"))
-    }
+    assert_eq!(one, two, "{one}\n---\n{two}");
+    assert!(map_of(&one).contains("add_to_basket"), "{one}\n---\n{two}");
+    Ok(())
 }
 
 /// `check --map` prints the very text that the agent of a run gets.
@@ -362,9 +328,8 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     let tokens = at(&json, "/tokens")?.as_u64().unwrap_or_default();
     let same =
         at(&json, "/map")?.as_str().unwrap_or_default().trim_end() == shown.stdout.trim_end();
-    if !same || !(50..=1_000).contains(&tokens) {
-        return fail(json.to_string());
-    }
+    assert!(same, "{}", json.to_string());
+    assert!((50..=1_000).contains(&tokens), "{}", json.to_string());
     says(
         &world.types(&["check", &path, "--map", "T9"], 2)?,
         &["the plan has no task `T9`", "did you mean `T1`?"],

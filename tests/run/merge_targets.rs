@@ -14,42 +14,15 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "merge_targets::a_parent_takes_the_work_of_two_children",
-            a_parent_takes_the_work_of_two_children,
-        ),
-        case(
-            "merge_targets::a_conflict_between_siblings_is_resolved",
-            a_conflict_between_siblings_is_resolved,
-        ),
-        case(
-            "merge_targets::a_conflict_between_siblings_is_given_up",
-            a_conflict_between_siblings_is_given_up,
-        ),
-        case(
-            "merge_targets::a_child_whose_merged_tree_fails_repairs_it",
-            a_child_whose_merged_tree_fails_repairs_it,
-        ),
-        case(
-            "merge_targets::a_finished_parent_waits_for_its_children",
-            a_finished_parent_waits_for_its_children,
-        ),
-        case(
-            "merge_targets::three_levels_with_one_agent_at_a_time",
-            three_levels_with_one_agent_at_a_time,
-        ),
-        case(
-            "merge_targets::a_parent_that_reports_hands_over_its_children",
-            a_parent_that_reports_hands_on,
-        ),
-        case(
-            "merge_targets::a_file_of_a_person_is_not_lost",
-            a_file_of_a_person_is_not_lost,
-        ),
-        case(
-            "merge_targets::a_parent_that_ends_a_child_takes_the_work_of_another",
-            a_parent_that_ends_a_child,
-        ),
+        case!(a_parent_takes_the_work_of_two_children),
+        case!(a_conflict_between_siblings_is_resolved),
+        case!(a_conflict_between_siblings_is_given_up),
+        case!(a_child_whose_merged_tree_fails_repairs_it),
+        case!(a_finished_parent_waits_for_its_children),
+        case!(three_levels_with_one_agent_at_a_time),
+        case!(a_parent_that_reports_hands_over_its_children),
+        case!(a_file_of_a_person_is_not_lost),
+        case!(a_parent_that_ends_a_child_takes_the_work_of_another),
     ]
 }
 
@@ -194,9 +167,9 @@ fn a_parent_takes_the_work_of_two_children() -> Outcome {
         .facts
         .iter()
         .filter(|fact| fact.seq < woken && matches!(fact.event, Event::TaskMerged { .. }));
-    if order != ["a into p", "b into p"] || last.as_deref() != Some("p up") || taken.count() != 2 {
-        return fail(played.story());
-    }
+    assert_eq!(order, ["a into p", "b into p"], "{played}");
+    assert_eq!(last.as_deref(), Some("p up"), "{played}");
+    assert_eq!(taken.count(), 2, "{played}");
     played.require_told(
         "p",
         &[
@@ -245,9 +218,8 @@ fn a_conflict_between_siblings_is_resolved() -> Outcome {
         _ => None,
     });
     // The other one's work came from the parent's branch.
-    if returned.len() != 1 || returned.first() != first.first() {
-        return fail(played.story());
-    }
+    assert_eq!(returned.len(), 1, "{played}");
+    assert_eq!(returned.first(), first.first(), "{played}");
     if world.merged(&played.report, "shared.txt")? == "a and b" {
         Ok(())
     } else {
@@ -306,10 +278,8 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
         Event::TaskReturned { task, cause, .. } => Some((task.as_str(), *cause)),
         _ => None,
     });
-    if returns != [("a", ReturnCause::RunCheck)] || world.merged(&played.report, "a.txt")? != "good"
-    {
-        return fail(played.story());
-    }
+    assert_eq!(returns, [("a", ReturnCause::RunCheck)], "{played}");
+    assert_eq!(world.merged(&played.report, "a.txt")?, "good", "{played}");
     Ok(())
 }
 
@@ -354,11 +324,9 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
     // The control: the parent finishes twice, and is held up only while a child works: the second
     // time it is merged.
     let waited = played.pick(|event| matches!(event, Event::HandOverWaiting { .. }).then_some(()));
-    if waited.len() == 1 && world.merged(&played.report, "b.txt")? == "b" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(waited.len(), 1, "{played}");
+    assert_eq!(world.merged(&played.report, "b.txt")?, "b", "{played}");
+    Ok(())
 }
 
 fn three_levels_with_one_agent_at_a_time() -> Outcome {
@@ -383,16 +351,13 @@ fn three_levels_with_one_agent_at_a_time() -> Outcome {
     if merges(&played) != ["g into c", "c into p", "p up"] {
         return fail(played.story());
     }
-    if world.merged(&played.report, "g.txt")? == "g" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(world.merged(&played.report, "g.txt")?, "g", "{played}");
+    Ok(())
 }
 
 /// The files of an agent that reports are no work, but those of its children are, and replace its
 /// own.
-fn a_parent_that_reports_hands_on() -> Outcome {
+fn a_parent_that_reports_hands_over_its_children() -> Outcome {
     let script = Script::default()
         .rule(shell(over("p"), "cat a.txt note.txt"))
         .rule(
@@ -415,11 +380,9 @@ fn a_parent_that_reports_hands_on() -> Outcome {
     let (world, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
     played.require(0, &[("p", Merged), ("a", Merged)])?;
     let has_note = world.merged(&played.report, "note.txt").is_ok();
-    if world.merged(&played.report, "a.txt")? == "a" && !has_note {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(world.merged(&played.report, "a.txt")?, "a", "{played}");
+    assert!(!has_note, "{played}");
+    Ok(())
 }
 
 /// A file that git ignores stands where a child's file is to be: the parent fails, and the file
@@ -439,25 +402,24 @@ fn a_file_of_a_person_is_not_lost() -> Outcome {
         .rule(done("a"));
     let agents = [("p", Some("lead"), None), ("a", None, Some("p"))];
     let (_, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
-    if state_of(&played, "a") != Some(Merged) || state_of(&played, "p") != Some(TaskState::Failed) {
-        return fail(played.story());
-    }
+    assert_eq!(state_of(&played, "a"), Some(Merged), "{played}");
+    assert_eq!(state_of(&played, "p"), Some(TaskState::Failed), "{played}");
     let message = played
         .report
         .tasks
         .first()
         .and_then(|task| task.error.as_ref())
         .map(|error| error.message.as_str());
-    if message.is_some_and(|message| message.contains("kept.txt")) {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(
+        message.is_some_and(|message| message.contains("kept.txt")),
+        "{played}"
+    );
+    Ok(())
 }
 
 /// The parent has changed a file since its children began, and has not committed it; one child has
 /// changed the same file, and is merged while the parent waits for the end of the other.
-fn a_parent_that_ends_a_child() -> Outcome {
+fn a_parent_that_ends_a_child_takes_the_work_of_another() -> Outcome {
     let run =
         |rule: Rule, command: &str| rule.call("run_shell_command", &json!({ "command": command }));
     let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
@@ -503,9 +465,6 @@ fn a_parent_that_ends_a_child() -> Outcome {
         ],
     )?;
     let text = world.merged(&played.report, "list.txt")?;
-    if text == "A\nb\nc\nd\nE" {
-        Ok(())
-    } else {
-        fail(text)
-    }
+    assert_eq!(text, "A\nb\nc\nd\nE");
+    Ok(())
 }

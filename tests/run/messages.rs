@@ -19,46 +19,16 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "messages::a_message_arrives_between_results_and_request",
-            a_message_arrives_between_results_and_request,
-        ),
-        case(
-            "messages::an_unknown_recipient_is_the_senders_error",
-            an_unknown_recipient_is_the_senders_error,
-        ),
-        case(
-            "messages::a_message_reopens_an_agent_that_has_just_ended",
-            a_message_reopens_an_agent,
-        ),
-        case(
-            "messages::a_message_costs_finished_work_no_turn",
-            a_message_costs_finished_work_no_turn,
-        ),
-        case(
-            "messages::what_nobody_would_read_is_refused",
-            what_nobody_would_read_is_refused,
-        ),
-        case(
-            "messages::nobody_reads_while_a_check_runs",
-            nobody_reads_while_a_check_runs,
-        ),
-        case(
-            "messages::what_nobody_has_read_is_told",
-            what_nobody_has_read_is_told,
-        ),
-        case(
-            "messages::a_thousand_at_once_are_bounded_and_answered",
-            a_thousand_at_once_are_bounded_and_answered,
-        ),
-        sandboxed(
-            "messages::what_is_void_is_not_shown",
-            what_is_void_is_not_shown,
-        ),
-        sandboxed(
-            "messages::a_transcript_has_what_was_heard",
-            a_transcript_has_what_was_heard,
-        ),
+        case!(a_message_arrives_between_results_and_request),
+        case!(an_unknown_recipient_is_the_senders_error),
+        case!(a_message_reopens_an_agent_that_has_just_ended),
+        case!(a_message_costs_finished_work_no_turn),
+        case!(what_nobody_would_read_is_refused),
+        case!(nobody_reads_while_a_check_runs),
+        case!(what_nobody_has_read_is_told),
+        case!(a_thousand_at_once_are_bounded_and_answered),
+        sandboxed!(what_is_void_is_not_shown),
+        sandboxed!(a_transcript_has_what_was_heard),
     ]
 }
 
@@ -172,11 +142,8 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         (from.clone(), "T2".to_owned(), 1),
         (from, "T2".to_owned(), 2),
     ];
-    if sent == expected && delivered == expected {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(sent == expected && delivered == expected, "{played}");
+    Ok(())
 }
 
 /// Reports whether a text contains these parts, in this order.
@@ -225,11 +192,9 @@ fn a_transcript_has_what_was_heard() -> Outcome {
         r#""content":"Message 1 from agent T1:\n<data-"#,
         r">\nthe port is 4711\n</data-",
     ];
-    if in_order(&said, &heard) && in_order(&facts, &told) {
-        Ok(())
-    } else {
-        fail(format!("{said}\n{facts}"))
-    }
+    assert!(in_order(&said, &heard), "{said}\n{facts}");
+    assert!(in_order(&facts, &told), "{said}\n{facts}");
+    Ok(())
 }
 
 fn an_unknown_recipient_is_the_senders_error() -> Outcome {
@@ -272,11 +237,8 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
         "T2",
         &["Message 1 from agent T1:\n<data-", ">\nhello\n</data-"],
     )?;
-    if stage_lists_agents(&played)? {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(stage_lists_agents(&played)?, "{played}");
+    Ok(())
 }
 
 /// Reports whether the error names the unknown agent and the existing one.
@@ -343,15 +305,13 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
     }
 }
 
-fn a_message_reopens_an_agent() -> Outcome {
+fn a_message_reopens_an_agent_that_has_just_ended() -> Outcome {
     let world = World::lived_in()?;
     let played = told_when_done(&world, 9, "remember the tests")?;
     let mended = played.tools("T1") == ["write_file", "write_file"];
-    if mended && world.merged(&played.report, "tests.txt")? == "1" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(mended, "{played}");
+    assert_eq!(world.merged(&played.report, "tests.txt")?, "1", "{played}");
+    Ok(())
 }
 
 /// An agent that says in the last of its turns that it is done, and then receives a message, is
@@ -359,11 +319,8 @@ fn a_message_reopens_an_agent() -> Outcome {
 fn a_message_costs_finished_work_no_turn() -> Outcome {
     let played = told_when_done(&World::lived_in()?, 2, "thank you")?;
     let turns = played.report.tasks[0].turns;
-    if turns == 3 {
-        Ok(())
-    } else {
-        fail(format!("{turns} turns\n{}", played.story()))
-    }
+    assert_eq!(turns, 3, "{turns} turns\n{played}");
+    Ok(())
 }
 
 /// An agent that starts after a message's deadline is not shown that message; it is shown one that
@@ -403,9 +360,8 @@ fn what_is_void_is_not_shown() -> Outcome {
         Event::MessageSent { envelope } => envelope.deadline,
         _ => None,
     });
-    if deadlines.len() != 1 || !deadlines.into_iter().all(is_600_seconds) {
-        return fail(first.story());
-    }
+    assert_eq!(deadlines.len(), 1, "{first}");
+    assert!(deadlines.into_iter().all(is_600_seconds), "{first}");
     let (run, store) = (
         first.report.run_id.clone(),
         first.coordinator.store().clone(),
@@ -444,12 +400,10 @@ fn what_is_void_is_not_shown() -> Outcome {
     let texts = heard
         .map(|request| format!("{:?}", request.messages))
         .collect::<String>();
-    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1")
-    {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(shown, [false, true], "{played}");
+    assert!(texts.contains("the port is 2"), "{played}");
+    assert!(!texts.contains("the port is 1"), "{played}");
+    Ok(())
 }
 
 /// A message is accepted only if an agent will read it; otherwise its sender is told why.
@@ -472,9 +426,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     let played = world.play(plan, &script, |_| {})?;
     let told = played.results("T1")?.join("\n");
     for why in ["T2 is a command and has no agent", "the message is empty"] {
-        if !told.contains(why) {
-            return fail(format!("{why}\n{told}"));
-        }
+        assert!(told.contains(why), "{why}\n{told}");
     }
     let (run, store) = (
         played.report.run_id.clone(),
@@ -505,11 +457,8 @@ fn what_nobody_would_read_is_refused() -> Outcome {
         }
     }
     let accepted = resumed.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
-    if accepted.is_empty() {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert!(accepted.is_empty(), "{resumed}");
+    Ok(())
 }
 
 /// A message is refused while a check runs, whether or not a process works on the run. The check
@@ -585,12 +534,11 @@ fn what_nobody_has_read_is_told() -> Outcome {
     ];
     for (arguments, code) in typed {
         let ran = world.types(arguments, code)?;
-        if !ran
-            .stdout
-            .contains("T2 has not read message 1 from T1: the port is 4711")
-        {
-            return fail(format!("{arguments:?}: {ran:?}"));
-        }
+        assert!(
+            ran.stdout
+                .contains("T2 has not read message 1 from T1: the port is 4711"),
+            "{arguments:?}: {ran:?}"
+        );
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
     if at(&status, "/unread_messages/0/body")? == "the port is 4711" {
@@ -664,9 +612,6 @@ fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
         &heard,
         &["\nmessage 1\n", "\nmessage 2\n", "\nmessage 64\n"],
     );
-    if read.into_iter().eq(1..=64) && is_in_order {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(read.into_iter().eq(1..=64) && is_in_order, "{played}");
+    Ok(())
 }

@@ -14,50 +14,17 @@ use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, c
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "model_fallback::another_model_takes_over_in_an_outage",
-            another_model_takes_over_in_an_outage,
-        ),
-        case(
-            "model_fallback::another_model_takes_over_if_the_key_is_rejected",
-            another_model_takes_over_a_rejected_key,
-        ),
-        case(
-            "model_fallback::an_agent_waits_if_no_model_takes_its_key",
-            an_agent_waits_if_no_model_takes_its_key,
-        ),
-        case(
-            "model_fallback::a_role_names_its_own_fall_backs",
-            a_role_names_its_own_fall_backs,
-        ),
-        case(
-            "model_fallback::a_smaller_context_is_compacted",
-            a_smaller_context_is_compacted,
-        ),
-        case(
-            "model_fallback::a_fall_back_that_is_too_small_is_passed_over",
-            a_fall_back_that_is_too_small_is_passed_over,
-        ),
-        case(
-            "model_fallback::the_first_that_answers_is_waited_for",
-            the_first_that_answers_is_waited_for,
-        ),
-        case(
-            "model_fallback::the_task_fails_if_no_model_answers",
-            the_task_fails_if_no_model_answers,
-        ),
-        case(
-            "model_fallback::a_resumed_agent_keeps_its_fall_back",
-            a_resumed_agent_keeps_its_fall_back,
-        ),
-        case(
-            "model_fallback::a_later_attempt_starts_with_the_first_model",
-            a_later_attempt_starts_with_the_first_model,
-        ),
-        case(
-            "model_fallback::a_fall_back_without_a_key_is_refused_at_the_start",
-            a_fall_back_without_a_key_is_refused,
-        ),
+        case!(another_model_takes_over_in_an_outage),
+        case!(another_model_takes_over_if_the_key_is_rejected),
+        case!(an_agent_waits_if_no_model_takes_its_key),
+        case!(a_role_names_its_own_fall_backs),
+        case!(a_smaller_context_is_compacted),
+        case!(a_fall_back_that_is_too_small_is_passed_over),
+        case!(the_first_that_answers_is_waited_for),
+        case!(the_task_fails_if_no_model_answers),
+        case!(a_resumed_agent_keeps_its_fall_back),
+        case!(a_later_attempt_starts_with_the_first_model),
+        case!(a_fall_back_without_a_key_is_refused_at_the_start),
     ]
 }
 
@@ -151,21 +118,21 @@ fn another_model_takes_over_in_an_outage() -> Outcome {
     );
     let found = (take_overs(&played), waits(&played), asked(&server), told);
     // It answers the first request, and gets the second one, too.
-    if found
-        == (
-            vec![TO_SECOND],
-            0,
-            vec!["chat", "messages", "messages"],
-            (Some("anthropic/test"), Some(true)),
-        )
-        && models == ["openai/test", "anthropic/test", "anthropic/test"]
-    {
-        return Ok(());
-    }
-    fail(format!("{found:?} {models:?}\n{}", played.story()))
+    assert!(
+        found
+            == (
+                vec![TO_SECOND],
+                0,
+                vec!["chat", "messages", "messages"],
+                (Some("anthropic/test"), Some(true))
+            )
+            && models == ["openai/test", "anthropic/test", "anthropic/test"],
+        "{found:?} {models:?}\n{played}"
+    );
+    Ok(())
 }
 
-fn another_model_takes_over_a_rejected_key() -> Outcome {
+fn another_model_takes_over_if_the_key_is_rejected() -> Outcome {
     let (world, server) = (
         World::lived_in()?,
         without_chat(|| Reply::error(401, "incorrect key"))?,
@@ -182,11 +149,8 @@ fn another_model_takes_over_a_rejected_key() -> Outcome {
         .into_iter()
         .filter(|what| *what == "chat")
         .count();
-    if take_overs(&played) == expected && chats == 1 {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(take_overs(&played) == expected && chats == 1, "{played}");
+    Ok(())
 }
 
 fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
@@ -204,22 +168,19 @@ fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
     played.require(3, &[("T1", Waiting)])?;
     let named = &played.report.rejecting_endpoints;
     // The agent's own model comes first.
-    if named.len() != 1
-        || named[0].endpoint != server.openai_base()
-        || take_overs(&played) != [TO_SECOND]
-    {
-        return fail(format!("{named:?}\n{}", played.story()));
-    }
+    assert!(
+        named.len() == 1
+            && named[0].endpoint == server.openai_base()
+            && take_overs(&played) == [TO_SECOND],
+        "{named:?}\n{played}"
+    );
     let run = played.report.run_id.clone();
     drop(played);
     let resumed = world.resume(&run, &Script::default(), settings_of(&server))?;
     resumed.require(0, &[("T1", Merged)])?;
     let found = asked(&server);
-    if found == ["chat", "messages", "messages", "messages"] {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, ["chat", "messages", "messages", "messages"]);
+    Ok(())
 }
 
 fn a_role_names_its_own_fall_backs() -> Outcome {
@@ -239,11 +200,8 @@ fn a_role_names_its_own_fall_backs() -> Outcome {
         ("openai/test", "openai/second", 1),
         ("openai/second", "anthropic/own", 1),
     ];
-    if take_overs(&played) == expected {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(take_overs(&played), expected, "{played}");
+    Ok(())
 }
 
 /// Reads until there is more in the context than the fall-back takes.
@@ -289,11 +247,8 @@ fn a_smaller_context_is_compacted() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let switched = played.first(|event| matches!(event, Event::ModelSwitched { turn: 5, .. }))?;
     let compacted = played.first(|event| matches!(event, Event::ContextCompacted { .. }))?;
-    if compacted > switched {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(compacted > switched, "{played}");
+    Ok(())
 }
 
 fn a_fall_back_that_is_too_small_is_passed_over() -> Outcome {
@@ -306,11 +261,9 @@ fn a_fall_back_that_is_too_small_is_passed_over() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let expected = [TO_SECOND, ("anthropic/test", "openai/test", 1)];
     let chats = asked(&server);
-    if take_overs(&played) == expected && chats == ["chat"; 3] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(take_overs(&played), expected, "{played}");
+    assert_eq!(chats, ["chat"; 3], "{played}");
+    Ok(())
 }
 
 fn the_first_that_answers_is_waited_for() -> Outcome {
@@ -325,16 +278,16 @@ fn the_first_that_answers_is_waited_for() -> Outcome {
     let played = world.play(plan, &Script::default(), settings_of(&server))?;
     played.require(0, &[("T1", Merged)])?;
     let found = (take_overs(&played), waits(&played), asked(&server));
-    if found
-        == (
+    assert_eq!(
+        found,
+        (
             vec![TO_SECOND],
             1,
-            vec!["chat", "messages", "messages", "messages"],
-        )
-    {
-        return Ok(());
-    }
-    fail(format!("{found:?}\n{}", played.story()))
+            vec!["chat", "messages", "messages", "messages"]
+        ),
+        "{played}"
+    );
+    Ok(())
 }
 
 fn the_task_fails_if_no_model_answers() -> Outcome {
@@ -346,11 +299,8 @@ fn the_task_fails_if_no_model_answers() -> Outcome {
     })?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Endpoint, "anthropic/test")?;
-    if take_overs(&played) == [TO_SECOND] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(take_overs(&played), [TO_SECOND], "{played}");
+    Ok(())
 }
 
 /// Prepares to type a command for a run whose models this server answers.
@@ -384,9 +334,7 @@ fn a_resumed_agent_keeps_its_fall_back() -> Outcome {
     ];
     let ran = types(&world, &server, &run, 3)?;
     let line = "T1: anthropic/test takes over from openai/test in turn 1: failed to get an answer from openai/test";
-    if !ran.stderr.contains(line) {
-        return fail(ran.stderr);
-    }
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
     let status = types(&world, &server, &["status", "--json"], 0)?.json()?;
     let told = types(&world, &server, &["status"], 0)?.stdout;
     if !told.contains(
@@ -402,11 +350,8 @@ fn a_resumed_agent_keeps_its_fall_back() -> Outcome {
     });
     types(&world, &server, &["approve", &call, "--hash", &hash], 0)?;
     let found = asked(&server);
-    if found == ["chat", "messages", "messages"] {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, ["chat", "messages", "messages"]);
+    Ok(())
 }
 
 fn a_later_attempt_starts_with_the_first_model() -> Outcome {
@@ -428,14 +373,14 @@ fn a_later_attempt_starts_with_the_first_model() -> Outcome {
     types(&world, &server, &run, 3)?;
     types(&world, &server, &["reject", "T1", "-m", "Write more."], 1)?;
     let found = asked(&server);
-    if found.starts_with(&["chat", "messages", "messages", "chat"]) {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert!(
+        found.starts_with(&["chat", "messages", "messages", "chat"]),
+        "{found:?}"
+    );
+    Ok(())
 }
 
-fn a_fall_back_without_a_key_is_refused() -> Outcome {
+fn a_fall_back_without_a_key_is_refused_at_the_start() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
     let arguments = ["run", "plan.md", "--fallback-models", "gemini/test"];
@@ -445,9 +390,6 @@ fn a_fall_back_without_a_key_is_refused() -> Outcome {
         .env("OPENAI_API_KEY", "k")
         .env("ORCHESTRATE_ALLOWED_PROVIDERS", "openai");
     let ran = run.run()?.exits(2)?;
-    if ran.stderr.contains("GEMINI_API_KEY") {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert!(ran.stderr.contains("GEMINI_API_KEY"), "{}", ran.stderr);
+    Ok(())
 }

@@ -18,74 +18,23 @@ const KEY: &str = "sk-test-0123456789-never-written-down";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "models::one_plan_over_both_protocols",
-            one_plan_over_both_protocols,
-        ),
-        case(
-            "models::parallel_calls_are_all_answered",
-            parallel_calls_are_all_answered,
-        ),
-        case(
-            "models::a_rate_limit_is_waited_out",
-            a_rate_limit_is_waited_out,
-        ),
-        case(
-            "models::a_used_up_rate_is_waited_out",
-            a_used_up_rate_is_waited_out,
-        ),
-        case(
-            "models::a_stream_without_its_end_runs_no_tool",
-            a_stream_without_its_end_runs_no_tool,
-        ),
-        case(
-            "models::a_stream_that_never_ends_fails_the_task",
-            a_stream_that_never_ends_fails_the_task,
-        ),
-        case(
-            "models::what_a_server_teaches_is_learnt_once_for_all_turns",
-            what_a_server_teaches_is_learnt_once,
-        ),
-        case(
-            "models::a_wrong_key_parks_the_task",
-            a_wrong_key_parks_the_task,
-        ),
-        case(
-            "models::a_wrong_key_parks_all_tasks_of_its_endpoint_at_once",
-            a_wrong_key_parks_all_tasks_of_its_endpoint_at_once,
-        ),
-        case(
-            "models::a_used_up_quota_parks_the_task",
-            a_used_up_quota_parks_the_task,
-        ),
-        sandboxed(
-            "models::a_new_key_lets_the_agent_go_on",
-            a_new_key_lets_the_agent_go_on,
-        ),
-        case(
-            "models::an_outage_is_waited_out_and_costs_no_attempt",
-            an_outage_is_waited_out_and_costs_no_attempt,
-        ),
-        case(
-            "models::a_resumed_run_retries_what_an_outage_stopped",
-            a_resumed_run_retries_what_an_outage_stopped,
-        ),
-        case(
-            "models::an_unknown_model_is_the_tasks_failure",
-            an_unknown_model_is_the_tasks_failure,
-        ),
-        case(
-            "models::an_absent_endpoint_is_the_tasks_failure",
-            an_absent_endpoint_is_the_tasks_failure,
-        ),
-        case(
-            "models::a_missing_key_parks_the_task",
-            a_missing_key_parks_the_task,
-        ),
-        case(
-            "models::a_key_in_a_base_url_is_kept_nowhere",
-            a_key_in_a_base_url_is_kept_nowhere,
-        ),
+        case!(one_plan_over_both_protocols),
+        case!(parallel_calls_are_all_answered),
+        case!(a_rate_limit_is_waited_out),
+        case!(a_used_up_rate_is_waited_out),
+        case!(a_stream_without_its_end_runs_no_tool),
+        case!(a_stream_that_never_ends_fails_the_task),
+        case!(what_a_server_teaches_is_learnt_once_for_all_turns),
+        case!(a_wrong_key_parks_the_task),
+        case!(a_wrong_key_parks_all_tasks_of_its_endpoint_at_once),
+        case!(a_used_up_quota_parks_the_task),
+        sandboxed!(a_new_key_lets_the_agent_go_on),
+        case!(an_outage_is_waited_out_and_costs_no_attempt),
+        case!(a_resumed_run_retries_what_an_outage_stopped),
+        case!(an_unknown_model_is_the_tasks_failure),
+        case!(an_absent_endpoint_is_the_tasks_failure),
+        case!(a_missing_key_parks_the_task),
+        case!(a_key_in_a_base_url_is_kept_nowhere),
     ]
 }
 
@@ -151,12 +100,13 @@ fn require_key_unwritten(world: &World) -> Outcome {
                 folders.push(entry.path());
             } else if entry.file_type()?.is_file() {
                 let bytes = std::fs::read(entry.path())?;
-                if bytes
-                    .windows(KEY.len())
-                    .any(|window| window == KEY.as_bytes())
-                {
-                    return fail(format!("the key is in {}", entry.path().display()));
-                }
+                assert!(
+                    !bytes
+                        .windows(KEY.len())
+                        .any(|window| window == KEY.as_bytes()),
+                    "the key is in {}",
+                    entry.path().display()
+                );
             }
         }
     }
@@ -185,21 +135,21 @@ fn one_plan_over_both_protocols() -> Outcome {
             .filter(|request| request.path == path)
             .count()
     };
-    if (asked("/v1/chat/completions"), asked("/v1/messages")) != (4, 2) {
-        return fail(format!(
-            "{:?}",
-            requests
-                .iter()
-                .map(|request| &request.path)
-                .collect::<Vec<_>>()
-        ));
-    }
-    if requests
-        .iter()
-        .any(|request| request.body["stream"] != json!(true))
-    {
-        return fail("a request does not ask for a stream");
-    }
+    assert_eq!(
+        (asked("/v1/chat/completions"), asked("/v1/messages")),
+        (4, 2),
+        "{:?}",
+        requests
+            .iter()
+            .map(|request| &request.path)
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        !requests
+            .iter()
+            .any(|request| request.body["stream"] != json!(true)),
+        "a request does not ask for a stream"
+    );
     let keyed = requests.iter().all(|request| {
         request
             .headers
@@ -210,9 +160,7 @@ fn one_plan_over_both_protocols() -> Outcome {
                 .get("authorization")
                 .is_some_and(|key| key == &format!("Bearer {KEY}"))
     });
-    if !keyed {
-        return fail("a request carries no key");
-    }
+    assert!(keyed, "a request carries no key");
     require_key_unwritten(&world)
 }
 
@@ -250,11 +198,8 @@ fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
         .store()
         .state(&played.report.run_id)?
         .settings;
-    if recorded.base_url.as_deref() == Some(url) {
-        Ok(())
-    } else {
-        fail(format!("{recorded:?}"))
-    }
+    assert_eq!(recorded.base_url.as_deref(), Some(url), "{recorded:?}");
+    Ok(())
 }
 
 fn parallel_calls_are_all_answered() -> Outcome {
@@ -279,11 +224,11 @@ fn parallel_calls_are_all_answered() -> Outcome {
         let second = server.requests()[1].body.to_string();
         for number in 0..3 {
             // Once in the calls, once in the results.
-            if second.matches(&format!("call_0_{number}")).count() != 2 {
-                return fail(format!(
-                    "{model}: call {number} is not answered once in {second}"
-                ));
-            }
+            assert_eq!(
+                second.matches(&format!("call_0_{number}")).count(),
+                2,
+                "{model}: call {number} is not answered once in {second}"
+            );
         }
         // The control: each call did its work, so what answers it is no refusal of several calls at
         // once.
@@ -291,9 +236,7 @@ fn parallel_calls_are_all_answered() -> Outcome {
             world.merged(&played.report, "a.txt")?,
             world.merged(&played.report, "b.txt")?,
         ];
-        if written != ["a", "b"] {
-            return fail(format!("{model}: {written:?}"));
-        }
+        assert_eq!(written, ["a", "b"], "{model}");
     }
     Ok(())
 }
@@ -346,11 +289,11 @@ fn a_used_up_rate_is_waited_out() -> Outcome {
             .header("x-ratelimit-remaining-tokens", "1000")
             .header("x-ratelimit-reset-tokens", "6m0s")
     })?;
-    if (2_000..60_000).contains(&waited) {
-        Ok(())
-    } else {
-        fail(format!("it asked again after {waited} ms"))
-    }
+    assert!(
+        (2_000..60_000).contains(&waited),
+        "it asked again after {waited} ms"
+    );
+    Ok(())
 }
 
 /// Returns a reply that calls tools which have effects.
@@ -414,11 +357,8 @@ fn a_stream_that_never_ends_fails_the_task() -> Outcome {
     )?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Model, "complete reply")?;
-    if played.tools("T1").is_empty() {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(played.tools("T1").is_empty(), "{played}");
+    Ok(())
 }
 
 fn a_wrong_key_parks_the_task() -> Outcome {
@@ -479,11 +419,8 @@ fn a_wrong_key_parks_all_tasks_of_its_endpoint_at_once() -> Outcome {
         .iter()
         .filter(|request| request.path.contains("chat"))
         .count();
-    if asked == 1 {
-        Ok(())
-    } else {
-        fail(format!("{asked} requests with the rejected key"))
-    }
+    assert_eq!(asked, 1, "{asked} requests with the rejected key");
+    Ok(())
 }
 
 /// Both words that providers have for it: a status of its own, and a code that looks like a rate
@@ -581,11 +518,8 @@ fn a_new_key_lets_the_agent_go_on() -> Outcome {
         &resumed["tasks"][0]["attempt"],
         &resumed["tasks"][0]["turns"],
     );
-    if found == (3, 4, &json!(1), &json!(2)) {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, (3, 4, &json!(1), &json!(2)));
+    Ok(())
 }
 
 fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
@@ -602,9 +536,8 @@ fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged)])?;
     let (worked, waited) = (played.report.duration_ms, played.report.waited_ms);
-    if waited < 4_000 || worked > 4_000 {
-        return fail(format!("{worked} ms of work, waited {waited} ms"));
-    }
+    assert!(waited >= 4_000, "{worked} ms of work, waited {waited} ms");
+    assert!(worked <= 4_000, "{worked} ms of work, waited {waited} ms");
     let said = played.pick(|event| match event {
         Event::ModelWaiting { error, .. } => Some(error.clone()),
         _ => None,
@@ -682,7 +615,7 @@ fn a_missing_key_parks_the_task() -> Outcome {
 
 /// A server that requires the newer name for the limit of a reply refuses the first request only;
 /// the later ones use that name, whichever task sends them.
-fn what_a_server_teaches_is_learnt_once() -> Outcome {
+fn what_a_server_teaches_is_learnt_once_for_all_turns() -> Outcome {
     let (world, server) = (
         World::lived_in()?,
         ModelServer::answering(|request, _| match request.body.get("max_tokens") {
@@ -702,9 +635,6 @@ fn what_a_server_teaches_is_learnt_once() -> Outcome {
         .iter()
         .map(|request| request.body.get("max_tokens").is_some())
         .collect();
-    if old == [true, false, false, false, false] {
-        Ok(())
-    } else {
-        fail(format!("{old:?}"))
-    }
+    assert_eq!(old, [true, false, false, false, false]);
+    Ok(())
 }

@@ -38,28 +38,11 @@ pub(crate) fn cases() -> Vec<Case> {
         )
     });
     let others = [
-        case(
-            "one_path::a_checkout_that_is_the_home_is_hidden_too",
-            the_home,
-        ),
-        case(
-            "one_path::recorded_paths_lead_to_the_agents_files",
-            recorded_paths,
-        ),
-        case(
-            "one_path::a_build_of_the_base_is_current_for_an_agent",
-            build_is_current,
-        )
-        .needs(Need::MAKE),
-        case(
-            "one_path::what_git_refuses_names_a_tool_of_the_agent",
-            git_refuses,
-        ),
-        case(
-            "one_path::a_build_of_go_records_its_commit",
-            go_records_its_commit,
-        )
-        .needs(GO),
+        case!(a_checkout_that_is_the_home_is_hidden_too),
+        case!(recorded_paths_lead_to_the_agents_files),
+        case!(a_build_of_the_base_is_current_for_an_agent).needs(Need::MAKE),
+        case!(what_git_refuses_names_a_tool_of_the_agent),
+        case!(a_build_of_go_records_its_commit).needs(GO),
     ];
     let tiers = [
         (Confinement::Full, "full"),
@@ -75,11 +58,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .into_iter()
         .chain(others)
         .map(|case| case.in_tier(Confinement::Full));
-    let visible = case(
-        "one_path::a_worktree_that_is_not_mounted_is_visible",
-        visible,
-    )
-    .in_tier(Confinement::Fallback);
+    let visible = case!(a_worktree_that_is_not_mounted_is_visible).in_tier(Confinement::Fallback);
     in_full.chain(served).chain([visible]).collect()
 }
 
@@ -177,16 +156,13 @@ fn seen_from(place: fn() -> Result<Place, Failed>) -> Outcome {
     let is_hidden =
         seen.contains("theirs.txt: No such file") && names.len() == files.lines().count() + 1;
     let is_told = seen.ends_with(&format!("?? seen.txt\n{base}\n{described}"));
-    if is_there && is_hidden && is_told {
-        Ok(())
-    } else {
-        fail(format!("{seen}\n{}", ran.stdout))
-    }
+    assert!(is_there && is_hidden && is_told, "{seen}\n{}", ran.stdout);
+    Ok(())
 }
 
 /// The toolchains below the home stay where they are, and the job's own home is elsewhere, so that
 /// nothing that programs write there becomes work.
-fn the_home() -> Outcome {
+fn a_checkout_that_is_the_home_is_hidden_too() -> Outcome {
     let world = World::plain()?;
     let home = world.repository.path();
     for (name, text) in [
@@ -223,16 +199,13 @@ fn the_home() -> Outcome {
         .repository
         .git(&["diff", "--name-only", "HEAD", &branch])?;
     let is_right = seen.starts_with(&format!("{}\n", home.display())) && changed == "seen.txt";
-    if is_right && !seen.contains("secret") {
-        Ok(())
-    } else {
-        fail(format!("{seen}\n{changed}"))
-    }
+    assert!(is_right && !seen.contains("secret"), "{seen}\n{changed}");
+    Ok(())
 }
 
 /// What the setup makes in ignored files records where it was made, as virtual environments,
 /// packages that are linked and builds do. It leads to the files of whoever uses it.
-fn recorded_paths() -> Outcome {
+fn recorded_paths_lead_to_the_agents_files() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
     world.repository.write("data.txt", "of the base\n")?;
@@ -251,16 +224,13 @@ fn recorded_paths() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged)])?;
     let seen = world.merged(&played.report, "seen.txt")?;
-    if seen == "of T1\nof T1\nof T1" {
-        Ok(())
-    } else {
-        fail(seen)
-    }
+    assert_eq!(seen, "of T1\nof T1\nof T1");
+    Ok(())
 }
 
 /// Make compares times: what the setup has built is current for sources that are the same, and for
 /// no other.
-fn build_is_current() -> Outcome {
+fn a_build_of_the_base_is_current_for_an_agent() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
     for name in ["a", "b"] {
@@ -280,11 +250,9 @@ fn build_is_current() -> Outcome {
     let seen = ["one.txt", "two.txt"].map(|file| world.merged(&played.report, file));
     let [one, two] = seen;
     let (one, two) = (one?, two?);
-    if one == "make: Nothing to be done for 'all'." && two == "made out/b" {
-        Ok(())
-    } else {
-        fail(format!("{one}\n{two}"))
-    }
+    assert_eq!(one, "make: Nothing to be done for 'all'.", "{two}");
+    assert_eq!(two, "made out/b", "{one}");
+    Ok(())
 }
 
 /// A server of files as many are: what is in a folder whose name begins with a dot does not exist
@@ -345,7 +313,7 @@ fn serves(tier: Confinement) -> Outcome {
 }
 
 /// It is in the home, and gone with everything above it once its run is cleaned.
-fn visible() -> Outcome {
+fn a_worktree_that_is_not_mounted_is_visible() -> Outcome {
     let world = World::plain()?;
     let state = world.home.path().join(".local/state/orchestrate");
     let played = world.play(
@@ -363,9 +331,8 @@ fn visible() -> Outcome {
         .path()
         .canonicalize()?
         .join("orchestrate-worktrees");
-    if !seen.starts_with(&folder) || !seen.ends_with("T1") {
-        return fail(seen.display());
-    }
+    assert!(seen.starts_with(&folder), "{}", seen.display());
+    assert!(seen.ends_with("T1"), "{}", seen.display());
     let run = played.report.run_id.clone();
     let link = state
         .join("repos")
@@ -380,14 +347,11 @@ fn visible() -> Outcome {
         .into_iter()
         .filter(|path| path.symlink_metadata().is_ok())
         .collect();
-    if left.is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{left:?}"))
-    }
+    assert!(left.is_empty(), "{left:?}");
+    Ok(())
 }
 
-fn git_refuses() -> Outcome {
+fn what_git_refuses_names_a_tool_of_the_agent() -> Outcome {
     let world = World::lived_in()?;
     let commands = [
         (
@@ -428,18 +392,13 @@ fn git_refuses() -> Outcome {
         last.starts_with("[in your worktree, commands cannot change what git stores: ")
             && last.contains(tool)
     });
-    if results.len() != commands.len() || !is_explained {
-        return fail(told);
-    }
+    assert!(results.len() == commands.len() && is_explained, "{told}");
     let branches = world.repository.git(&["branch", "--list", "mine"])?;
-    if branches.is_empty() {
-        Ok(())
-    } else {
-        fail(branches)
-    }
+    assert!(branches.is_empty(), "{branches}");
+    Ok(())
 }
 
-fn go_records_its_commit() -> Outcome {
+fn a_build_of_go_records_its_commit() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
     world

@@ -14,13 +14,10 @@ const VARIABLE: &str = "ORCHESTRATE_PLAN_STYLES";
 const CONTEXT: usize = 5;
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![case(
-        "plan_styles::each_style_is_checked_as_its_golden_line_says",
-        each_style_is_checked,
-    )]
+    vec![case!(each_style_is_checked_as_its_golden_line_says)]
 }
 
-fn each_style_is_checked() -> Outcome {
+fn each_style_is_checked_as_its_golden_line_says() -> Outcome {
     let world = World::plain()?;
     let mut found = String::new();
     for (file, plan) in STYLES {

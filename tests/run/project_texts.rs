@@ -28,46 +28,16 @@ const REFERENCE_FORM: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "project_texts::a_description_in_the_references_form_is_read",
-            a_description_in_the_references_form_is_read,
-        ),
-        case(
-            "project_texts::a_malformed_description_is_refused_with_its_place",
-            a_malformed_description_is_refused,
-        ),
-        sandboxed(
-            "project_texts::what_has_no_effect_is_named",
-            what_has_no_effect_is_named,
-        ),
-        case(
-            "project_texts::what_is_no_file_hangs_and_shows_nothing",
-            what_is_no_file_hangs_and_shows_nothing,
-        ),
-        case(
-            "project_texts::a_role_that_only_reads_delivers_a_report",
-            a_role_that_only_reads_delivers_a_report,
-        ),
-        case(
-            "project_texts::roles_of_other_products_are_known",
-            roles_of_other_products_are_known,
-        ),
-        case(
-            "project_texts::instructions_follow_the_files_of_a_task",
-            instructions_follow_the_files_of_a_task,
-        ),
-        case(
-            "project_texts::a_link_that_leads_out_of_the_commit_is_passed_over",
-            a_link_is_passed_over,
-        ),
-        case(
-            "project_texts::a_skill_is_listed_and_read_on_demand",
-            a_skill_is_listed_and_read_on_demand,
-        ),
-        case(
-            "project_texts::a_skill_that_breaks_the_rules_is_named",
-            a_skill_that_breaks_the_rules_is_named,
-        ),
+        case!(a_description_in_the_references_form_is_read),
+        case!(a_malformed_description_is_refused_with_its_place),
+        sandboxed!(what_has_no_effect_is_named),
+        case!(what_is_no_file_hangs_and_shows_nothing),
+        case!(a_role_that_only_reads_delivers_a_report),
+        case!(roles_of_other_products_are_known),
+        case!(instructions_follow_the_files_of_a_task),
+        case!(a_link_that_leads_out_of_the_commit_is_passed_over),
+        case!(a_skill_is_listed_and_read_on_demand),
+        case!(a_skill_that_breaks_the_rules_is_named),
     ]
 }
 
@@ -104,16 +74,16 @@ fn a_description_in_the_references_form_is_read() -> Outcome {
         )?;
         let said = described(&server, "read_file")?;
         let of_path = &said["parameters"]["properties"]["path"];
-        if said["description"] != "Reads <one> file & numbers its lines."
-            || *of_path != json!({"type": "string", "description": "Where it is."})
-        {
-            return fail(format!("{name}: {said}"));
-        }
+        assert!(
+            said["description"] == "Reads <one> file & numbers its lines."
+                && *of_path == json!({"type": "string", "description": "Where it is."}),
+            "{name}: {said}"
+        );
     }
     Ok(())
 }
 
-fn a_malformed_description_is_refused() -> Outcome {
+fn a_malformed_description_is_refused_with_its_place() -> Outcome {
     let table = [
         (
             vec![(
@@ -146,9 +116,7 @@ fn a_malformed_description_is_refused() -> Outcome {
             .write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
         world.repository.commit_all("Describe a tool")?;
         let ran = world.types(&["run", "plan.md"], 2)?;
-        if !ran.stderr.contains(said) {
-            return fail(ran.stderr);
-        }
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
     }
     Ok(())
 }
@@ -249,11 +217,8 @@ fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {
         .orchestrate(repository.path(), &["check", "plan.md"])
         .run()?
         .exits(0)?;
-    if ran.stdout.contains(CANARY) {
-        Ok(())
-    } else {
-        fail(ran.stdout)
-    }
+    assert!(ran.stdout.contains(CANARY), "{}", ran.stdout);
+    Ok(())
 }
 
 fn a_role_that_only_reads_delivers_a_report() -> Outcome {
@@ -412,21 +377,18 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     // T1 has changed the file on the integration branch by now; the base commit counts.
     let second = added(&played, "T2")?;
     let third = added(&played, "T3")?;
-    if first != expected
-        || second != "\n\nInstructions of this project's owner:\n\n### AGENTS.md\n\nUse tabs."
-    {
-        return fail(format!("{first}\n{second}"));
-    }
+    assert!(
+        first == expected
+            && second == "\n\nInstructions of this project's owner:\n\n### AGENTS.md\n\nUse tabs.",
+        "{first}\n{second}"
+    );
     let is_cut = third.contains(" bytes left out …]")
         && third.ends_with("too long: all of `AGENTS.md`, a part of `docs/AGENTS.md`. `read_file` shows these files.");
-    if is_cut && third.len() < 7_000 {
-        Ok(())
-    } else {
-        fail(third)
-    }
+    assert!(is_cut && third.len() < 7_000, "{third}");
+    Ok(())
 }
 
-fn a_link_is_passed_over() -> Outcome {
+fn a_link_that_leads_out_of_the_commit_is_passed_over() -> Outcome {
     let world = World::plain()?;
     let secret = world.home.path().join("secret.md");
     std::fs::write(
@@ -467,11 +429,11 @@ fn a_link_is_passed_over() -> Outcome {
         &warnings,
     )?;
     let told = added(&world.play(plan, &script, |_| ())?, "T1")?;
-    if told == "\n\nInstructions of this project's owner:\n\n### CLAUDE.md\n\nUse tabs." {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert_eq!(
+        told,
+        "\n\nInstructions of this project's owner:\n\n### CLAUDE.md\n\nUse tabs."
+    );
+    Ok(())
 }
 
 fn a_skill_is_listed_and_read_on_demand() -> Outcome {
@@ -518,11 +480,11 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
         .lines()
         .filter(|line| line.starts_with("greet") || line.starts_with("release"))
         .collect();
-    if !list.starts_with(told)
-        || lines != ["greet: Helps with greet.", "release: Helps with release."]
-    {
-        return fail(list);
-    }
+    assert!(
+        list.starts_with(told)
+            && lines == ["greet: Helps with greet.", "release: Helps with release."],
+        "{list}"
+    );
     played.require_told(
         "T1",
         &[

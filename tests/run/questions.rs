@@ -14,40 +14,16 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "questions::one_agent_at_a_time_asks_and_answers",
-            one_agent_at_a_time_asks_and_answers,
-        ),
-        case(
-            "questions::the_run_says_why_there_is_no_answer",
-            the_run_says_why_there_is_no_answer,
-        ),
-        case(
-            "questions::a_question_that_nobody_reads_expires",
-            a_question_that_nobody_reads_expires,
-        ),
-        case(
-            "questions::a_question_to_the_user_expires",
-            a_question_to_the_user_expires,
-        ),
-        case(
-            "questions::what_an_agent_tells_the_user_is_in_the_status",
-            what_an_agent_tells_the_user,
-        ),
-        case(
-            "questions::the_user_answers_from_the_shell",
-            the_user_answers_from_the_shell,
-        ),
-        case(
-            "questions::the_user_may_answer_with_an_object_or_ask_to_finish",
-            the_user_may_ask_to_finish,
-        ),
-        case("questions::everybody_is_told", everybody_is_told),
-        case(
-            "questions::who_may_not_be_written_to_is_not",
-            who_may_not_be_written_to_is_not,
-        ),
-        case("questions::a_flood_is_bounded", a_flood_is_bounded),
+        case!(one_agent_at_a_time_asks_and_answers),
+        case!(the_run_says_why_there_is_no_answer),
+        case!(a_question_that_nobody_reads_expires),
+        case!(a_question_to_the_user_expires),
+        case!(what_an_agent_tells_the_user_is_in_the_status),
+        case!(the_user_answers_from_the_shell),
+        case!(the_user_may_answer_with_an_object_or_ask_to_finish),
+        case!(everybody_is_told),
+        case!(who_may_not_be_written_to_is_not),
+        case!(a_flood_is_bounded),
     ]
 }
 
@@ -130,11 +106,8 @@ fn one_agent_at_a_time_asks_and_answers() -> Outcome {
         })?,
     ];
     let sent = played.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
-    if order.is_sorted() && sent.len() == 2 {
-        Ok(())
-    } else {
-        fail(format!("{order:?}\n{}", played.story()))
-    }
+    assert!(order.is_sorted() && sent.len() == 2, "{order:?}\n{played}");
+    Ok(())
 }
 
 fn the_run_says_why_there_is_no_answer() -> Outcome {
@@ -188,11 +161,8 @@ fn a_question_that_nobody_reads_expires() -> Outcome {
         &["Agent T3 did not read your question 1 before its deadline."],
     )?;
     let expired = played.pick(|event| matches!(event, Event::MessageExpired(_)).then_some(()));
-    if expired.len() == 1 {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(expired.len(), 1, "{played}");
+    Ok(())
 }
 
 fn a_question_to_the_user_expires() -> Outcome {
@@ -215,14 +185,11 @@ fn a_question_to_the_user_expires() -> Outcome {
         Event::MessageExpired(expired) => Some(expired.to.as_str()),
         _ => None,
     });
-    if expired == ["user"] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(expired, ["user"], "{played}");
+    Ok(())
 }
 
-fn what_an_agent_tells_the_user() -> Outcome {
+fn what_an_agent_tells_the_user_is_in_the_status() -> Outcome {
     let world = World::with_plan("- [ ] T1 tell\n")?;
     let script = Script::default()
         .rule(send(
@@ -267,17 +234,13 @@ fn the_user_answers_from_the_shell() -> Outcome {
     let run = world.types(&["status", "--json"], 0)?.json()?;
     let id = at(&run, "/run_id")?.as_str().unwrap_or_default().to_owned();
     let answer = format!("`orchestrate message T1 TEXT --reply-to 1 --run {id}`");
-    if !ran
-        .stderr
-        .contains(&format!("T1 asks: which port?: {answer}"))
-    {
-        return fail(format!("{ran:?}"));
-    }
-    if at(&run, "/tasks/0/liveness")? != "waiting-human"
-        || at(&run, "/questions/0/body")? != "which port?"
-    {
-        return fail(run);
-    }
+    assert!(
+        ran.stderr
+            .contains(&format!("T1 asks: which port?: {answer}")),
+        "{ran:?}"
+    );
+    assert_eq!(at(&run, "/tasks/0/liveness")?, "waiting-human", "{run}");
+    assert_eq!(at(&run, "/questions/0/body")?, "which port?", "{run}");
     let shown = [
         "T1 waits for your answer to its question 1:\n  | which port?\n",
         "orchestrate message T1 TEXT --reply-to 1",
@@ -289,9 +252,7 @@ fn the_user_answers_from_the_shell() -> Outcome {
         }
     }
     let entries = world.types(&["review", "--json"], 0)?.json()?;
-    if at(&entries, "/0/questions/0/sequence")? != 1 {
-        return fail(entries);
-    }
+    assert_eq!(at(&entries, "/0/questions/0/sequence")?, 1, "{entries}");
     says(
         &world.types(&["message", "T1", "4711", "--reply-to", "7"], 2)?,
         &["its open questions: 1"],
@@ -305,14 +266,11 @@ fn the_user_answers_from_the_shell() -> Outcome {
         "T1 asks: which port?",
         "T1: message from you (answer): 4711",
     ];
-    if lines.iter().all(|line| log.contains(line)) {
-        Ok(())
-    } else {
-        fail(log)
-    }
+    assert!(lines.iter().all(|line| log.contains(line)), "{log}");
+    Ok(())
 }
 
-fn the_user_may_ask_to_finish() -> Outcome {
+fn the_user_may_answer_with_an_object_or_ask_to_finish() -> Outcome {
     let (world, model) = asking_the_user()?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
     says(
@@ -362,11 +320,11 @@ fn the_user_may_ask_to_finish() -> Outcome {
         ],
     )?;
     let files = world.types(&["review", "T1", "--json"], 0)?.json()?;
-    if told.iter().all(|text| heard.contains(text)) && at(&files, "/files/0/path")? == "rest.txt" {
-        Ok(())
-    } else {
-        fail(format!("{heard}\n{files:#}"))
-    }
+    assert!(
+        told.iter().all(|text| heard.contains(text)) && at(&files, "/files/0/path")? == "rest.txt",
+        "{heard}\n{files:#}"
+    );
+    Ok(())
 }
 
 fn everybody_is_told() -> Outcome {
@@ -433,11 +391,8 @@ fn who_may_not_be_written_to_is_not() -> Outcome {
         Event::MessageSent { envelope } => envelope.to.agent(),
         _ => None,
     });
-    if to_agents.is_empty() {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(to_agents.is_empty(), "{played}");
+    Ok(())
 }
 
 fn a_flood_is_bounded() -> Outcome {
@@ -489,9 +444,6 @@ fn a_flood_is_bounded() -> Outcome {
         "expected at most 8192 bytes, got 1048576",
     ];
     let results = played.results("T1")?.join("\n");
-    if told.iter().all(|text| results.contains(text)) {
-        Ok(())
-    } else {
-        fail(results)
-    }
+    assert!(told.iter().all(|text| results.contains(text)), "{results}");
+    Ok(())
 }

@@ -5,7 +5,7 @@ use orchestrate_coordinator::ConfinementChoice;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Outcome, Repository, Script, World, case, fail, git, require_words};
+use crate::support::{Case, Outcome, Repository, Script, World, case, git, require_words};
 
 const LARGE: &str = "a content that is much longer than the pointer which a commit has of it; ";
 /// The SHA-256 of six times the above and a newline, 439 bytes.
@@ -22,10 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         in_tier("full", Confinement::Full),
         in_tier("fallback", Confinement::Fallback),
-        case(
-            "referred_files::a_run_fetches_what_its_base_lacks",
-            a_run_fetches_what_its_base_lacks,
-        ),
+        case!(a_run_fetches_what_its_base_lacks),
     ]
 }
 
@@ -62,11 +59,9 @@ fn a_change_of_them_fails_its_task_alone(tier: Confinement) -> Outcome {
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", FailedTask)])?;
     let seen = world.merged(&played.report, "seen.txt")?;
     let large = world.merged(&played.report, "large.bin")?;
-    if seen == "from the submodule\na content" && large == POINTER.trim_end() {
-        Ok(())
-    } else {
-        fail(format!("{seen:?}\n{large:?}"))
-    }
+    assert_eq!(seen, "from the submodule\na content", "{large:?}");
+    assert_eq!(large, POINTER.trim_end(), "{seen:?}");
+    Ok(())
 }
 
 /// The clone has neither a checkout nor the files of its commit; the program says that it fetches

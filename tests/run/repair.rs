@@ -18,117 +18,35 @@ use crate::support::{
     Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, write,
 };
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "repair::a_worktree_that_vanishes_is_merged_into_again",
-            a_vanished_worktree,
-        ),
-        case(
-            "repair::a_worktree_whose_entry_vanishes_keeps_its_files",
-            a_vanished_entry,
-        ),
-        case(
-            "repair::a_commit_of_markers_is_not_merged",
-            a_commit_of_markers,
-        ),
-        case(
-            "repair::markers_that_were_left_once_can_be_mended",
-            markers_left_once,
-        ),
-        case(
-            "repair::markers_of_another_merge_are_not_merged",
-            markers_of_another_merge,
-        ),
-        case(
-            "repair::a_conflict_without_markers_is_decided_by_its_author",
-            conflict_without_markers,
-        ),
-        case(
-            "repair::a_conflict_that_nobody_decides_needs_a_person",
-            undecided_conflict,
-        ),
-        case(
-            "repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once",
-            binary_without_shell,
-        ),
-        case(
-            "repair::a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author",
-            a_link_that_leads_nowhere,
-        ),
-        case(
-            "repair::who_can_delete_a_binary_file_decides_about_it",
-            binary_with_delete,
-        ),
-        case(
-            "repair::what_a_person_puts_into_a_worktree_is_kept",
-            what_a_person_puts_there,
-        ),
-        case(
-            "repair::what_a_person_puts_beside_an_interrupted_command_is_kept",
-            beside_an_interrupted_command,
-        ),
-        case(
-            "repair::a_child_that_conflicts_is_merged_in_the_end",
-            a_child_that_conflicts,
-        ),
-        case(
-            "repair::deletions_are_confirmed_by_their_author",
-            deletions_are_confirmed,
-        ),
-        case(
-            "repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored",
-            unstorable_in_between,
-        ),
-        case(
-            "repair::an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it",
-            an_empty_tree,
-        ),
-        case(
-            "repair::what_git_cannot_store_goes_back_to_its_author",
-            unstorable_work,
-        ),
-        case(
-            "repair::what_git_can_never_store_fails_its_task_alone",
-            unstorable_for_good,
-        ),
-        case(
-            "repair::what_configures_agents_goes_back_whoever_wrote_it",
-            configuration_by_commands,
-        ),
-        case(
-            "repair::a_rule_about_a_tool_opens_nothing_to_a_command",
-            opened_to_a_tool,
-        ),
-        case(
-            "repair::unfinished_work_goes_on_where_it_was_left",
-            unfinished_work_goes_on,
-        ),
-        case(
-            "repair::an_error_of_one_task_ends_no_other",
-            an_error_of_one_task,
-        ),
-        case(
-            "repair::a_plan_that_cannot_run_is_refused",
-            a_plan_that_cannot_run,
-        ),
-        case(
-            "repair::the_runs_check_has_what_every_worktree_has",
-            the_runs_check_has_what_every_worktree_has,
-        ),
-        case(
-            "repair::a_run_keeps_its_endpoint_and_the_place_of_its_script",
-            a_run_keeps_its_endpoint,
-        ),
-        case(
-            "repair::a_run_without_its_model_is_not_taken_over",
-            a_run_without_its_model,
-        ),
-        case(
-            "repair::children_have_possible_ids_roles_and_parents",
-            children_have_possible_ids,
-        ),
+        case!(a_worktree_that_vanishes_is_merged_into_again),
+        case!(a_worktree_whose_entry_vanishes_keeps_its_files),
+        case!(a_commit_of_markers_is_not_merged),
+        case!(markers_that_were_left_once_can_be_mended),
+        case!(markers_of_another_merge_are_not_merged),
+        case!(a_conflict_without_markers_is_decided_by_its_author),
+        case!(a_conflict_that_nobody_decides_needs_a_person),
+        case!(a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once),
+        case!(a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author),
+        case!(who_can_delete_a_binary_file_decides_about_it),
+        case!(what_a_person_puts_into_a_worktree_is_kept),
+        case!(what_a_person_puts_beside_an_interrupted_command_is_kept),
+        case!(a_child_that_conflicts_is_merged_in_the_end),
+        case!(deletions_are_confirmed_by_their_author),
+        case!(what_was_confirmed_or_rejected_stays_so_until_it_is_stored),
+        case!(an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it),
+        case!(what_git_cannot_store_goes_back_to_its_author),
+        case!(what_git_can_never_store_fails_its_task_alone),
+        case!(what_configures_agents_goes_back_whoever_wrote_it),
+        case!(a_rule_about_a_tool_opens_nothing_to_a_command),
+        case!(unfinished_work_goes_on_where_it_was_left),
+        case!(an_error_of_one_task_ends_no_other),
+        case!(a_plan_that_cannot_run_is_refused),
+        case!(the_runs_check_has_what_every_worktree_has),
+        case!(a_run_keeps_its_endpoint_and_the_place_of_its_script),
+        case!(a_run_without_its_model_is_not_taken_over),
+        case!(children_have_possible_ids_roles_and_parents),
     ]
 }
 
@@ -165,14 +83,11 @@ const CLASH: &str = "- [ ] T1 a\n- [ ] T2 b\n";
 fn require_both(world: &World, played: &Played) -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let text = world.merged(&played.report, "src/lib.txt")?;
-    if text == "one\nT1\nT2\nthree" {
-        Ok(())
-    } else {
-        fail(format!("{text}\n{}", played.story()))
-    }
+    assert_eq!(text, "one\nT1\nT2\nthree", "{played}");
+    Ok(())
 }
 
-fn a_commit_of_markers() -> Outcome {
+fn a_commit_of_markers_is_not_merged() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         let commits = json!({"message": "Take both"});
@@ -191,7 +106,7 @@ fn a_commit_of_markers() -> Outcome {
     require_both(&world, &world.play(CLASH, &script, |_| {})?)
 }
 
-fn markers_left_once() -> Outcome {
+fn markers_that_were_left_once_can_be_mended() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         script
@@ -210,7 +125,7 @@ fn markers_left_once() -> Outcome {
 }
 
 /// The markers of a merge by hand have other labels.
-fn markers_of_another_merge() -> Outcome {
+fn markers_of_another_merge_are_not_merged() -> Outcome {
     let world = World::lived_in()?;
     let markers = "one\n<<<<<<< HEAD\nT1\n=======\nT2\n>>>>>>> mine\nthree\n";
     let script = clash(Script::default(), |script, task| {
@@ -228,11 +143,8 @@ fn markers_of_another_merge() -> Outcome {
     let played = world.play(CLASH, &script, |_| {})?;
     require_both(&world, &played)?;
     let told = format!("{}{}", played.told("T1")?, played.told("T2")?);
-    if told.contains("src/lib.txt:2\n") {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert!(told.contains("src/lib.txt:2\n"), "{told}");
+    Ok(())
 }
 
 /// Returns a script in which T1 deletes two files and creates a folder in place of one, and T2
@@ -257,7 +169,7 @@ fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
     })
 }
 
-fn conflict_without_markers() -> Outcome {
+fn a_conflict_without_markers_is_decided_by_its_author() -> Outcome {
     let world = World::lived_in()?;
     let decide = "rm kept.txt~* && touch README.md";
     let script = moved_away(|rule| rule.call("run_shell_command", &json!({"command": decide})));
@@ -271,18 +183,13 @@ fn conflict_without_markers() -> Outcome {
     ])?;
     let told = format!("{:?}", played.requests()?);
     for named in ["README.md (modify/delete)", "(file/directory)"] {
-        if !told.contains(named) {
-            return fail(told);
-        }
+        assert!(told.contains(named), "{told}");
     }
-    if files == ".gitignore\nREADME.md\nkept.txt/in\nsrc/lib.txt" {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert_eq!(files, ".gitignore\nREADME.md\nkept.txt/in\nsrc/lib.txt");
+    Ok(())
 }
 
-fn undecided_conflict() -> Outcome {
+fn a_conflict_that_nobody_decides_needs_a_person() -> Outcome {
     let world = World::lived_in()?;
     let played = world.play(CLASH, &moved_away(|rule| rule.text("Looks fine.")), |_| {})?;
     let [one, two] = &played.report.tasks[..] else {
@@ -295,12 +202,9 @@ fn undecided_conflict() -> Outcome {
         .map(|error| error.message.as_str())
         .collect::<String>();
     let states = [one.state, two.state];
-    if !states.contains(&Merged)
-        || !states.contains(&Conflicted)
-        || played.report.exit_code != Some(3)
-    {
-        return fail(played.story());
-    }
+    assert!(states.contains(&Merged), "{played}");
+    assert!(states.contains(&Conflicted), "{played}");
+    assert_eq!(played.report.exit_code, Some(3), "{played}");
     if error.contains("README.md (modify/delete), kept.txt~") {
         return Ok(());
     }
@@ -332,7 +236,7 @@ const WRITER: &str =
 
 /// With text, an agent can neither keep such a file nor restore a version of it, so the conflict is
 /// not sent back. A user's own solution is there when the agent continues.
-fn binary_without_shell() -> Outcome {
+fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outcome {
     let world = World::lived_in()?;
     world
         .repository
@@ -359,9 +263,8 @@ fn binary_without_shell() -> Outcome {
         .map(|error| error.message.as_str())
         .unwrap_or_default();
     let facts = ["data.bin (", "`run_shell_command`", "`delete_file`"];
-    if !facts.iter().all(|fact| error.contains(fact)) || played.report.exit_code != Some(3) {
-        return fail(error);
-    }
+    assert!(facts.iter().all(|fact| error.contains(fact)), "{error}");
+    assert_eq!(played.report.exit_code, Some(3), "{error}");
     let task = conflicted.id.clone();
     let worktree = played
         .coordinator
@@ -376,16 +279,13 @@ fn binary_without_shell() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let file = format!("{}:data.bin", played.report.integration_branch);
     let text = world.repository.git(&["cat-file", "-p", &file])?;
-    if text == "both\0" {
-        Ok(())
-    } else {
-        fail(format!("{text:?}\n{}", played.story()))
-    }
+    assert_eq!(text, "both\0", "{played}");
+    Ok(())
 }
 
 /// One task changes a file and the other deletes it. Even without a shell, the author can decide to
 /// delete it.
-fn binary_with_delete() -> Outcome {
+fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
     let world = World::lived_in()?;
     let role = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, delete_file\n---\nKeep.\n";
     world
@@ -418,7 +318,7 @@ fn binary_with_delete() -> Outcome {
 }
 
 /// One side replaces a file by a link; where it leads does not matter for the conflict.
-fn a_link_that_leads_nowhere() -> Outcome {
+fn a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(put(
@@ -458,7 +358,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
 
 /// A file that a user leaves in a worktree is kept by a ref before the worktree is reset or merged
 /// into.
-fn what_a_person_puts_there() -> Outcome {
+fn what_a_person_puts_into_a_worktree_is_kept() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         script.rule(read(
@@ -519,16 +419,15 @@ fn what_a_person_puts_there() -> Outcome {
             .coordinator
             .layout()
             .worktree(&played.report.run_id, &task.into());
-        if held.is_empty() || worktree.join(path).exists() {
-            return fail(format!("{task}: {held:?}\n{}", played.story()));
-        }
+        assert!(!held.is_empty(), "{task}: {held:?}\n{played}");
+        assert!(!worktree.join(path).exists(), "{task}: {held:?}\n{played}");
     }
     Ok(())
 }
 
 /// The repeated command ends at once because of a file that git ignores, so that no reset removes
 /// it.
-fn beside_an_interrupted_command() -> Outcome {
+fn what_a_person_puts_beside_an_interrupted_command_is_kept() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.commit_all("Ignore logs")?;
@@ -577,7 +476,7 @@ async fn until(
     let _ = state.wait_for(|state| fits(state)).await;
 }
 
-fn a_vanished_worktree() -> Outcome {
+fn a_worktree_that_vanishes_is_merged_into_again() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
@@ -630,7 +529,7 @@ fn stopped_in_repair(
 }
 
 /// An agent's repair is kept when it continues, although git had lost its record of the worktree.
-fn a_vanished_entry() -> Outcome {
+fn a_worktree_whose_entry_vanishes_keeps_its_files() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
@@ -671,7 +570,7 @@ fn reject() -> Request {
     }
 }
 
-fn a_child_that_conflicts() -> Outcome {
+fn a_child_that_conflicts_is_merged_in_the_end() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         script.rule(read(
@@ -698,7 +597,7 @@ fn a_child_that_conflicts() -> Outcome {
     require_both(&world, &Played::of(coordinator, report)?)
 }
 
-fn deletions_are_confirmed() -> Outcome {
+fn deletions_are_confirmed_by_their_author() -> Outcome {
     let world = World::lived_in()?;
     let remove = json!({"command": "rm -r src kept.txt README.md"});
     let script = Script::default()
@@ -717,16 +616,13 @@ fn deletions_are_confirmed() -> Outcome {
         "--name-only",
         &played.report.integration_branch,
     ])?;
-    if files == ".gitignore" {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert_eq!(files, ".gitignore");
+    Ok(())
 }
 
 /// An agent that only says "done" again has recorded nothing; one that restores the files and
 /// deletes them by calls has.
-fn an_empty_tree() -> Outcome {
+fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     let world = World::lived_in()?;
     let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
     let emptied = |task| {
@@ -767,16 +663,14 @@ fn an_empty_tree() -> Outcome {
             .git(&["ls-tree", "-r", "--name-only", branch])
     };
     let branch = refused.report.run_id.task_branch(&"T2".into());
-    if in_tree(&branch)?.lines().ne(files) {
-        return fail(refused.story());
-    }
+    assert!(!in_tree(&branch)?.lines().ne(files), "{refused}");
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
     accepted.require(0, &[("T1", Merged)])?;
-    if in_tree(&accepted.report.integration_branch)?.is_empty() {
-        Ok(())
-    } else {
-        fail(accepted.story())
-    }
+    assert!(
+        in_tree(&accepted.report.integration_branch)?.is_empty(),
+        "{accepted}"
+    );
+    Ok(())
 }
 
 fn shell(rule: Rule, command: &str) -> Rule {
@@ -785,7 +679,7 @@ fn shell(rule: Rule, command: &str) -> Rule {
 
 /// An agent leaves files under names that git refuses, and so does an agent whose role only
 /// reports.
-fn unstorable_work() -> Outcome {
+fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(shell(
@@ -816,16 +710,13 @@ fn unstorable_work() -> Outcome {
         &played.report.integration_branch,
         "lib",
     ])?;
-    if files == "lib/git/kept" {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert_eq!(files, "lib/git/kept");
+    Ok(())
 }
 
 /// Confirmed deletions are not asked about again, and rejected work does not become new work,
 /// although it contained something in between that git cannot store.
-fn unstorable_in_between() -> Outcome {
+fn what_was_confirmed_or_rejected_stays_so_until_it_is_stored() -> Outcome {
     let world = World::lived_in()?;
     let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
     let mut script = Script::default()
@@ -862,7 +753,7 @@ fn unstorable_in_between() -> Outcome {
 }
 
 /// An agent does not mend its work, and a command cannot; nothing of theirs is lost.
-fn unstorable_for_good() -> Outcome {
+fn what_git_can_never_store_fails_its_task_alone() -> Outcome {
     let world = World::lived_in()?;
     let command = "mkdir .GIT && echo kept > .GIT/kept";
     let script = Script::default()
@@ -884,9 +775,7 @@ fn unstorable_for_good() -> Outcome {
         }
     }
     let returns = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
-    if returns.len() != 2 {
-        return fail(played.story());
-    }
+    assert_eq!(returns.len(), 2, "{played}");
     // Another attempt of the command would start in a clean worktree, so the user is told which
     // file prevents that.
     let worktree = played
@@ -907,15 +796,12 @@ fn unstorable_for_good() -> Outcome {
         worktree.display()
     );
     played.require_failure("T2", FailureCause::Worktree, &told)?;
-    if worktree.join(".GIT/kept").exists() {
-        Ok(())
-    } else {
-        fail("the file is gone")
-    }
+    assert!(worktree.join(".GIT/kept").exists(), "the file is gone");
+    Ok(())
 }
 
 /// A shell writes and deletes files that no file tool may, under names of any case.
-fn configuration_by_commands() -> Outcome {
+fn what_configures_agents_goes_back_whoever_wrote_it() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("agents/old.md", "old\n")?;
     world.repository.git(&["add", "agents/old.md"])?;
@@ -958,16 +844,13 @@ fn configuration_by_commands() -> Outcome {
     ]
     .into_iter()
     .any(has);
-    if has("agents/old.md") && has("one.txt") && !spoilt {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(has("agents/old.md") && has("one.txt") && !spoilt, "{files}");
+    Ok(())
 }
 
 /// The user's rules allow files: one rule for a tool, which may then write where a command may not,
 /// and one rule for everything that writes.
-fn opened_to_a_tool() -> Outcome {
+fn a_rule_about_a_tool_opens_nothing_to_a_command() -> Outcome {
     let world = World::lived_in()?;
     let rule = |rule: &str| RuleText::new(RuleDecision::Allow, rule, "--allow");
     let spoil = "echo 1 > agents/command.md && echo 1 > orchestrate.toml";
@@ -996,16 +879,15 @@ fn opened_to_a_tool() -> Outcome {
     let spoilt = ["agents/command.md", "orchestrate.toml", "agents/b.md"]
         .into_iter()
         .any(has);
-    if has("agents/tool.md") && has("agents/c.md") && !spoilt {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(has("agents/tool.md"), "{files}");
+    assert!(has("agents/c.md"), "{files}");
+    assert!(!spoilt, "{files}");
+    Ok(())
 }
 
 /// Files that a failed attempt has written but not committed are there for the next, even if other
 /// work was merged meanwhile.
-fn unfinished_work_goes_on() -> Outcome {
+fn unfinished_work_goes_on_where_it_was_left() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(put(Rule::task("T1").turn(1), "half.txt", "half\n"))
@@ -1024,11 +906,12 @@ fn unfinished_work_goes_on() -> Outcome {
     let played = ask(&world, played, &script, &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let text = world.merged(&played.report, "half.txt")?;
-    if text == "half" { Ok(()) } else { fail(text) }
+    assert_eq!(text, "half");
+    Ok(())
 }
 
 /// A role that does not exist fails its task alone.
-fn an_error_of_one_task() -> Outcome {
+fn an_error_of_one_task_ends_no_other() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(write("T2", "two.txt", "2\n"))
@@ -1049,7 +932,7 @@ fn an_error_of_one_task() -> Outcome {
     played.require_failure("T1", FailureCause::Setup, "nobody")
 }
 
-fn a_plan_that_cannot_run() -> Outcome {
+fn a_plan_that_cannot_run_is_refused() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let task = |id: &str, on: &str| Task {
@@ -1093,7 +976,7 @@ fn the_runs_check_has_what_every_worktree_has() -> Outcome {
     played.require(0, &[("T1", Merged)])
 }
 
-fn a_run_keeps_its_endpoint() -> Outcome {
+fn a_run_keeps_its_endpoint_and_the_place_of_its_script() -> Outcome {
     let world = World::lived_in()?;
     let (url, script) = ("http://127.0.0.1:9/v1", "examples/quickstart/script.jsonl");
     let played = world.play(
@@ -1110,16 +993,16 @@ fn a_run_keeps_its_endpoint() -> Outcome {
         .state(&played.report.run_id)?
         .settings;
     let model = format!("script:{}/{script}", std::env::current_dir()?.display());
-    if (recorded.base_url.as_deref(), recorded.model.as_deref())
-        == (Some(url), Some(model.as_str()))
-    {
-        return Ok(());
-    }
-    fail(format!("{recorded:?}"))
+    assert_eq!(
+        (recorded.base_url.as_deref(), recorded.model.as_deref()),
+        (Some(url), Some(model.as_str())),
+        "{recorded:?}"
+    );
+    Ok(())
 }
 
 /// A run whose model is missing is refused before anything is recorded, and can be resumed later.
-fn a_run_without_its_model() -> Outcome {
+fn a_run_without_its_model_is_not_taken_over() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
@@ -1142,7 +1025,7 @@ fn a_run_without_its_model() -> Outcome {
     played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])
 }
 
-fn children_have_possible_ids() -> Outcome {
+fn children_have_possible_ids_roles_and_parents() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     runtime()?.block_on(async {
@@ -1179,10 +1062,7 @@ fn children_have_possible_ids() -> Outcome {
         let Some(report) = coordinator.finish().await? else {
             return fail("no run was open");
         };
-        if report.tasks.is_empty() {
-            Ok(())
-        } else {
-            fail(format!("{report:#?}"))
-        }
+        assert!(report.tasks.is_empty(), "{report:#?}");
+        Ok(())
     })
 }

@@ -33,36 +33,15 @@ pub(crate) fn cases() -> Vec<Case> {
         case(name, move || configured(tier)).in_tier(tier)
     });
     let others = [
-        case(
-            "setup::its_result_is_shared_and_leads_into_each_worktree",
-            shared,
-        ),
-        case(
-            "setup::a_result_that_cannot_be_moved_is_made_in_each_worktree",
-            made_in_each,
-        ),
-        case(
-            "setup::what_an_agent_writes_never_runs_with_the_network",
-            never_of_an_agent,
-        ),
-        case(
-            "setup::a_host_that_is_not_named_is_refused_and_said",
-            refused_host,
-        ),
-        case(
-            "setup::a_change_of_what_it_reads_has_to_pass_without_the_network",
-            changed_inputs,
-        ),
-        case("setup::a_failed_setup_is_not_shared", failed),
-        case(
-            "setup::a_setup_that_fails_with_the_network_runs_once",
-            failed_once,
-        ),
-        case(
-            "setup::a_landing_is_checked_after_its_run_was_cleaned",
-            cleaned_before_landing,
-        ),
-        case("setup::its_worktree_is_cleaned_with_the_run", cleaned),
+        case!(its_result_is_shared_and_leads_into_each_worktree),
+        case!(a_result_that_cannot_be_moved_is_made_in_each_worktree),
+        case!(what_an_agent_writes_never_runs_with_the_network),
+        case!(a_host_that_is_not_named_is_refused_and_said),
+        case!(a_change_of_what_it_reads_has_to_pass_without_the_network),
+        case!(a_failed_setup_is_not_shared),
+        case!(a_setup_that_fails_with_the_network_runs_once),
+        case!(a_landing_is_checked_after_its_run_was_cleaned),
+        case!(its_worktree_is_cleaned_with_the_run),
     ];
     network
         .into_iter()
@@ -156,12 +135,10 @@ fn network(tier: Confinement) -> Outcome {
         })?;
         played.require(0, &[("T1", Merged), ("T2", Merged)])?;
         let asked = server.asked();
-        if asked != expected {
-            return fail(format!(
-                "with setup_network = {setup_network}, {is_named}: {asked:?}\n{}",
-                played.story()
-            ));
-        }
+        assert_eq!(
+            asked, expected,
+            "with setup_network = {setup_network}, {is_named}: {asked:?}\n{played}"
+        );
     }
     Ok(())
 }
@@ -197,19 +174,16 @@ fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<St
 }
 
 /// The base has one result; where the tree is another one, the setup runs again.
-fn shared() -> Outcome {
+fn its_result_is_shared_and_leads_into_each_worktree() -> Outcome {
     let ids = ids(MAKES, LEADS_HERE, ConfinementChoice::Strongest)?;
     let [first, second, third] = ids.as_slice() else {
         return fail(ids.join(" "));
     };
-    if first == second && second != third {
-        Ok(())
-    } else {
-        fail(ids.join(" "))
-    }
+    assert!(first == second && second != third, "{}", ids.join(" "));
+    Ok(())
 }
 
-fn made_in_each() -> Outcome {
+fn a_result_that_cannot_be_moved_is_made_in_each_worktree() -> Outcome {
     for unmovable in ["mkfifo made/pipe", "echo changed >> .gitignore"] {
         require_shared(false, unmovable, ConfinementChoice::Strongest)?;
     }
@@ -235,16 +209,13 @@ fn require_shared(expected: bool, command: &str, confinement: ConfinementChoice)
     let [first, second, _] = ids.as_slice() else {
         return fail(ids.join(" "));
     };
-    if (first == second) == expected {
-        Ok(())
-    } else {
-        fail(format!("{command}: {}", ids.join(" ")))
-    }
+    assert_eq!((first == second), expected, "{command}: {}", ids.join(" "));
+    Ok(())
 }
 
 /// The setup runs a file of the repository, which an agent changes; its result on the base has to
 /// do from then on.
-fn never_of_an_agent() -> Outcome {
+fn what_an_agent_writes_never_runs_with_the_network() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     world.repository.write(".gitignore", "made/\n")?;
     world.repository.write(
@@ -268,16 +239,13 @@ fn never_of_an_agent() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let asked = server.asked();
-    if asked == ["setup"] {
-        Ok(())
-    } else {
-        fail(format!("{asked:?}\n{}", played.story()))
-    }
+    assert_eq!(asked, ["setup"], "{played}");
+    Ok(())
 }
 
 /// What the setup made from the base may not fit; without the network, it cannot be made anew. It
 /// fits again once the change is reverted, and not what the setup has made in between.
-fn changed_inputs() -> Outcome {
+fn a_change_of_what_it_reads_has_to_pass_without_the_network() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let setup = format!(
         "mkdir -p made && {} && grep -qF one package.json && cp package.json made/",
@@ -305,15 +273,12 @@ fn changed_inputs() -> Outcome {
         "change what the setup reads in your checkout",
     )?;
     let asked = server.asked();
-    if asked == ["setup"] {
-        Ok(())
-    } else {
-        fail(format!("{asked:?}\n{}", played.story()))
-    }
+    assert_eq!(asked, ["setup"], "{played}");
+    Ok(())
 }
 
 /// Three tasks learn of one failure, and what to do about it.
-fn failed_once() -> Outcome {
+fn a_setup_that_fails_with_the_network_runs_once() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let plan = "- [ ] T1 one (run: true)\n- [ ] T2 two (run: true)\n- [ ] T3 three (run: true)\n";
     let played = world.play(plan, &Script::default(), |settings| {
@@ -334,16 +299,13 @@ fn failed_once() -> Outcome {
         "private registries do not answer",
     )?;
     let asked = server.asked();
-    if asked == ["setup"] {
-        Ok(())
-    } else {
-        fail(format!("{asked:?}\n{}", played.story()))
-    }
+    assert_eq!(asked, ["setup"], "{played}");
+    Ok(())
 }
 
 /// A changed script, an import or a computed path may ask for anything; the consent names what is
 /// reached.
-fn refused_host() -> Outcome {
+fn a_host_that_is_not_named_is_refused_and_said() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let played = world.play(
         "- [ ] T1 one (run: true)\n",
@@ -366,16 +328,13 @@ fn refused_host() -> Outcome {
         FailureCause::Setup,
         &format!("`{}` is no host of the setup", server.address),
     )?;
-    if server.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(server.asked().is_empty(), "{played}");
+    Ok(())
 }
 
 /// The check of a merge with what the user has committed meanwhile needs what the setup made, and
 /// so the network.
-fn cleaned_before_landing() -> Outcome {
+fn a_landing_is_checked_after_its_run_was_cleaned() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     world.repository.write(".gitignore", "made/\n")?;
     let setup = format!("mkdir -p made; touch made/x; {}", server.ask("setup"));
@@ -395,14 +354,11 @@ fn cleaned_before_landing() -> Outcome {
     world.repository.git(&["commit", "-q", "-m", "Meanwhile"])?;
     world.types(&["land"], 0)?;
     let asked = server.asked();
-    if asked == ["setup", "setup"] {
-        Ok(())
-    } else {
-        fail(format!("{asked:?}"))
-    }
+    assert_eq!(asked, ["setup", "setup"]);
+    Ok(())
 }
 
-fn failed() -> Outcome {
+fn a_failed_setup_is_not_shared() -> Outcome {
     let world = World::plain()?;
     let played = world.play(
         "- [ ] T1 one (run: touch one.txt)\n",
@@ -425,7 +381,7 @@ fn failed() -> Outcome {
     }
 }
 
-fn cleaned() -> Outcome {
+fn its_worktree_is_cleaned_with_the_run() -> Outcome {
     let world = World::plain()?;
     world
         .repository

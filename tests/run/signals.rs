@@ -21,17 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("signals::ctrl_c_once_lets_what_runs_end", ctrl_c_once).needs(Need::TERMINAL),
-        case(
-            "signals::a_small_terminal_shows_the_total",
-            a_small_terminal,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "signals::ctrl_c_twice_stops_and_the_run_goes_on_later",
-            ctrl_c_twice_stops_and_the_run_goes_on_later,
-        )
-        .needs(Need::TERMINAL),
+        case!(ctrl_c_once_lets_what_runs_end).needs(Need::TERMINAL),
+        case!(a_small_terminal_shows_the_total).needs(Need::TERMINAL),
+        case!(ctrl_c_twice_stops_and_the_run_goes_on_later).needs(Need::TERMINAL),
         case("signals::ctrl_c_three_times_leaves_no_process_full", || {
             ctrl_c_three_times(Confinement::Full)
         })
@@ -44,35 +36,13 @@ pub(crate) fn cases() -> Vec<Case> {
         .needs(Need::TERMINAL)
         .needs(Need::MOUNTS)
         .in_tier(Confinement::Fallback),
-        case(
-            "signals::a_closed_terminal_stops_the_run",
-            a_closed_terminal_stops_the_run,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "signals::a_kill_from_elsewhere_asks_no_process",
-            a_kill_from_elsewhere,
-        ),
-        sandboxed(
-            "signals::a_signal_stops_a_landing_that_has_moved_nothing",
-            a_signal_before_a_landing_moves,
-        ),
-        sandboxed(
-            "signals::a_signal_stops_the_landing_of_a_run",
-            a_signal_before_the_landing_of_a_run_moves,
-        ),
-        sandboxed(
-            "signals::a_landing_that_moves_goes_to_its_end",
-            a_signal_while_a_landing_moves,
-        ),
-        sandboxed(
-            "signals::a_kill_ends_a_git_that_never_would",
-            a_kill_ends_a_git_that_never_would,
-        ),
-        case(
-            "signals::the_journal_has_the_exit_code_of_the_process",
-            the_journal_has_the_exit_code,
-        ),
+        case!(a_closed_terminal_stops_the_run).needs(Need::TERMINAL),
+        case!(a_kill_from_elsewhere_asks_no_process),
+        sandboxed!(a_signal_stops_a_landing_that_has_moved_nothing),
+        sandboxed!(a_signal_stops_the_landing_of_a_run),
+        sandboxed!(a_landing_that_moves_goes_to_its_end),
+        sandboxed!(a_kill_ends_a_git_that_never_would),
+        case!(the_journal_has_the_exit_code_of_the_process),
     ]
 }
 
@@ -127,13 +97,10 @@ fn require(world: &World, status: &str, exit_code: Option<i32>, tasks: &[&str]) 
         .flatten()
         .map(|task| &task["state"])
         .collect();
-    if at(&shown, "/status")? == status
-        && *at(&shown, "/exit_code")? == json!(exit_code)
-        && json!(states) == json!(tasks)
-    {
-        return Ok(());
-    }
-    fail(shown)
+    assert_eq!(at(&shown, "/status")?, status, "{shown}");
+    assert_eq!(*at(&shown, "/exit_code")?, json!(exit_code), "{shown}");
+    assert_eq!(json!(states), json!(tasks), "{shown}");
+    Ok(())
 }
 
 /// Returns the only worktree once it contains a file. Git cannot list a worktree that is being
@@ -159,7 +126,7 @@ fn wait_until_alive(word: &str) -> Outcome {
     until(PATIENCE, || Ok(is_alive(word)?.then_some(())))
 }
 
-fn ctrl_c_once() -> Outcome {
+fn ctrl_c_once_lets_what_runs_end() -> Outcome {
     let plan =
         "- [ ] T1 Wait (run: sleep 1; touch one)\n- [ ] T2 After (depends: T1) (run: touch two)\n";
     let world = prepared(plan, &Script::default())?;
@@ -178,7 +145,7 @@ fn ctrl_c_once() -> Outcome {
 }
 
 /// Agents for which there is no room are counted; the terminal becomes smaller during the run.
-fn a_small_terminal() -> Outcome {
+fn a_small_terminal_shows_the_total() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 6);
     let plan: String = (1..=6)
@@ -217,9 +184,7 @@ fn ctrl_c_twice_stops_and_the_run_goes_on_later() -> Outcome {
         "T1 is ready: it is not included",
         "T2 is pending: it is not included",
     ];
-    if *at(&landed, "/warnings")? != json!(left_out) {
-        return fail(landed);
-    }
+    assert_eq!(*at(&landed, "/warnings")?, json!(left_out), "{landed}");
     resume(&world)?;
     before.require_same(&world.repository.fingerprint()?)
 }
@@ -268,7 +233,7 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
     recorded.or_else(|_| require(&world, "stopped", None, &["ready"]))
 }
 
-fn a_kill_from_elsewhere() -> Outcome {
+fn a_kill_from_elsewhere_asks_no_process() -> Outcome {
     for (stop, is_asked) in [(&["stop", "--kill"][..], false), (&["stop"], true)] {
         let polite = "trap 'touch asked' TERM; touch started; while :; do sleep 0.05; done";
         let world = prepared(
@@ -312,7 +277,7 @@ fn a_closed_terminal_stops_the_run() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-fn the_journal_has_the_exit_code() -> Outcome {
+fn the_journal_has_the_exit_code_of_the_process() -> Outcome {
     let home = Home::new()?;
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 130)] {
         let word = seconds(home.path(), u32::from(code == 143) + 8);
@@ -335,7 +300,7 @@ fn one_to_land(options: &[&str]) -> Result<World, Failed> {
     Ok(world)
 }
 
-fn a_signal_before_a_landing_moves() -> Outcome {
+fn a_signal_stops_a_landing_that_has_moved_nothing() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 7);
     let world = one_to_land(&["--verify", &format!("test ! -e mine || sleep {word}")])?;
@@ -361,7 +326,7 @@ fn a_signal_before_a_landing_moves() -> Outcome {
 
 /// The branch has a commit beyond the run's base, so the landing has something to check; `stop`
 /// names the signal.
-fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
+fn a_signal_stops_the_landing_of_a_run() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make one (run: touch one)\n")?;
     world.repository.write("mine", "1\n")?;
     world.repository.commit_all("Mine")?;
@@ -394,7 +359,7 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
 }
 
 /// The process that moves the checkout sends the signal.
-fn a_signal_while_a_landing_moves() -> Outcome {
+fn a_landing_that_moves_goes_to_its_end() -> Outcome {
     let world = one_to_land(&[])?;
     let script = format!(
         "case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"",
@@ -406,13 +371,13 @@ fn a_signal_while_a_landing_moves() -> Outcome {
         .env("PATH", &path)
         .run()?
         .exits(0)?;
-    if world.repository.git(&["status", "--porcelain"])?.is_empty()
-        && world.repository.path().join("one").exists()
-    {
-        Ok(())
-    } else {
-        fail(landed.stdout + &landed.stderr)
-    }
+    assert!(
+        world.repository.git(&["status", "--porcelain"])?.is_empty()
+            && world.repository.path().join("one").exists(),
+        "{}",
+        landed.stdout + &landed.stderr
+    );
+    Ok(())
 }
 
 /// Git blocks forever: while a worktree is created or filled, or while work is merged with the
@@ -448,17 +413,15 @@ fn a_kill_ends_a_git_that_never_would() -> Outcome {
         running.end()?.exits(130)?;
         // It recorded its end: a run whose process just died is reported as stopped.
         let status = world.types(&["status", "--json"], 0)?.json()?;
-        if at(&status, "/status")? != "interrupted" {
-            return fail(format!("{hangs}: {status}"));
-        }
+        assert_eq!(at(&status, "/status")?, "interrupted", "{hangs}: {status}");
         world.types(&["resume"], 0)?;
         world.types(&["land"], 0)?;
-        if !["one", "two"]
-            .iter()
-            .all(|name| world.repository.path().join(name).exists())
-        {
-            return fail(format!("{hangs}: something is lost"));
-        }
+        assert!(
+            ["one", "two"]
+                .iter()
+                .all(|name| world.repository.path().join(name).exists()),
+            "{hangs}: something is lost"
+        );
     }
     Ok(())
 }

@@ -15,54 +15,18 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "spawning::children_begin_with_their_parents_work",
-            children_begin_with_their_parents_work,
-        ),
-        case(
-            "spawning::three_levels_finish_with_one_agent_at_a_time",
-            three_levels_finish,
-        ),
-        case(
-            "spawning::a_child_gets_no_more_than_its_parent_has",
-            a_child_gets_no_more_than_its_parent_has,
-        ),
-        case(
-            "spawning::a_child_that_fails_is_a_result_for_its_parent",
-            a_failed_child_is_a_result,
-        ),
-        case(
-            "spawning::a_parent_ends_a_subtree_and_its_work_is_kept",
-            a_parent_ends_a_subtree,
-        ),
-        case(
-            "spawning::a_parent_is_ended_while_its_child_merges",
-            a_parent_is_ended_while_its_child_merges,
-        ),
-        case(
-            "spawning::ended_work_goes_on_after_a_cleaning",
-            ended_work_goes_on_after_a_cleaning,
-        ),
-        case(
-            "spawning::a_tree_is_landed_under_the_name_of_its_root",
-            a_tree_is_landed_under_its_root,
-        ),
-        case(
-            "spawning::a_childs_diff_begins_with_its_parents_work",
-            a_childs_diff_is_its_own,
-        ),
-        case(
-            "spawning::only_descendants_can_be_ended",
-            only_descendants_can_be_ended,
-        ),
-        case(
-            "spawning::too_many_children_are_refused",
-            too_many_children_are_refused,
-        ),
-        case(
-            "spawning::without_spawning_no_tool_for_it_is_offered",
-            no_tool_without_spawning,
-        ),
+        case!(children_begin_with_their_parents_work),
+        case!(three_levels_finish_with_one_agent_at_a_time),
+        case!(a_child_gets_no_more_than_its_parent_has),
+        case!(a_child_that_fails_is_a_result_for_its_parent),
+        case!(a_parent_ends_a_subtree_and_its_work_is_kept),
+        case!(a_parent_is_ended_while_its_child_merges),
+        case!(ended_work_goes_on_after_a_cleaning),
+        case!(a_tree_is_landed_under_the_name_of_its_root),
+        case!(a_childs_diff_begins_with_its_parents_work),
+        case!(only_descendants_can_be_ended),
+        case!(too_many_children_are_refused),
+        case!(without_spawning_no_tool_for_it_is_offered),
     ]
 }
 
@@ -140,9 +104,7 @@ fn children_begin_with_their_parents_work() -> Outcome {
         ],
     )?;
     for path in ["begun.txt", "two.txt", "three.txt"] {
-        if world.merged(&played.report, path)? != "begun" {
-            return fail(played.story());
-        }
+        assert_eq!(world.merged(&played.report, path)?, "begun", "{played}");
     }
     let run = &played.report.run_id;
     let handles = [
@@ -170,14 +132,14 @@ fn children_begin_with_their_parents_work() -> Outcome {
         } => Some(spawn.call.as_ref().map(|call| call.turn)),
         _ => None,
     });
-    if calls == [Some(2), Some(2)] && offered(&played, "write_three")? == ["run_shell_command"] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(
+        calls == [Some(2), Some(2)] && offered(&played, "write_three")? == ["run_shell_command"],
+        "{played}"
+    );
+    Ok(())
 }
 
-fn three_levels_finish() -> Outcome {
+fn three_levels_finish_with_one_agent_at_a_time() -> Outcome {
     let script = Script::default()
         .rule(spawn(
             Rule::task("T1").turn(1),
@@ -223,11 +185,8 @@ fn three_levels_finish() -> Outcome {
         has_tool("write_three")?,
     ];
     played.require_told("write_three", &["Security validation failed"])?;
-    if levels == [true, true, false] {
-        Ok(())
-    } else {
-        fail(format!("{levels:?}\n{}", played.story()))
-    }
+    assert_eq!(levels, [true, true, false], "{played}");
+    Ok(())
 }
 
 fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
@@ -259,11 +218,11 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("write_two", Merged)])?;
-    if offered(&played, "write_two")? != ["run_shell_command"]
-        || world.merged(&played.report, "two.txt")? != "2"
-    {
-        return fail(played.story());
-    }
+    assert!(
+        offered(&played, "write_two")? == ["run_shell_command"]
+            && world.merged(&played.report, "two.txt")? == "2",
+        "{played}"
+    );
     let told = [
         "the child cannot have delete_file, since its role and its parent do not both have it; it can have: ",
         "there is no role 'reader'; the roles are: ",
@@ -274,7 +233,7 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
     played.require_told("T1", &told)
 }
 
-fn a_failed_child_is_a_result() -> Outcome {
+fn a_child_that_fails_is_a_result_for_its_parent() -> Outcome {
     let script = Script::default()
         .rule(spawn(
             spawn(
@@ -307,7 +266,7 @@ fn a_failed_child_is_a_result() -> Outcome {
 }
 
 /// The grandchild says when it has written its file, and then runs until it is ended.
-fn a_parent_ends_a_subtree() -> Outcome {
+fn a_parent_ends_a_subtree_and_its_work_is_kept() -> Outcome {
     let world = world()?;
     let seconds = seconds(world.home.path(), 4);
     let shell =
@@ -373,15 +332,14 @@ fn a_parent_ends_a_subtree() -> Outcome {
             .take_while(char::is_ascii_hexdigit)
             .collect::<String>()
     });
-    if world
-        .repository
-        .show(&commit.unwrap_or_default(), "half.txt")?
-        == "half"
-    {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert_eq!(
+        world
+            .repository
+            .show(&commit.unwrap_or_default(), "half.txt")?,
+        "half",
+        "{told}"
+    );
+    Ok(())
 }
 
 /// Returns a command that waits until a file of this name is among the repository's objects, which
@@ -466,9 +424,7 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
     let is_kept = world.repository.show(&branch, "three.txt")? == "1";
     let is_left_out = world.merged(&played.report, "three.txt").is_err();
     let is_in_order = [asked, merged, cancelled].is_sorted();
-    if !is_in_order || !is_kept || !is_left_out {
-        return fail(played.story());
-    }
+    assert!(is_in_order && is_kept && is_left_out, "{played}");
     // The control: the same work is in the result if the parent is waited for instead.
     let (world, played) = while_its_child_merges(false)?;
     played.require(
@@ -479,11 +435,8 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
             ("write_three", Merged),
         ],
     )?;
-    if world.merged(&played.report, "three.txt")? == "1" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(world.merged(&played.report, "three.txt")?, "1", "{played}");
+    Ok(())
 }
 
 /// The child was ended before it had committed its file, and its worktree is gone.
@@ -535,15 +488,12 @@ fn ended_work_goes_on_after_a_cleaning() -> Outcome {
         .repository
         .git(&["ls-tree", "-r", "--name-only", result])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    if has("half.txt") && has("one.txt") {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(has("half.txt") && has("one.txt"), "{files}");
+    Ok(())
 }
 
 /// The newest commit of the root's work is a merge of its child's.
-fn a_tree_is_landed_under_its_root() -> Outcome {
+fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
     let world = world()?;
     let script = Script::default()
         .rule(writes(Rule::task("T1").turn(1), "one.txt"))
@@ -568,24 +518,24 @@ fn a_tree_is_landed_under_its_root() -> Outcome {
         &new,
     ])?;
     let body = world.repository.git(&["log", "--format=%b", &new])?;
-    if subjects != "lead"
-        || tasks.split_whitespace().ne(["T1", "write_two"])
-        || !body.starts_with("Led.\n")
-    {
-        return fail(format!("{subjects}\n{tasks}\n{body}"));
-    }
+    assert_eq!(subjects, "lead", "{tasks}\n{body}");
+    assert!(
+        !tasks.split_whitespace().ne(["T1", "write_two"]),
+        "{subjects}\n{tasks}\n{body}"
+    );
+    assert!(body.starts_with("Led.\n"), "{subjects}\n{tasks}\n{body}");
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land"], 0)?;
     let subjects = world.repository.git(&["log", "--format=%s", &new])?;
-    if subjects.contains("Work of T1 so far, for its children") {
-        Ok(())
-    } else {
-        fail(subjects)
-    }
+    assert!(
+        subjects.contains("Work of T1 so far, for its children"),
+        "{subjects}"
+    );
+    Ok(())
 }
 
 /// Both change the same file, which the parent has begun; the child waits for an approval.
-fn a_childs_diff_is_its_own() -> Outcome {
+fn a_childs_diff_begins_with_its_parents_work() -> Outcome {
     let world = world()?;
     // A child cannot do what its parent cannot.
     world.repository.write(
@@ -631,9 +581,8 @@ fn a_childs_diff_is_its_own() -> Outcome {
         .run()?
         .exits(3)?;
     let diff = world.types(&["diff", "write_two"], 0)?.stdout;
-    if !diff.contains("-mine\n+theirs\n") || diff.contains("only.txt") {
-        return fail(diff);
-    }
+    assert!(diff.contains("-mine\n+theirs\n"), "{diff}");
+    assert!(!diff.contains("only.txt"), "{diff}");
     let listed = world.types(&["review"], 0)?;
     says(
         &listed,
@@ -723,14 +672,11 @@ fn too_many_children_are_refused() -> Outcome {
         .iter()
         .map(|task| task.id.as_str())
         .collect();
-    if names == ["T1", "again", "again_2"] {
-        Ok(())
-    } else {
-        fail(format!("{names:?}\n{}", played.story()))
-    }
+    assert_eq!(names, ["T1", "again", "again_2"], "{played}");
+    Ok(())
 }
 
-fn no_tool_without_spawning() -> Outcome {
+fn without_spawning_no_tool_for_it_is_offered() -> Outcome {
     let script = Script::default()
         .rule(spawn(
             Rule::task("T1").turn(1),
@@ -743,9 +689,7 @@ fn no_tool_without_spawning() -> Outcome {
     played.require_told("T1", &[why])?;
     let tools = offered(&played, "T1")?;
     let has = |tool: &str| tools.iter().any(|offered| offered == tool);
-    if has("wait_for_agents") && !has("spawn_child_agent") {
-        Ok(())
-    } else {
-        fail(format!("{tools:?}"))
-    }
+    assert!(has("wait_for_agents"), "{tools:?}");
+    assert!(!has("spawn_child_agent"), "{tools:?}");
+    Ok(())
 }

@@ -7,37 +7,19 @@ use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("task_message::of_a_checklist", of_a_checklist),
-        case(
-            "task_message::of_headings_with_fields",
-            of_headings_with_fields,
-        ),
-        case(
-            "task_message::of_a_numbered_specification",
-            of_a_numbered_specification,
-        ),
-        case("task_message::of_phases", of_phases),
-        case("task_message::of_priorities", of_priorities),
-        case("task_message::of_a_table", of_a_table),
-        case(
-            "task_message::of_a_record_of_progress",
-            of_a_record_of_progress,
-        ),
-        case("task_message::of_milestones", of_milestones),
-        case("task_message::of_a_story", of_a_story),
-        case("task_message::of_a_whole_document", of_a_whole_document),
-        case(
-            "task_message::a_reviewer_gets_the_changes",
-            a_reviewer_gets_the_changes,
-        ),
-        case(
-            "task_message::what_does_not_fit_is_named",
-            what_does_not_fit_is_named,
-        ),
-        case(
-            "task_message::a_section_of_the_plan_can_be_read",
-            a_section_of_the_plan_can_be_read,
-        ),
+        case!(of_a_checklist),
+        case!(of_headings_with_fields),
+        case!(of_a_numbered_specification),
+        case!(of_phases),
+        case!(of_priorities),
+        case!(of_a_table),
+        case!(of_a_record_of_progress),
+        case!(of_milestones),
+        case!(of_a_story),
+        case!(of_a_whole_document),
+        case!(a_reviewer_gets_the_changes),
+        case!(what_does_not_fit_is_named),
+        case!(a_section_of_the_plan_can_be_read),
     ]
 }
 
@@ -551,14 +533,13 @@ fn a_reviewer_gets_the_changes() -> Outcome {
         .play(plan, &script.rule(approves), |_| ())?
         .requests()?;
     let message = first_of(requests, "T2")?;
-    if message.contains("These tasks are merged only after your approval: T1.")
-        && message.contains("## The changes of T1\n")
-        && message.contains("\n+1\n")
-    {
-        Ok(())
-    } else {
-        fail(message)
-    }
+    assert!(
+        message.contains("These tasks are merged only after your approval: T1."),
+        "{message}"
+    );
+    assert!(message.contains("## The changes of T1\n"), "{message}");
+    assert!(message.contains("\n+1\n"), "{message}");
+    Ok(())
 }
 
 /// A context of 8,000 tokens has room for a part of the plan only.
@@ -578,11 +559,10 @@ fn what_does_not_fit_is_named() -> Outcome {
     let message = first_of(played.requests()?, "T1")?;
     let names = message
         .contains("Left out of this message because it is too long: \"Architecture\". `read_plan`");
-    if names && message.contains("Short.") && message.contains("- T2: Write two") {
-        Ok(())
-    } else {
-        fail(message)
-    }
+    assert!(names, "{message}");
+    assert!(message.contains("Short."), "{message}");
+    assert!(message.contains("- T2: Write two"), "{message}");
+    Ok(())
 }
 
 fn a_section_of_the_plan_can_be_read() -> Outcome {
@@ -606,9 +586,6 @@ fn a_section_of_the_plan_can_be_read() -> Outcome {
     let is_refused = results.iter().any(|text| {
         text.contains("the plan has no section `Rulez`; its sections: Sharpen the string utilities, Rules, Case, Space")
     });
-    if is_read && is_refused && !is_whole {
-        Ok(())
-    } else {
-        fail(results.join("\n"))
-    }
+    assert!(is_read && is_refused && !is_whole, "{}", results.join("\n"));
+    Ok(())
 }

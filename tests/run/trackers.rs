@@ -36,18 +36,9 @@ const ISSUES: &str = "{\"id\":\"bd-a1\",\"title\":\"Set up\",\"status\":\"closed
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "trackers::a_file_of_each_is_checked_run_and_marked",
-            a_file_of_each_is_checked_run_and_marked,
-        ),
-        case(
-            "trackers::an_agent_hears_what_a_story_says",
-            an_agent_hears_what_a_story_says,
-        ),
-        case(
-            "trackers::a_file_without_statuses_is_left_and_that_is_said",
-            a_file_without_statuses_is_left,
-        ),
+        case!(a_file_of_each_is_checked_run_and_marked),
+        case!(an_agent_hears_what_a_story_says),
+        case!(a_file_without_statuses_is_left_and_that_is_said),
     ]
 }
 
@@ -103,14 +94,10 @@ fn a_file_of_each_is_checked_run_and_marked() -> Outcome {
             ("/tasks/1/status", json!("done")),
             ("/errors", json!([])),
         ] {
-            if at(&report, pointer)? != &value {
-                return fail(format!("{pointer} of {report}"));
-            }
+            assert_eq!(at(&report, pointer)?, &value, "{pointer} of {report}");
         }
         world.types(&["land", "--undo"], 0)?;
-        if world.repository.read(name)? != text {
-            return fail(world.repository.read(name)?);
-        }
+        assert_eq!(world.repository.read(name)?, text);
     }
     Ok(())
 }
@@ -132,16 +119,13 @@ fn an_agent_hears_what_a_story_says() -> Outcome {
     )
 }
 
-fn a_file_without_statuses_is_left() -> Outcome {
+fn a_file_without_statuses_is_left_and_that_is_said() -> Outcome {
     let text = r#"{"tasks": [{"id": 1, "title": "Store"}]}"#;
     let (world, ran) = landed("tasks.json", text, "1")?;
     says(
         &ran,
         &["were left unchanged: no landed task has a box or a status in it"],
     )?;
-    if world.repository.read("tasks.json")? == text {
-        Ok(())
-    } else {
-        fail(world.repository.read("tasks.json")?)
-    }
+    assert_eq!(world.repository.read("tasks.json")?, text);
+    Ok(())
 }

@@ -19,44 +19,17 @@ const PLAN: &str = "- [ ] T1 Write one (files: one.txt)\n- [ ] T2 Write two (fil
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("verdict::approved_work_is_merged", approved_work_is_merged),
-        case(
-            "verdict::changed_work_is_reviewed_again",
-            changed_work_is_reviewed_again,
-        ),
-        case(
-            "verdict::out_of_rounds_the_work_fails",
-            out_of_rounds_the_work_fails,
-        ),
-        case("verdict::prose_is_no_verdict", prose_is_no_verdict),
-        case(
-            "verdict::a_verdict_on_no_waiting_task_is_refused",
-            a_wrong_verdict_is_refused,
-        ),
-        case(
-            "verdict::an_approval_does_not_hide_requested_changes",
-            an_approval_does_not_hide_requested_changes,
-        ),
-        case(
-            "verdict::a_person_decides_instead",
-            a_person_decides_instead,
-        ),
-        case(
-            "verdict::the_work_that_a_dropped_reviewer_leaves_is_named",
-            the_work_that_a_dropped_reviewer_leaves_is_named,
-        ),
-        case(
-            "verdict::a_stopped_reviewer_holds_what_it_reviews",
-            a_stopped_reviewer_holds_what_it_reviews,
-        ),
-        case(
-            "verdict::nothing_to_do_is_no_failure",
-            nothing_to_do_is_no_failure,
-        ),
-        case(
-            "verdict::a_checkpoint_or_a_tester_may_have_nothing_to_do",
-            a_checkpoint_or_a_tester_may_have_nothing_to_do,
-        ),
+        case!(approved_work_is_merged),
+        case!(changed_work_is_reviewed_again),
+        case!(out_of_rounds_the_work_fails),
+        case!(prose_is_no_verdict),
+        case!(a_verdict_on_no_waiting_task_is_refused),
+        case!(an_approval_does_not_hide_requested_changes),
+        case!(a_person_decides_instead),
+        case!(the_work_that_a_dropped_reviewer_leaves_is_named),
+        case!(a_stopped_reviewer_holds_what_it_reviews),
+        case!(nothing_to_do_is_no_failure),
+        case!(a_checkpoint_or_a_tester_may_have_nothing_to_do),
     ]
 }
 
@@ -169,11 +142,8 @@ fn approved_work_is_merged() -> Outcome {
         "task.merged T2",
         "task.merged T4",
     ];
-    if order == expected {
-        Ok(())
-    } else {
-        fail(order.join("\n"))
-    }
+    assert_eq!(order, expected, "{}", order.join("\n"));
+    Ok(())
 }
 
 fn changed_work_is_reviewed_again() -> Outcome {
@@ -221,16 +191,11 @@ fn changed_work_is_reviewed_again() -> Outcome {
         "task.merged T1",
         "task.merged T2",
     ];
-    if order != expected {
-        return fail(order.join("\n"));
-    }
+    assert_eq!(order, expected, "{}", order.join("\n"));
     world.types(&["land"], 0)?;
     let landed = world.repository.git(&["show", "HEAD:one.txt"])?;
-    if landed.trim() == "2" {
-        Ok(())
-    } else {
-        fail(landed)
-    }
+    assert_eq!(landed.trim(), "2", "{landed}");
+    Ok(())
 }
 
 fn out_of_rounds_the_work_fails() -> Outcome {
@@ -292,7 +257,7 @@ fn prose_is_no_verdict() -> Outcome {
     states(&world, &["merged", "merged", "merged"]).map(|_| ())
 }
 
-fn a_wrong_verdict_is_refused() -> Outcome {
+fn a_verdict_on_no_waiting_task_is_refused() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let script = authors(|script| {
         script
@@ -329,19 +294,18 @@ fn an_approval_does_not_hide_requested_changes() -> Outcome {
         &["T1: returned: changes requested in review"],
     )?;
     let given = story(&world, &["review.verdict"])?;
-    if given
-        != [
+    assert_eq!(
+        given,
+        [
             "review.verdict T3 approve",
             "review.verdict T3 changes",
-            "review.verdict T3 approve",
-        ]
-    {
-        return fail(given.join("\n"));
-    }
+            "review.verdict T3 approve"
+        ],
+        "{}",
+        given.join("\n")
+    );
     let log = world.types(&["log", "--json"], 0)?.stdout;
-    if !log.contains("you have given the verdict already") {
-        return fail(log);
-    }
+    assert!(log.contains("you have given the verdict already"), "{log}");
     states(&world, &["merged", "merged", "merged"]).map(|_| ())
 }
 
@@ -465,9 +429,6 @@ fn a_checkpoint_or_a_tester_may_have_nothing_to_do() -> Outcome {
     world.types(&["land"], 0)?;
     let written = world.repository.read("plan.md")?;
     let expected = plan.replace("[ ]", "[x]").replace("[x] 3.", "[ ] 3.");
-    if written == expected {
-        Ok(())
-    } else {
-        fail(written)
-    }
+    assert_eq!(written, expected);
+    Ok(())
 }

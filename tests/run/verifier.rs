@@ -9,9 +9,7 @@ use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Verified};
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{
-    Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, until,
-};
+use crate::support::{Case, Outcome, Played, Script, World, case, plan_input, runtime, until};
 
 /// How long a check may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,22 +25,10 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         in_tier("full", Confinement::Full),
         in_tier("fallback", Confinement::Fallback),
-        case(
-            "verifier::what_a_passed_check_left_is_there_for_the_next",
-            what_a_passed_check_left,
-        ),
-        case(
-            "verifier::what_a_stopped_check_left_is_gone",
-            what_a_stopped_check_left,
-        ),
-        case(
-            "verifier::what_a_check_of_another_result_left_is_gone",
-            what_a_check_of_another_result_left,
-        ),
-        case(
-            "verifier::a_file_of_the_users_is_as_it_is_now",
-            a_file_of_the_users_is_as_it_is_now,
-        ),
+        case!(what_a_passed_check_left_is_there_for_the_next),
+        case!(what_a_stopped_check_left_is_gone),
+        case!(what_a_check_of_another_result_left_is_gone),
+        case!(a_file_of_the_users_is_as_it_is_now),
     ]
 }
 
@@ -80,22 +66,19 @@ fn what_a_failed_check_left(tier: Confinement) -> Outcome {
 }
 
 /// Build caches stay warm: the second check finds what the first has built.
-fn what_a_passed_check_left() -> Outcome {
+fn what_a_passed_check_left_is_there_for_the_next() -> Outcome {
     let command = "echo built >> left.log; cat left.log";
     let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| {
         check(settings, command)
     })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let printed = printed(&played)?;
-    if printed == ["built\n", "built\nbuilt\n"] {
-        Ok(())
-    } else {
-        fail(format!("{printed:?}"))
-    }
+    assert_eq!(printed, ["built\n", "built\nbuilt\n"]);
+    Ok(())
 }
 
 /// Files that a stopped check left are not kept: they could let the same tree pass.
-fn what_a_stopped_check_left() -> Outcome {
+fn what_a_stopped_check_left_is_gone() -> Outcome {
     let world = World::lived_in()?;
     let command =
         "test ! -e left.log || exit 0; touch left.log; test ! -e wanted.log || exit 1; sleep 600";
@@ -125,7 +108,7 @@ fn what_a_stopped_check_left() -> Outcome {
 
 /// The check of a landing passes, and the landing is refused: what the check left belongs to a tree
 /// that was discarded.
-fn what_a_check_of_another_result_left() -> Outcome {
+fn what_a_check_of_another_result_left_is_gone() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world
@@ -140,12 +123,11 @@ fn what_a_check_of_another_result_left() -> Outcome {
     world.repository.write("one.txt", "mine\n")?;
     let refused = world.types(&["land"], 3)?;
     let verifier = world.repository.worktree("+verifier")?;
-    if !verifier.join("left.log").exists() {
-        return fail(format!(
-            "nothing was checked before it was refused: {}",
-            refused.stderr
-        ));
-    }
+    assert!(
+        verifier.join("left.log").exists(),
+        "nothing was checked before it was refused: {}",
+        refused.stderr
+    );
     std::fs::remove_file(world.repository.path().join("one.txt"))?;
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.repository.write("second.txt", "2\n")?;

@@ -9,25 +9,13 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fai
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "waits::three_levels_finish_with_one_agent_at_a_time",
-            three_levels_finish,
-        ),
-        case("waits::a_deadline_ends_a_wait", a_deadline_ends_a_wait),
-        case(
-            "waits::asking_and_waiting_again_is_no_loop",
-            asking_and_waiting_again_is_no_loop,
-        ),
-        case(
-            "waits::a_wait_that_cannot_end_is_refused",
-            a_wait_that_cannot_end_is_refused,
-        ),
-        case("waits::a_message_ends_a_wait", a_message_ends_a_wait),
-        case("waits::agents_are_seen", agents_are_seen),
-        case(
-            "waits::a_run_that_waits_for_a_person_is_resumed",
-            a_run_that_waits_is_resumed,
-        ),
+        case!(three_levels_finish_with_one_agent_at_a_time),
+        case!(a_deadline_ends_a_wait),
+        case!(asking_and_waiting_again_is_no_loop),
+        case!(a_wait_that_cannot_end_is_refused),
+        case!(a_message_ends_a_wait),
+        case!(agents_are_seen),
+        case!(a_run_that_waits_for_a_person_is_resumed),
     ]
 }
 
@@ -77,7 +65,7 @@ fn position(
     played.first(|event| event.task().is_some_and(|task| task.as_str() == of) && fits(event))
 }
 
-fn three_levels_finish() -> Outcome {
+fn three_levels_finish_with_one_agent_at_a_time() -> Outcome {
     let played = world()?.play(LEVELS, &levels(), |settings| settings.run.max_agents = 1)?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
     played.require_told(
@@ -119,11 +107,9 @@ fn three_levels_finish() -> Outcome {
     ];
     // The call is made once, by the worker that answers it, and nothing of it is open meanwhile.
     let tools = [played.tools("T1"), played.tools("T2")];
-    if order.is_sorted() && tools == [["wait_for_agents", "write_file"]; 2] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(order.is_sorted(), "{played}");
+    assert_eq!(tools, [["wait_for_agents", "write_file"]; 2], "{played}");
+    Ok(())
 }
 
 /// Returns a script in which T2's call has to be decided by a person, and what makes the run park
@@ -177,11 +163,9 @@ fn a_deadline_ends_a_wait() -> Outcome {
         &shown["tasks"][0]["liveness"],
         &shown["tasks"][1]["liveness"],
     ];
-    if ends == [("T1".to_owned(), true)] && seen == ["idle-done", "waiting-human"] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(ends, [("T1".to_owned(), true)], "{played}");
+    assert_eq!(seen, ["idle-done", "waiting-human"], "{played}");
+    Ok(())
 }
 
 /// An agent that asks what another one is doing is told to wait; one that waits is told nothing,
@@ -226,15 +210,15 @@ fn asking_and_waiting_again_is_no_loop() -> Outcome {
     let first = requests.iter().find(|request| {
         request.origin.task.as_str() == "T1" && format!("{:?}", request.messages).contains(warning)
     });
-    if first.is_some_and(|request| request.origin.turn == 10) {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(
+        first.is_some_and(|request| request.origin.turn == 10),
+        "{played}"
+    );
+    Ok(())
 }
 
 /// Without a deadline the run ends instead, and the wait outlives the process.
-fn a_run_that_waits_is_resumed() -> Outcome {
+fn a_run_that_waits_for_a_person_is_resumed() -> Outcome {
     let world = world()?;
     let (script, parks) = parking(wait(Rule::task("T1").turn(1), &["T2"]));
     let first = world.play(PARKING, &script, parks)?;
@@ -360,9 +344,6 @@ fn agents_are_seen() -> Outcome {
                 T3 (follow): pending, blocked-on the tasks T2";
     played.require_told("T1", &[status, list, "there is no agent 'T9' in this run"])?;
     let states: Vec<_> = played.report.tasks.iter().map(|task| task.state).collect();
-    if states.get(1) == Some(&FailedTask) {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(states.get(1), Some(&FailedTask), "{played}");
+    Ok(())
 }

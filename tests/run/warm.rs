@@ -17,43 +17,18 @@ const BUILDS: &str = "mkdir -p target && echo built >> target/log && ln -f targe
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "warm::what_the_bases_check_left_is_in_each_new_worktree",
-            in_each_worktree,
-        ),
-        case(
-            "warm::what_one_agent_writes_reaches_no_other",
-            reaches_no_other,
-        ),
-        case(
-            "warm::a_first_build_compiles_only_what_has_changed",
-            only_what_has_changed,
-        )
-        .in_tier(Confinement::Full),
-        case(
-            "warm::outputs_over_the_limit_are_left_out_by_name",
-            over_the_limit,
-        ),
-        case(
-            "warm::what_a_failed_check_of_the_base_left_is_gone",
-            failed_check,
-        ),
-        case("warm::a_resumed_run_starts_with_the_same_outputs", resumed),
-        case(
-            "warm::a_run_on_landed_work_starts_with_the_outputs_of_the_one_before",
-            after_landing,
-        ),
-        case(
-            "warm::caches_of_the_home_are_seeded_by_the_base_alone",
-            caches,
-        ),
-        case(
-            "warm::the_worktree_of_merged_work_goes_at_once",
-            goes_at_once,
-        ),
-        case("warm::a_worktree_with_files_of_its_own_stays", stays),
+        case!(what_the_bases_check_left_is_in_each_new_worktree),
+        case!(what_one_agent_writes_reaches_no_other),
+        case!(a_first_build_compiles_only_what_has_changed).in_tier(Confinement::Full),
+        case!(outputs_over_the_limit_are_left_out_by_name),
+        case!(what_a_failed_check_of_the_base_left_is_gone),
+        case!(a_resumed_run_starts_with_the_same_outputs),
+        case!(a_run_on_landed_work_starts_with_the_outputs_of_the_one_before),
+        case!(caches_of_the_home_are_seeded_by_the_base_alone),
+        case!(the_worktree_of_merged_work_goes_at_once),
+        case!(a_worktree_with_files_of_its_own_stays),
         // In the other tier, outputs are read for paths, and these are long.
-        case("warm::no_agent_starts_without_room_on_the_disk", no_room).in_tier(Confinement::Full),
+        case!(no_agent_starts_without_room_on_the_disk).in_tier(Confinement::Full),
     ]
 }
 
@@ -86,16 +61,13 @@ fn shares_blocks(world: &World) -> Result<bool, Failed> {
 }
 
 fn same(found: &str, expected: &str) -> Outcome {
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("{found:?}, not {expected:?}"))
-    }
+    assert_eq!(found, expected, "{found:?}, not {expected:?}");
+    Ok(())
 }
 
 /// Times and links between the files are as they were; the second task begins with other tracked
 /// files.
-fn in_each_worktree() -> Outcome {
+fn what_the_bases_check_left_is_in_each_new_worktree() -> Outcome {
     let world = world("target/\n")?;
     let look = "stat -c '%Y %h' target/log && test target/log -ef target/same && cat target/log";
     let plan = format!(
@@ -111,7 +83,7 @@ fn in_each_worktree() -> Outcome {
 
 /// The first task changes nothing that is compiled, the second one a package on which nothing
 /// depends.
-fn only_what_has_changed() -> Outcome {
+fn a_first_build_compiles_only_what_has_changed() -> Outcome {
     let world = world("target/\n")?;
     let package = |name: &str| {
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
@@ -153,7 +125,7 @@ fn only_what_has_changed() -> Outcome {
 }
 
 /// Neither another agent, nor the check of merged work, nor the base.
-fn reaches_no_other() -> Outcome {
+fn what_one_agent_writes_reaches_no_other() -> Outcome {
     let world = world("target/\n")?;
     let plan = "- [ ] T1 write (run: echo evil >> target/log; echo evil > target/same; echo evil > target/new; touch one)\n\
                 - [ ] T2 look (run: cat target/* > T2.txt) (depends: T1)\n";
@@ -163,7 +135,7 @@ fn reaches_no_other() -> Outcome {
     same(&world.merged(&played.report, "T2.txt")?, "built\nbuilt")
 }
 
-fn over_the_limit() -> Outcome {
+fn outputs_over_the_limit_are_left_out_by_name() -> Outcome {
     let world = world("target/\nsmall/\n")?;
     let config = "verify = 'mkdir -p target small; head -c 3000000 /dev/zero > target/big; echo x > small/x'\n\
                   [worktree]\nwarm_limit = { mib = 1, files = 10 }\n";
@@ -190,7 +162,7 @@ fn over_the_limit() -> Outcome {
 }
 
 /// The first check is red after it has left a file; a second one passes, without that file.
-fn failed_check() -> Outcome {
+fn what_a_failed_check_of_the_base_left_is_gone() -> Outcome {
     let world = world("target/\n*.log\n")?;
     world.repository.write(".worktreeinclude", "now.log\n")?;
     world.repository.commit_all("Include a file")?;
@@ -217,7 +189,7 @@ fn failed_check() -> Outcome {
 }
 
 /// The second process did not check the base, and finds what the first one has noted.
-fn resumed() -> Outcome {
+fn a_resumed_run_starts_with_the_same_outputs() -> Outcome {
     let world = world("target/\n*.log\n")?;
     let plan = "- [ ] T1 fail (run: false)\n- [ ] T2 look (run: cp target/log two.txt)\n";
     let played = play(&world, plan, BUILDS)?;
@@ -243,7 +215,7 @@ fn resumed() -> Outcome {
 
 /// The base of the second run passed when it was merged, so it is not checked again. Files that
 /// have changed since the outputs were made are newer than these.
-fn after_landing() -> Outcome {
+fn a_run_on_landed_work_starts_with_the_outputs_of_the_one_before() -> Outcome {
     let world = world("target/\nplan.md\n")?;
     world.repository.write("old.txt", "1\n")?;
     world.repository.write("changed.txt", "1\n")?;
@@ -272,7 +244,7 @@ fn after_landing() -> Outcome {
 }
 
 /// Go's and uv's caches are there. The next run does not check its base, and begins with the same.
-fn caches() -> Outcome {
+fn caches_of_the_home_are_seeded_by_the_base_alone() -> Outcome {
     let world = world("ignored\n")?;
     let verify = "mkdir -p $XDG_CACHE_HOME/go-build; test -e one || test -e two || echo base > $XDG_CACHE_HOME/go-build/entry; \
                   ! grep -q evil $XDG_CACHE_HOME/go-build/entry";
@@ -290,15 +262,12 @@ fn caches() -> Outcome {
     same(&world.merged(&second.report, "four")?, "base")?;
     let is_checked =
         |event: &Event| matches!(event, Event::BaseVerified { output: None, .. }).then_some(());
-    if second.pick(is_checked).len() == 1 {
-        Ok(())
-    } else {
-        fail(second.story())
-    }
+    assert_eq!(second.pick(is_checked).len(), 1, "{second}");
+    Ok(())
 }
 
 /// That of failed work stays; all are made again if they are needed.
-fn goes_at_once() -> Outcome {
+fn the_worktree_of_merged_work_goes_at_once() -> Outcome {
     let world = world("target/\n")?;
     let plan = "- [ ] T1 one (run: echo more >> target/log; touch one)\n- [ ] T2 fail (run: touch half; false)\n";
     let played = play(&world, plan, BUILDS)?;
@@ -324,7 +293,7 @@ fn goes_at_once() -> Outcome {
 }
 
 /// Ignored files that nothing makes again stay until the run is cleaned.
-fn stays() -> Outcome {
+fn a_worktree_with_files_of_its_own_stays() -> Outcome {
     let world = world("target/\n*.log\n")?;
     let played = play(
         &world,
@@ -341,7 +310,7 @@ fn stays() -> Outcome {
 }
 
 /// The outputs are files without content that together are longer than the disk has room.
-fn no_room() -> Outcome {
+fn no_agent_starts_without_room_on_the_disk() -> Outcome {
     const FILE: u64 = 1 << 30;
     let world = world("target/\n")?;
     if shares_blocks(&world)? {
@@ -367,9 +336,9 @@ fn no_room() -> Outcome {
     let takes = said.strip_prefix("start the agent of T1: its worktree takes ");
     let takes = takes.and_then(|said| said.split_once(" MiB, and the disk of "));
     let takes: Option<u64> = takes.and_then(|(mib, _)| mib.parse().ok());
-    if takes.is_some_and(|mib| mib > files * (FILE >> 20)) {
-        Ok(())
-    } else {
-        fail(said)
-    }
+    assert!(
+        takes.is_some_and(|mib| mib > files * (FILE >> 20)),
+        "{said}"
+    );
+    Ok(())
 }

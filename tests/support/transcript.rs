@@ -7,7 +7,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 
-use super::{Outcome, Session, fail};
+use super::{Outcome, Session};
 
 /// The environment variable that makes tests write their pages.
 const RECORD: &str = "ORCHESTRATE_RECORD";
@@ -60,13 +60,11 @@ pub(crate) fn require_typed(page: &Path, expected: &[&str]) -> Outcome {
         .lines()
         .filter_map(|line| line.strip_prefix("$ "))
         .collect();
-    if typed == expected {
-        Ok(())
-    } else {
-        fail(format!(
-            "the page shows {typed:#?}; write it anew: `just record`"
-        ))
-    }
+    assert_eq!(
+        typed, expected,
+        "the page shows {typed:#?}; write it anew: `just record`"
+    );
+    Ok(())
 }
 
 /// Splits a page into what is before, in, and after its recorded part.

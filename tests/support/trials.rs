@@ -19,57 +19,23 @@ const ABSENT: Need = Need::new("a tool that nobody has", "nowhere", || false);
 /// Returns the tests of the support.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "support::absent_tool_is_ignored_with_the_reason",
-            absent_tool_is_ignored,
-        ),
-        case(
-            "support::absent_tool_fails_when_required",
-            absent_tool_fails_when_required,
-        ),
-        case(
-            "support::only_tests_that_depend_on_a_place_run_there",
-            only_dependent_tests_run,
-        ),
-        case("support::fingerprint_is_stable", fingerprint_is_stable),
-        case(
-            "support::fingerprint_sees_each_change",
-            fingerprint_sees_each_change,
-        ),
-        case(
-            "support::lived_in_repository_has_everything",
-            lived_in_repository,
-        ),
-        case("support::script_is_json_lines", script_is_json_lines),
-        case(
-            "support::program_sees_only_the_listed_environment",
-            program_environment,
-        ),
-        case(
-            "support::program_is_the_built_one",
-            program_is_the_built_one,
-        ),
-        case(
-            "support::bubblewrap_confines_where_it_is_present",
-            bubblewrap_confines,
-        )
-        .needs(Need::BUBBLEWRAP),
-        case(
-            "support::server_streams_chat_completions",
-            server_streams_chat_completions,
-        ),
-        case(
-            "support::server_streams_anthropic_messages",
-            server_streams_anthropic_messages,
-        ),
-        case(
-            "support::server_cuts_off_and_refuses",
-            server_cuts_off_and_refuses,
-        ),
+        case!("support", absent_tool_is_ignored_with_the_reason),
+        case!("support", absent_tool_fails_when_required),
+        case!("support", only_tests_that_depend_on_a_place_run_there),
+        case!("support", fingerprint_is_stable),
+        case!("support", fingerprint_sees_each_change),
+        case!("support", lived_in_repository_has_everything),
+        case!("support", script_is_json_lines),
+        case!("support", program_sees_only_the_listed_environment),
+        case!("support", program_is_the_built_one),
+        case!("support", bubblewrap_confines_where_it_is_present).needs(Need::BUBBLEWRAP),
+        case!("support", server_streams_chat_completions),
+        case!("support", server_streams_anthropic_messages),
+        case!("support", server_cuts_off_and_refuses),
     ]
 }
 
-fn absent_tool_is_ignored() -> Outcome {
+fn absent_tool_is_ignored_with_the_reason() -> Outcome {
     let ignored = case("x", || fail("ran")).needs(ABSENT).decide(false)?;
     let Completion::Ignored {
         reason: Some(reason),
@@ -90,7 +56,7 @@ fn absent_tool_fails_when_required() -> Outcome {
     }
 }
 
-fn only_dependent_tests_run() -> Outcome {
+fn only_tests_that_depend_on_a_place_run_there() -> Outcome {
     let dependent = case("x", || Ok(())).depends_on(&[Place::Root, Place::OldestGit]);
     let runs = [None, Some(Place::Root), Some(Place::WithoutBubblewrap)]
         .map(|place| dependent.runs_in(place));
@@ -142,7 +108,7 @@ fn fingerprint_sees_each_change() -> Outcome {
     Ok(())
 }
 
-fn lived_in_repository() -> Outcome {
+fn lived_in_repository_has_everything() -> Outcome {
     let repository = Repository::lived_in()?;
     let status = repository.git(&["status", "--porcelain", "--ignored"])?;
     same(
@@ -189,7 +155,7 @@ fn script_is_json_lines() -> Outcome {
     )
 }
 
-fn program_environment() -> Outcome {
+fn program_sees_only_the_listed_environment() -> Outcome {
     let home = Home::new()?;
     let shown = home
         .command("env", home.path(), &[])
@@ -255,7 +221,7 @@ fn program_is_the_built_one() -> Outcome {
     same(&json!(home.state().exists()), &json!(false))
 }
 
-fn bubblewrap_confines() -> Outcome {
+fn bubblewrap_confines_where_it_is_present() -> Outcome {
     let home = Home::new()?;
     let write = ["sh", "-c", "echo x > written"];
     let confined = ["--ro-bind", "/", "/", "--unshare-all"]
@@ -416,9 +382,6 @@ fn server_cuts_off_and_refuses() -> Outcome {
 
 /// Requires that two values are equal.
 fn same(actual: &Value, expected: &Value) -> Outcome {
-    if actual == expected {
-        Ok(())
-    } else {
-        fail(format!("got {actual:#}\ninstead of {expected:#}"))
-    }
+    assert_eq!(actual, expected, "got {actual:#}\ninstead of {expected:#}");
+    Ok(())
 }

@@ -261,9 +261,10 @@ fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
     }
     session.types("orchestrate run plan.md --no-sandbox")?;
     let log = session.types("orchestrate log --tools")?;
-    if (planted(), said(&log, "wrote")) == (folders.len(), folders.len()) {
-        Ok(())
-    } else {
-        fail(log)
-    }
+    assert_eq!(
+        (planted(), said(&log, "wrote")),
+        (folders.len(), folders.len()),
+        "{log}"
+    );
+    Ok(())
 }

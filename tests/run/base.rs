@@ -130,9 +130,10 @@ fn a_red_base_spends_no_request() -> Outcome {
     world.types(&[&run[..], &["--no-verify-base"]].concat(), 0)?;
     let second = store.store().latest_run()?;
     world.types(&run, 2)?;
-    if second == Some(first) || store.store().latest_run()? != second {
-        return fail("a refused run is the latest");
-    }
+    assert!(
+        second != Some(first) && store.store().latest_run()? == second,
+        "a refused run is the latest"
+    );
     world.types(&["land"], 0).map(drop)
 }
 
@@ -180,11 +181,12 @@ fn a_red_base_is_an_error_for_programs() -> Outcome {
         &status["exit_code"],
         &status["tasks"][0]["state"],
     ];
-    if shown == [&json!("failed"), &json!(2), &json!("ready")] {
-        Ok(())
-    } else {
-        fail(status)
-    }
+    assert_eq!(
+        shown,
+        [&json!("failed"), &json!(2), &json!("ready")],
+        "{status}"
+    );
+    Ok(())
 }
 
 /// Only where the tier can be the cause, and another one the way out.
@@ -214,9 +216,10 @@ fn children_do_not_wait_for_a_red_base() -> Outcome {
     let coordinator = world.coordinator(&script(), |settings| verified(settings, RED_BEFORE))?;
     runtime()?.block_on(async {
         let child = coordinator.spawn(ChildSpec::new("Make it")).await?;
-        if !matches!(child.wait().await, Err(CoordinatorError::Ended(_))) {
-            return fail("the child did not end");
-        }
+        assert!(
+            matches!(child.wait().await, Err(CoordinatorError::Ended(_))),
+            "the child did not end"
+        );
         match coordinator.finish().await {
             Err(CoordinatorError::RedBase(_)) => Ok(()),
             other => fail(format!("{other:?}")),
@@ -292,11 +295,12 @@ fn a_landed_result_is_a_green_base() -> Outcome {
         0,
     )?;
     says(&second, &["the base passed its check before"])?;
-    if second.stderr.contains("verifying the base") {
-        fail(second.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(
+        !second.stderr.contains("verifying the base"),
+        "{}",
+        second.stderr
+    );
+    Ok(())
 }
 
 /// A check that was stopped has no result: neither red nor green.

@@ -107,11 +107,8 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
         ],
     )?;
     let quiet = world.types(&["run", "plan.md", "--model", &model, "--quiet"], 0)?;
-    if quiet.stderr.contains("is not run") {
-        fail(quiet.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!quiet.stderr.contains("is not run"), "{}", quiet.stderr);
+    Ok(())
 }
 
 fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
@@ -209,9 +206,10 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
             "unknown tool `Raed`",
             "line 3: `Bash(git status:*)` grants all of `run_shell_command`",
         ];
-        if told != [2, 2, 0, 0] || odd.iter().any(|odd| said.matches(odd).count() != 2) {
-            return fail(format!("{command} {told:?}: {said}"));
-        }
+        assert!(
+            told == [2, 2, 0, 0] && !odd.iter().any(|odd| said.matches(odd).count() != 2),
+            "{command} {told:?}: {said}"
+        );
     }
     Ok(())
 }
@@ -248,12 +246,13 @@ fn a_check_whose_file_is_missing_is_told_as_by_a_run() -> Outcome {
         "---\nbase: HEAD~1\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n",
     )?;
     let older = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
-    if !made.contains("is not in the commit") && older.contains("`./there.sh` is not in the commit")
-    {
-        Ok(())
-    } else {
-        fail(made + &older)
-    }
+    assert!(!made.contains("is not in the commit"), "{}", made + &older);
+    assert!(
+        older.contains("`./there.sh` is not in the commit"),
+        "{}",
+        made + &older
+    );
+    Ok(())
 }
 
 fn without_a_repository_the_plan_is_judged_and_the_lack_named() -> Outcome {
@@ -303,13 +302,14 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
         let message = found["message"].as_str().unwrap_or_default();
         let is_said = message.starts_with("a run would fail to use the repository at ")
             && message.contains(words);
-        if !is_said
-            || !run.stderr.contains(words)
-            || found["code"] != "repository_refused"
-            || found["line"] != 0
-        {
-            return fail(format!("{found}\n{}", run.stderr));
-        }
+        assert!(
+            is_said
+                && run.stderr.contains(words)
+                && found["code"] == "repository_refused"
+                && found["line"] == 0,
+            "{found}\n{}",
+            run.stderr
+        );
     }
     an_unreadable_configuration_is_refused()?;
     let (home, repository) = (Home::new()?, Repository::plain()?);
@@ -380,9 +380,10 @@ fn a_run_starts_from_any_revision() -> Outcome {
         // Git reads `:/more^` as a search for the message `more^`, so it names nothing.
         let code = if base.contains(&":/more^") { 2 } else { 0 };
         let report = world.types(&arguments, code)?.json()?;
-        if code == 0 && at(&report, "/base_commit")? != first.trim() {
-            return fail(format!("{base:?}: {report}"));
-        }
+        assert!(
+            !(code == 0 && at(&report, "/base_commit")? != first.trim()),
+            "{base:?}: {report}"
+        );
     }
     Ok(())
 }

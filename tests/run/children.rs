@@ -143,9 +143,10 @@ fn tell_what_happens_to_them() -> Outcome {
         coordinator.finish().await?;
         let mut kinds = Vec::new();
         while let Some(fact) = events.recv().await {
-            if fact.event.task().is_some_and(|task| task.as_str() != "a") {
-                return fail(format!("{fact:?}"));
-            }
+            assert!(
+                !fact.event.task().is_some_and(|task| task.as_str() != "a"),
+                "{fact:?}"
+            );
             kinds.push(json!(fact.event)["type"].clone());
         }
         let has = |kind: &str| kinds.contains(&json!(kind));
@@ -180,19 +181,21 @@ fn read_what_they_are_sent() -> Outcome {
             return fail("the first message is not number 1");
         }
         coordinator.merge(std::slice::from_ref(&a)).await?;
-        if a.send("too late").await.is_ok() {
-            return fail("a child that has ended takes a message");
-        }
+        assert!(
+            a.send("too late").await.is_err(),
+            "a child that has ended takes a message"
+        );
         let Some(report) = coordinator.finish().await? else {
             return fail("no run was open");
         };
         Ok::<_, Failed>(report)
     })?;
-    if world.merged(&report, "port.txt")? == "4711" {
-        Ok(())
-    } else {
-        fail("the message was not read")
-    }
+    assert_eq!(
+        world.merged(&report, "port.txt")?,
+        "4711",
+        "the message was not read"
+    );
+    Ok(())
 }
 
 fn can_be_cancelled() -> Outcome {
@@ -298,9 +301,10 @@ fn of_a_run_that_breaks_off_say_so() -> Outcome {
             waited.map(drop),
             coordinator.spawn(child("c")).await.map(drop),
         ] {
-            if !matches!(outcome, Err(CoordinatorError::Ended(_))) {
-                return fail(format!("{outcome:?}"));
-            }
+            assert!(
+                matches!(outcome, Err(CoordinatorError::Ended(_))),
+                "{outcome:?}"
+            );
         }
         match coordinator.finish().await {
             Err(CoordinatorError::BranchMoved { .. }) => Ok::<_, Failed>(()),
@@ -329,9 +333,10 @@ fn that_are_still_held_lock_nothing() -> Outcome {
             matches!(cancelled, Err(CoordinatorError::Ended(_))) && commands.is_empty(),
             "whoever takes the run over would cancel a child: {commands:?}"
         );
-        if events.recv().await.is_none() || a.wait().await?.state != Merged {
-            return fail("what was recorded cannot be read any more");
-        }
+        assert!(
+            events.recv().await.is_some() && a.wait().await?.state == Merged,
+            "what was recorded cannot be read any more"
+        );
         Ok(())
     })
 }

@@ -69,17 +69,19 @@ fn what_starts_a_sandbox_keeps_to_the_required_tier() -> Outcome {
     )?;
     let told = without_bubblewrap(&["doctor"], "0")?;
     says(&told, &["RALPH_SANDBOX_MODE=0 demands no tier"])?;
-    if world.repository.path().join("strict").exists() {
-        return fail("a sample was left behind where it cannot be run");
-    }
+    assert!(
+        !world.repository.path().join("strict").exists(),
+        "a sample was left behind where it cannot be run"
+    );
     without_bubblewrap(&["demo", "sample"], "off")?.exits(2)?;
     // The control: where no tier is demanded, the same machine runs the demo, and says in which
     // tier.
     let told = without_bubblewrap(&["demo", "sample"], "0")?.exits(0)?;
     says(&told, &["sandbox tier: fallback"])?;
-    if !world.repository.path().join("sample/plan.md").exists() {
-        return fail("the demo has left no sample");
-    }
+    assert!(
+        world.repository.path().join("sample/plan.md").exists(),
+        "the demo has left no sample"
+    );
     without_bubblewrap(&["approve", "T1"], "0")?.exits(0)?;
     Ok(())
 }
@@ -114,11 +116,8 @@ fn a_required_tier_that_starts_is_named() -> Outcome {
         .env("RALPH_SANDBOX_MODE", "0")
         .run()?
         .exits(0)?;
-    if told.stderr.contains("demands") {
-        fail(told.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!told.stderr.contains("demands"), "{}", told.stderr);
+    Ok(())
 }
 
 fn it_succeeds_and_tells_what_happened() -> Outcome {
@@ -243,9 +242,10 @@ fn a_folder_with_files_is_left_alone() -> Outcome {
         .run()?
         .exits(2)?;
     let kept = std::fs::read_dir(home.path().join("mine"))?.count() == 1;
-    if kept && ran.stderr.contains("is not empty; nothing was written") {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert!(
+        kept && ran.stderr.contains("is not empty; nothing was written"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
 }

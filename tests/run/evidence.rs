@@ -121,9 +121,10 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
     ];
     let is_kept =
         told.contains("\"from\": \"coordinator\"") && !outside.contains("\"coordinator\"");
-    if !is_kept || !of_run.iter().all(|word| outside.contains(word)) {
-        return fail(format!("{outside}\n--- in all:\n{told}"));
-    }
+    assert!(
+        is_kept && of_run.iter().all(|word| outside.contains(word)),
+        "{outside}\n--- in all:\n{told}"
+    );
     let results = played.results("T1")?.join("\n");
     assert!(results.contains("unknown: `from`"), "{results}");
     Ok(())
@@ -302,9 +303,10 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let says = message.starts_with("the branch merges cleanly, but its check fails (");
     let shows = message.ends_with("\nit is broken: error 42");
     // It is not rerun on the files that it had started from: it would end as before.
-    if !says || !shows || message.contains("rerun") || message.contains("returned") {
-        return fail(played.story());
-    }
+    assert!(says, "{played}");
+    assert!(shows, "{played}");
+    assert!(!message.contains("rerun"), "{played}");
+    assert!(!message.contains("returned"), "{played}");
     let text = world
         .repository
         .show(&played.report.run_id.task_branch(&"T1".into()), "one.txt")?;

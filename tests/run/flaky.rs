@@ -67,10 +67,11 @@ fn a_merged_tree_that_is_red_and_then_green_is_merged() -> Outcome {
         .pick(|event| matches!(event, Event::CheckFlaky(_)).then_some(()))
         .len();
     let is_told = announced == 1 && played.report.flaky_checks.len() == 1;
-    if *last && !red.is_empty() && red.iter().all(|passed| !passed) && is_told {
-        return Ok(());
-    }
-    fail(format!("{results:?}\n{}", played.story()))
+    assert!(*last, "{results:?}\n{played}");
+    assert!(!red.is_empty(), "{results:?}\n{played}");
+    assert!(red.iter().all(|passed| !passed), "{results:?}\n{played}");
+    assert!(is_told, "{results:?}\n{played}");
+    Ok(())
 }
 
 fn a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full() -> Outcome {

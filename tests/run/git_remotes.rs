@@ -110,9 +110,10 @@ fn answers(
 /// Requires that each answer contains its text.
 fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
     for (at, text) in expected {
-        if !answers.get(*at).is_some_and(|answer| answer.contains(text)) {
-            return fail(format!("answer {at} has no {text:?}:\n{answers:#?}"));
-        }
+        assert!(
+            answers.get(*at).is_some_and(|answer| answer.contains(text)),
+            "answer {at} has no {text:?}:\n{answers:#?}"
+        );
     }
     Ok(())
 }
@@ -379,11 +380,12 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
         "rev-parse",
         &format!("orchestrate/{}/T1", played.report.run_id),
     ])?;
-    if at_remote(&world)? == format!("{before}\nx {tip}") && count == 5 {
-        Ok(())
-    } else {
-        fail(format!("{denied:?}\n{}", at_remote(&world)?))
-    }
+    assert!(
+        at_remote(&world)? == format!("{before}\nx {tip}") && count == 5,
+        "{denied:?}\n{}",
+        at_remote(&world)?
+    );
+    Ok(())
 }
 
 /// Commits a file to a branch of the remote, as somebody else does.
@@ -768,9 +770,10 @@ fn a_server_that_leads_elsewhere_is_not_followed() -> Outcome {
             format!("{remote}: the server leads to another address, which is not followed");
         let (times, seen) = (told.matches(&refused).count(), server.seen());
         // Only a server that asks for the password is told.
-        if times != 2 || (seen.let_in > 0) != (*remote == "closed") {
-            return fail(format!("{remote}, {times} times: {seen:?}\n{told}"));
-        }
+        assert!(
+            times == 2 && (seen.let_in > 0) == (*remote == "closed"),
+            "{remote}, {times} times: {seen:?}\n{told}"
+        );
     }
     let seen = other.seen();
     let is_unasked = seen.let_in == 0 && seen.turned_away == 0;
@@ -820,11 +823,10 @@ fn a_helper_of_the_repository_is_not_run() -> Outcome {
     // The user's own helper is asked, whatever the repository names beside it.
     helped(&world)?;
     let told = typed(&world, &wanted)?;
-    if told.contains(said) || server.seen().let_in == 0 || Path::new(&canary).exists() {
-        fail(told)
-    } else {
-        Ok(())
-    }
+    assert!(!told.contains(said), "{told}");
+    assert_ne!(server.seen().let_in, 0, "{told}");
+    assert!(!Path::new(&canary).exists(), "{told}");
+    Ok(())
 }
 
 fn a_push_that_was_killed_is_made_again() -> Outcome {

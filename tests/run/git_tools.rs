@@ -107,9 +107,10 @@ fn answers(world: &World, wanted: &[(&str, Value)]) -> Result<(Played, Vec<Strin
 /// Requires that each answer contains its text.
 fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
     for (at, text) in expected {
-        if !answers.get(*at).is_some_and(|answer| answer.contains(text)) {
-            return fail(format!("answer {at} has no {text:?}:\n{answers:#?}"));
-        }
+        assert!(
+            answers.get(*at).is_some_and(|answer| answer.contains(text)),
+            "answer {at} has no {text:?}:\n{answers:#?}"
+        );
     }
     Ok(())
 }
@@ -222,10 +223,11 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
         &format!("refs/orchestrate/keep/{run}/T1/branch"),
     ])?;
     let branches = world.repository.git(&["branch", "--list", "*try*"])?;
-    if listed == format!("refs/orchestrate/keep/{run}/T1/branch/try/first") && branches.is_empty() {
-        return Ok(());
-    }
-    fail(format!("{listed}\n{branches}"))
+    assert!(
+        listed == format!("refs/orchestrate/keep/{run}/T1/branch/try/first") && branches.is_empty(),
+        "{listed}\n{branches}"
+    );
+    Ok(())
 }
 
 fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
@@ -752,9 +754,10 @@ fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
     let shows = diff.contains("shown-line")
         && diff.contains("[not shown, as the rules demand: secrets/k.md]");
     assert!(shows && !diff.contains("hidden-line"), "{diff}");
-    if !stashed.contains("the user forbids `secrets`") || !kept.contains("hidden-line") {
-        return fail(format!("{stashed}\n{kept}"));
-    }
+    assert!(
+        stashed.contains("the user forbids `secrets`") && kept.contains("hidden-line"),
+        "{stashed}\n{kept}"
+    );
     Ok(())
 }
 

@@ -332,9 +332,10 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
     says(&told, &["no tasks found, only prose", "T7"])?;
     // Nothing of the plan has run, and it runs as any other does.
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    if report["tasks"].as_array().map(Vec::len) != Some(1) || report["answer"] != PLAN {
-        return fail(report);
-    }
+    assert!(
+        report["tasks"].as_array().map(Vec::len) == Some(1) && report["answer"] == PLAN,
+        "{report}"
+    );
     says(
         &world.types(&["check", "plan.md"], 0)?,
         &["wave 1: T1", "wave 2: T2"],
@@ -370,11 +371,11 @@ fn a_plan_that_stays_invalid_is_not_written() -> Outcome {
             "invalid_plan: its plan cannot be run, again after it was returned to its agent 2 times: no tasks found",
         ],
     )?;
-    if world.repository.path().join("made.md").exists() {
-        fail("a plan was written")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !world.repository.path().join("made.md").exists(),
+        "a plan was written"
+    );
+    Ok(())
 }
 
 fn a_plan_never_replaces_a_file() -> Outcome {
@@ -498,9 +499,10 @@ fn a_goal_of_a_megabyte_is_one_task() -> Outcome {
             "Words about the greeting.",
         ],
     )?;
-    if played.report.answer.as_deref() == Some("It is friendly enough.") {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(
+        played.report.answer.as_deref(),
+        Some("It is friendly enough."),
+        "{played}"
+    );
+    Ok(())
 }

@@ -103,11 +103,11 @@ fn map_of(message: &str) -> String {
 }
 
 fn require(found: &str, expected: &str) -> Outcome {
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("--- found\n{found}--- expected\n{expected}"))
-    }
+    assert_eq!(
+        found, expected,
+        "--- found\n{found}--- expected\n{expected}"
+    );
+    Ok(())
 }
 
 fn an_agent_gets_what_its_task_reaches() -> Outcome {
@@ -162,11 +162,8 @@ fn no_request_waits_for_it() -> Outcome {
     let played = world()?.play(PLAN, &script(), |settings| settings.run.map_wait_ms = 0)?;
     played.require(0, &[("T1", TaskState::Merged)])?;
     let message = message(&played.requests()?, 1)?;
-    if message.contains(HEADING) {
-        fail(message)
-    } else {
-        Ok(())
-    }
+    assert!(!message.contains(HEADING), "{message}");
+    Ok(())
 }
 
 /// Returns the file in which what files declare is kept.
@@ -317,11 +314,12 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     // What it has found out is kept, though there was no run.
     kept(&world)?;
     let played = play(&world, PLAN, &script(), |_| ())?;
-    if !message(&played.requests()?, 1)?.contains(shown.stdout.trim_end())
-        || !shown.stdout.starts_with(HEADING)
-    {
-        return fail(shown.stdout);
-    }
+    assert!(
+        message(&played.requests()?, 1)?.contains(shown.stdout.trim_end()),
+        "{}",
+        shown.stdout
+    );
+    assert!(shown.stdout.starts_with(HEADING), "{}", shown.stdout);
     let json = world
         .types(&["check", &path, "--map", "T1", "--json"], 0)?
         .json()?;

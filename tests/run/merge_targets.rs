@@ -220,11 +220,12 @@ fn a_conflict_between_siblings_is_resolved() -> Outcome {
     // The other one's work came from the parent's branch.
     assert_eq!(returned.len(), 1, "{played}");
     assert_eq!(returned.first(), first.first(), "{played}");
-    if world.merged(&played.report, "shared.txt")? == "a and b" {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(
+        world.merged(&played.report, "shared.txt")?,
+        "a and b",
+        "{played}"
+    );
+    Ok(())
 }
 
 fn a_conflict_between_siblings_is_given_up() -> Outcome {
@@ -238,10 +239,11 @@ fn a_conflict_between_siblings_is_given_up() -> Outcome {
     let [(Some(Merged), kept), (Some(Conflicted), _)] = ends else {
         return fail(played.story());
     };
-    if state_of(&played, "p") != Some(Merged) || world.merged(&played.report, "shared.txt")? != kept
-    {
-        return fail(played.story());
-    }
+    assert!(
+        state_of(&played, "p") == Some(Merged)
+            && world.merged(&played.report, "shared.txt")? == kept,
+        "{played}"
+    );
     played.require_told(
         "p",
         &[

@@ -230,9 +230,10 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
         _ => None,
     });
     // The control: the same message to an agent of this run is sent, and read.
-    if outcomes != [ToolOutcome::Failed, ToolOutcome::Failed, ToolOutcome::Ok] || sent != ["T2"] {
-        return fail(played.story());
-    }
+    assert!(
+        outcomes == [ToolOutcome::Failed, ToolOutcome::Failed, ToolOutcome::Ok] && sent == ["T2"],
+        "{played}"
+    );
     played.require_told(
         "T2",
         &["Message 1 from agent T1:\n<data-", ">\nhello\n</data-"],
@@ -541,11 +542,12 @@ fn what_nobody_has_read_is_told() -> Outcome {
         );
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    if at(&status, "/unread_messages/0/body")? == "the port is 4711" {
-        Ok(())
-    } else {
-        fail(status)
-    }
+    assert_eq!(
+        at(&status, "/unread_messages/0/body")?,
+        "the port is 4711",
+        "{status}"
+    );
+    Ok(())
 }
 
 /// Each of a thousand messages that come while an agent works is answered: as many are accepted as

@@ -243,11 +243,8 @@ fn parallel_calls_are_all_answered() -> Outcome {
 
 fn a_rate_limit_is_waited_out() -> Outcome {
     let waited = waited_after(|| Reply::error(429, "slow down").header("retry-after", "1"))?;
-    if waited < 1_000 {
-        fail(format!("it asked again after {waited} ms"))
-    } else {
-        Ok(())
-    }
+    assert!(waited >= 1_000, "it asked again after {waited} ms");
+    Ok(())
 }
 
 /// Returns how many milliseconds a run waits after this refusal of its first request.
@@ -336,11 +333,9 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
         world
             .repository
             .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
-    if files.contains("kept.txt") || files.contains("README.md") {
-        fail(files)
-    } else {
-        Ok(())
-    }
+    assert!(!files.contains("kept.txt"), "{files}");
+    assert!(!files.contains("README.md"), "{files}");
+    Ok(())
 }
 
 fn a_stream_that_never_ends_fails_the_task() -> Outcome {
@@ -444,9 +439,10 @@ fn a_used_up_quota_parks_the_task() -> Outcome {
         drop(played);
         let resumed = world.resume(&run, &Script::default(), reached)?;
         resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
-        if resumed.report.tasks.iter().any(|task| task.attempt != 1) {
-            return fail(resumed.story());
-        }
+        assert!(
+            !resumed.report.tasks.iter().any(|task| task.attempt != 1),
+            "{resumed}"
+        );
     }
     Ok(())
 }
@@ -503,11 +499,12 @@ fn a_new_key_lets_the_agent_go_on() -> Outcome {
     require_words(&status, &[&named, "next:\n  orchestrate resume r-"])?;
     let told = types(&["status", "--json"], "old", 0)?.json()?;
     let expected = json!([{"endpoint": base, "tasks": ["T1"], "error": told["rejecting_endpoints"][0]["error"]}]);
-    if told["rejecting_endpoints"] != expected
-        || told["tasks"][0]["liveness"] != json!("waiting-human")
-    {
-        return fail(told.to_string());
-    }
+    assert!(
+        told["rejecting_endpoints"] == expected
+            && told["tasks"][0]["liveness"] == json!("waiting-human"),
+        "{}",
+        told.to_string()
+    );
     // The same key is rejected again; nothing is lost by that.
     types(&["resume"], "old", 3)?;
     let asked = server.requests().len();

@@ -152,11 +152,12 @@ fn what_has_no_effect_is_named() -> Outcome {
         says(&world.types(&arguments, 0)?, &named)?;
     }
     let doctor = world.orchestrate(&["doctor", "--json"]).run()?;
-    if named.iter().all(|words| doctor.stdout.contains(words)) {
-        Ok(())
-    } else {
-        fail(doctor.stdout)
-    }
+    assert!(
+        named.iter().all(|words| doctor.stdout.contains(words)),
+        "{}",
+        doctor.stdout
+    );
+    Ok(())
 }
 
 /// Puts something in the place of a file; and the expected message about it.
@@ -311,9 +312,10 @@ fn roles_of_other_products_are_known() -> Outcome {
             [".claude/agents/review.md", "shipped"]
         ]),
     ] {
-        if !origins.contains(&expected) {
-            return fail(format!("{expected} is not in {origins:?}"));
-        }
+        assert!(
+            origins.contains(&expected),
+            "{expected} is not in {origins:?}"
+        );
     }
     says(
         &world.types(&["agents", "list"], 0)?,
@@ -496,11 +498,11 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
             "there is no skill `deploy`; the skills: greet, release",
         ],
     )?;
-    if played.told("T1")?.contains("canary-51") {
-        fail("a file outside of a skill was shown")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !played.told("T1")?.contains("canary-51"),
+        "a file outside of a skill was shown"
+    );
+    Ok(())
 }
 
 fn a_skill_that_breaks_the_rules_is_named() -> Outcome {
@@ -524,9 +526,6 @@ fn a_skill_that_breaks_the_rules_is_named() -> Outcome {
          matter with a name and a description",
     ];
     says(&checked, &named)?;
-    if checked.stderr.contains("README") {
-        fail(checked.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!checked.stderr.contains("README"), "{}", checked.stderr);
+    Ok(())
 }

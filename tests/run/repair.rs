@@ -205,10 +205,11 @@ fn a_conflict_that_nobody_decides_needs_a_person() -> Outcome {
     assert!(states.contains(&Merged), "{played}");
     assert!(states.contains(&Conflicted), "{played}");
     assert_eq!(played.report.exit_code, Some(3), "{played}");
-    if error.contains("README.md (modify/delete), kept.txt~") {
-        return Ok(());
-    }
-    fail(error)
+    assert!(
+        error.contains("README.md (modify/delete), kept.txt~"),
+        "{error}"
+    );
+    Ok(())
 }
 
 /// Returns a script in which T1 and T2 create the same binary file.
@@ -310,11 +311,8 @@ fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
         world
             .repository
             .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
-    if files.contains("kept.txt") {
-        fail(files)
-    } else {
-        Ok(())
-    }
+    assert!(!files.contains("kept.txt"), "{files}");
+    Ok(())
 }
 
 /// One side replaces a file by a link; where it leads does not matter for the conflict.
@@ -461,11 +459,9 @@ fn what_a_person_puts_beside_an_interrupted_command_is_kept() -> Outcome {
         "--",
         "note",
     ])?;
-    if held.is_empty() || worktree.join("note").exists() {
-        fail(played.story())
-    } else {
-        Ok(())
-    }
+    assert!(!held.is_empty(), "{played}");
+    assert!(!worktree.join("note").exists(), "{played}");
+    Ok(())
 }
 
 /// Waits until the newest state fits.
@@ -1017,9 +1013,10 @@ fn a_run_without_its_model_is_not_taken_over() -> Outcome {
     std::fs::remove_file(world.home.path().join("script.jsonl"))?;
     // Work that waits for a user needs no model; work that is sent back does.
     let refused = runtime()?.block_on(coordinator.resume_with(&run, reject()));
-    if refused.is_ok() || coordinator.store().events(&run, 0, usize::MAX)?.len() != facts {
-        return fail("a run whose model is gone was taken over");
-    }
+    assert!(
+        refused.is_err() && coordinator.store().events(&run, 0, usize::MAX)?.len() == facts,
+        "a run whose model is gone was taken over"
+    );
     drop((refused, coordinator));
     let played = world.resume(&run, &script, |_| {})?;
     played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])

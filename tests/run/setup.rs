@@ -374,11 +374,11 @@ fn a_failed_setup_is_not_shared() -> Outcome {
         .coordinator
         .layout()
         .worktree(&played.report.run_id, &"T1".into());
-    if path.join("half").exists() {
-        fail("the result of a failed setup was shared")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !path.join("half").exists(),
+        "the result of a failed setup was shared"
+    );
+    Ok(())
 }
 
 fn its_worktree_is_cleaned_with_the_run() -> Outcome {
@@ -398,9 +398,6 @@ fn its_worktree_is_cleaned_with_the_run() -> Outcome {
         return fail(worktrees);
     };
     world.types(&["clean"], 0)?;
-    if path.exists() {
-        fail("the worktree of the setup is left")
-    } else {
-        Ok(())
-    }
+    assert!(!path.exists(), "the worktree of the setup is left");
+    Ok(())
 }

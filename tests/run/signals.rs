@@ -171,9 +171,10 @@ fn ctrl_c_twice_stops_and_the_run_goes_on_later() -> Outcome {
     wait_until_alive(&word)?;
     terminal.interrupts()?;
     terminal.shows("Ctrl-C again stops now")?;
-    if !is_alive(&word)? {
-        return fail("the control is dead: the first Ctrl-C has ended the command already");
-    }
+    assert!(
+        is_alive(&word)?,
+        "the control is dead: the first Ctrl-C has ended the command already"
+    );
     terminal.interrupts()?;
     terminal.shows("stopping; the state is kept; Ctrl-C again kills")?;
     terminal.end()?.exits(130)?;

@@ -602,11 +602,12 @@ fn a_childs_diff_begins_with_its_parents_work() -> Outcome {
             .and_then(|entry| entry.get("overlaps"))
             .cloned()
     };
-    if [overlaps(0), overlaps(1)] == [Some(json!([])), Some(json!([]))] {
-        Ok(())
-    } else {
-        fail(entries)
-    }
+    assert_eq!(
+        [overlaps(0), overlaps(1)],
+        [Some(json!([])), Some(json!([]))],
+        "{entries}"
+    );
+    Ok(())
 }
 
 fn only_descendants_can_be_ended() -> Outcome {

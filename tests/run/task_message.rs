@@ -63,11 +63,11 @@ fn require(message: &str, expected: &str) -> Outcome {
         plain.push_str(&line);
         plain.push('\n');
     }
-    if plain == expected {
-        Ok(())
-    } else {
-        fail(format!("--- message\n{plain}--- expected\n{expected}"))
-    }
+    assert_eq!(
+        plain, expected,
+        "--- message\n{plain}--- expected\n{expected}"
+    );
+    Ok(())
 }
 
 const CHECKLIST: &str = "\

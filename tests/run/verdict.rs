@@ -214,9 +214,10 @@ fn out_of_rounds_the_work_fails() -> Outcome {
     )?;
     let report = states(&world, &["failed", "verified", "skipped"])?;
     let waits = &report["tasks"][1]["waits_for_verdict_of"];
-    if *waits != json!(["T3"]) || report["tasks"][0]["error"]["cause"] != "changes_requested" {
-        return fail(format!("{report:#}"));
-    }
+    assert!(
+        *waits == json!(["T3"]) && report["tasks"][0]["error"]["cause"] == "changes_requested",
+        "{report:#}"
+    );
     // Another attempt is reviewed as well.
     world.script(&authors(|script| {
         script.rule(verdict(Rule::task("T3"), "approve"))

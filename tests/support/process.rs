@@ -96,11 +96,12 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Outcome {
         .map(|mut stdin| stdin.write_all(text.as_bytes()));
     let status = shell.wait()?;
     written.ok_or("the program has no standard input")??;
-    if status.success() {
-        Ok(())
-    } else {
-        fail(format!("{} could not be written: {status}", path.display()))
-    }
+    assert!(
+        status.success(),
+        "{} could not be written: {status}",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Returns the path of the git program.

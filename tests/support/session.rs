@@ -156,9 +156,9 @@ fn bubblewraps() -> Result<Vec<PathBuf>, Failed> {
     let mut found: Vec<PathBuf> = found.collect();
     found.sort();
     found.dedup();
-    if found.is_empty() {
-        fail("the full tier starts, but there is no bubblewrap")
-    } else {
-        Ok(found)
-    }
+    assert!(
+        !found.is_empty(),
+        "the full tier starts, but there is no bubblewrap"
+    );
+    Ok(found)
 }

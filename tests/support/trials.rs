@@ -101,9 +101,10 @@ fn fingerprint_sees_each_change() -> Outcome {
         let repository = Repository::lived_in()?;
         let before = repository.fingerprint()?;
         change(&repository)?;
-        if before.require_same(&repository.fingerprint()?).is_ok() {
-            return fail(format!("a changed {what} is not seen"));
-        }
+        assert!(
+            before.require_same(&repository.fingerprint()?).is_err(),
+            "a changed {what} is not seen"
+        );
     }
     Ok(())
 }

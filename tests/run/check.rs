@@ -216,8 +216,7 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
 
 fn a_check_whose_file_is_missing_is_told_as_by_a_run() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("there.sh", "true\n")?;
-    world.repository.commit_all("Add a check")?;
+    world.commit("there.sh", "true\n")?;
     world.repository.write("plan.md", "---\nverify: ./missing.sh\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n- [ ] T2 b (run: true) (verify: A=1 ./nowhere/check)\n")?;
     let type_in = |arguments: &[&str]| world.orchestrate(arguments).run();
     let told = [
@@ -336,14 +335,8 @@ fn an_unreadable_configuration_is_refused() -> Outcome {
         ".git/more",
         "[remote \"more\"]\n\turl = https://example.org/more\n",
     )?;
-    world
-        .repository
-        .git(&["config", "remote.origin.url", "https://example.org/it"])?;
-    world.repository.git(&[
-        "config",
-        "includeIf.hasconfig:remote.*.url:https://example.org/**.path",
-        "more",
-    ])?;
+    world.git("config remote.origin.url https://example.org/it")?;
+    world.git("config includeIf.hasconfig:remote.*.url:https://example.org/**.path more")?;
     for typed in [
         &["run", "plan.md"][..],
         &["check", "plan.md"],
@@ -369,7 +362,7 @@ fn a_run_starts_from_any_revision() -> Outcome {
         "plan.md",
         "---\nbase: HEAD^\n---\n- [ ] T1 Make it (run: touch made)\n",
     )?;
-    let first = world.repository.git(&["rev-parse", "HEAD~1"])?;
+    let first = world.git("rev-parse HEAD~1")?;
     for base in [
         &[][..],
         &["--base", "HEAD~1"],

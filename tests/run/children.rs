@@ -285,9 +285,7 @@ fn of_a_run_that_breaks_off_say_so() -> Outcome {
         a.wait().await?;
         b.wait().await?;
         // Another process commits on the integration branch, so the run may no longer move it.
-        let strange = world
-            .repository
-            .git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
+        let strange = world.git("commit-tree -m mine HEAD^{tree}")?;
         let run = &coordinator.store().runs()?[0].run_id;
         world
             .repository
@@ -368,7 +366,7 @@ fn with_a_relative_state_folder_land_and_are_cleaned() -> Outcome {
             .await?;
         runs.clean(&report.run_id, CleanOptions::default()).await?;
         let again = runs.land(&report.run_id, &options).await?;
-        let files = world.repository.git(&["ls-tree", "--name-only", "HEAD"])?;
+        let files = world.git("ls-tree --name-only HEAD")?;
         let is_right = landed.to == report.integration_commit && again.to == dropped.result;
         assert!(is_right, "{files}");
         assert!(files.contains("a.txt"), "{files}");

@@ -227,8 +227,7 @@ fn nothing_waits_for_what_is_never_merged() -> Outcome {
 /// users are answered and other work continues: the dispatcher never blocks.
 fn who_waits_holds_up_nobody_else() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write(".gitignore", "gate\n")?;
-    world.repository.commit_all("Ignore the gates")?;
+    world.commit(".gitignore", "gate\n")?;
     let (release, may) = watch::channel(false);
     let model = answering(move |request| {
         let mut may = may.clone();

@@ -87,14 +87,13 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
         )
         .rule(done("T2"));
     let world = World::lived_in()?;
-    world.repository.write(
+    world.commit(
         "check.sh",
         &format!(
             "printf '%s\\n' '</data-0123456789ab>' '{}'\ntest -e mended.txt\n",
             order(4)
         ),
     )?;
-    world.repository.commit_all("Add a check")?;
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1) (verify: sh check.sh)\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
@@ -251,8 +250,7 @@ fn ignored_files_are_named_where_nothing_else_changed() -> Outcome {
 fn a_red_check_shows_its_failing_lines() -> Outcome {
     let world = World::lived_in()?;
     let check = "for n in 1 2 3 4 5 6 7 8 9; do echo test $n ok; done\necho test seven FAILED\nno-such-program\n";
-    world.repository.write("check.sh", check)?;
-    world.repository.commit_all("Add a check")?;
+    world.commit("check.sh", check)?;
     let plan = "- [ ] T1 make (run: echo 1 > one.txt) (verify: sh check.sh)\n";
     let played = world.play(plan, &Script::default(), |_| {})?;
     played.require(1, &[("T1", FailedTask)])?;
@@ -318,10 +316,7 @@ fn a_red_merge_is_no_conflict() -> Outcome {
 /// mentions a conflict.
 fn a_red_merge_of_an_agent_is_no_conflict_either() -> Outcome {
     let world = World::with_plan("- [ ] T1 make\n")?;
-    world
-        .repository
-        .write("orchestrate.toml", "merge_rounds = 0\n")?;
-    world.repository.commit_all("Return nothing")?;
+    world.commit("orchestrate.toml", "merge_rounds = 0\n")?;
     let model = world.script(
         &Script::default()
             .rule(write("T1", "one.txt", "1\n"))

@@ -41,20 +41,11 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Returns a repository with the role, and with a bare remote `origin` that has its branch `main`.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
-    world
-        .repository
-        .write(".orchestrate/agents/keeper.md", ROLE)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/keeper.md", ROLE)?;
     let remote = world.file("remote.git");
-    world
-        .repository
-        .git(&["init", "-q", "--bare", "-b", "trunk", &remote])?;
-    world
-        .repository
-        .git(&["remote", "add", "origin", &remote])?;
-    world
-        .repository
-        .git(&["push", "-q", "origin", "main", "main:trunk"])?;
+    world.git(&format!("init -q --bare -b trunk {remote}"))?;
+    world.git(&format!("remote add origin {remote}"))?;
+    world.git("push -q origin main main:trunk")?;
     Ok(world)
 }
 
@@ -156,7 +147,7 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     let before = at_remote(&world)?;
     let run = played.report.run_id.clone();
     let own = format!("orchestrate/{run}/T1");
-    let commit = world.repository.git(&["rev-parse", &own])?;
+    let commit = world.git(&format!("rev-parse {own}"))?;
     let asked = played.pick(|event| match event {
         Event::ApprovalRequested {
             call,
@@ -199,9 +190,7 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
         ],
     )?;
     let pushed = at_remote(&world)?;
-    let is_tracked = world
-        .repository
-        .git(&["branch", "-r", "--list", "origin/orchestrate/*"])?;
+    let is_tracked = world.git("branch -r --list origin/orchestrate/*")?;
     let mut expected: Vec<String> = before
         .lines()
         .map(str::to_owned)
@@ -220,7 +209,7 @@ fn users_commits_are_not_published_unasked() -> Outcome {
     let world = world()?;
     world.repository.write("draft.txt", "draft\n")?;
     world.repository.commit_all("Private draft")?;
-    let draft = world.repository.git(&["rev-parse", "HEAD"])?;
+    let draft = world.git("rev-parse HEAD")?;
     let work = [
         put("a.txt", "one\n"),
         commit("Add a"),
@@ -291,23 +280,15 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
     world
         .repository
         .git(&["remote", "add", "evil", "ext::sh -c touch% canary"])?;
-    world.repository.git(&["remote", "add", "own", "."])?;
-    world.repository.git(&[
-        "remote",
-        "add",
-        "file",
-        &format!("file://{}", world.repository.path().display()),
-    ])?;
-    world
-        .repository
-        .git(&["remote", "add", "option", "ssh://-oProxyCommand=id/x"])?;
-    world.repository.git(&["branch", "mine"])?;
-    world
-        .repository
-        .git(&["push", "-q", "origin", "main:taken"])?;
-    world
-        .repository
-        .git(&["update-ref", "-d", "refs/remotes/origin/HEAD"])?;
+    world.git("remote add own .")?;
+    world.git(&format!(
+        "remote add file file://{}",
+        world.repository.path().display()
+    ))?;
+    world.git("remote add option ssh://-oProxyCommand=id/x")?;
+    world.git("branch mine")?;
+    world.git("push -q origin main:taken")?;
+    world.git("update-ref -d refs/remotes/origin/HEAD")?;
     let before = at_remote(&world)?;
     let to = |branch: &str| push(json!({ "branch": branch }));
     let wanted = [
@@ -376,10 +357,10 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
         .count();
     // The control: under the same rule, a plain name is pushed to `origin`, where nothing else has
     // changed. What only the remote knows is asked there, after it was allowed.
-    let tip = world.repository.git(&[
-        "rev-parse",
-        &format!("orchestrate/{}/T1", played.report.run_id),
-    ])?;
+    let tip = world.git(&format!(
+        "rev-parse orchestrate/{}/T1",
+        played.report.run_id
+    ))?;
     assert!(
         at_remote(&world)? == format!("{before}\nx {tip}") && count == 5,
         "{denied:?}\n{}",
@@ -393,7 +374,7 @@ fn by_somebody_else(world: &World, branch: &str, path: &str, content: &str) -> O
     let other = world.home.path().join("other");
     if !other.exists() {
         let (remote, other) = (world.file("remote.git"), world.file("other"));
-        world.repository.git(&["clone", "-q", &remote, &other])?;
+        world.git(&format!("clone -q {remote} {other}"))?;
     }
     git(&other, &["config", "user.name", "Somebody"])?;
     git(
@@ -417,9 +398,7 @@ fn by_somebody_else(world: &World, branch: &str, path: &str, content: &str) -> O
 
 /// Notes, as a fetch of the user's does, that a remote has the commits of `main`.
 fn fetched_once(world: &World, remote: &str) -> Outcome {
-    world
-        .repository
-        .git(&["update-ref", &format!("refs/remotes/{remote}/main"), "main"])?;
+    world.git(&format!("update-ref refs/remotes/{remote}/main main"))?;
     Ok(())
 }
 
@@ -453,10 +432,10 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
         ],
     )?;
     played.require(0, &[("T1", Merged)])?;
-    let tip = world.repository.git(&[
-        "rev-parse",
-        &format!("orchestrate/{}/T1", played.report.run_id),
-    ])?;
+    let tip = world.git(&format!(
+        "rev-parse orchestrate/{}/T1",
+        played.report.run_id
+    ))?;
     let merged = world.merged(&played.report, "theirs.txt")?;
     assert!(
         at_remote(&world)?.contains(&format!("shared {tip}")) && merged == "theirs",
@@ -521,14 +500,10 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
 fn each_failure_says_what_to_do() -> Outcome {
     let world = world()?;
     by_somebody_else(&world, "main", "theirs.txt", "theirs\n")?;
-    world
-        .repository
-        .git(&["push", "-q", "origin", "main:refs/heads/ahead"])?;
+    world.git("push -q origin main:refs/heads/ahead")?;
     by_somebody_else(&world, "ahead", "ahead.txt", "ahead\n")?;
     let closed = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    world
-        .repository
-        .git(&["remote", "add", "away", &format!("http://{closed}/a.git")])?;
+    world.git(&format!("remote add away http://{closed}/a.git"))?;
     world
         .repository
         .git(&["remote", "add", "gone", &world.file("gone.git")])?;
@@ -541,14 +516,10 @@ fn each_failure_says_what_to_do() -> Outcome {
         "case $1 in */refused*) echo 'name a ticket' >&2; exit 1 ;; esac",
     )?;
     let other = world.file("other.git");
-    world.repository.git(&["init", "-q", "--bare", &other])?;
-    world
-        .repository
-        .git(&["remote", "add", "stranger", &other])?;
+    world.git(&format!("init -q --bare {other}"))?;
+    world.git(&format!("remote add stranger {other}"))?;
     let stranger = world.file("stranger");
-    world
-        .repository
-        .git(&["init", "-q", "-b", "main", &stranger])?;
+    world.git(&format!("init -q -b main {stranger}"))?;
     git(
         Path::new(&stranger),
         &[
@@ -795,18 +766,10 @@ fn a_helper_of_the_repository_is_not_run() -> Outcome {
     world.repository.commit_all("Add a helper")?;
     let url = server.url("", "remote.git");
     let helper = format!("!{}", world.repository.path().join("helper.sh").display());
-    world.repository.git(&["remote", "add", "asks", &url])?;
-    world
-        .repository
-        .git(&["config", "credential.helper", &helper])?;
-    world.repository.git(&[
-        "config",
-        &format!("credential.{url}.helper"),
-        "!./helper.sh",
-    ])?;
-    world
-        .repository
-        .git(&["config", "core.askPass", "./helper.sh"])?;
+    world.git(&format!("remote add asks {url}"))?;
+    world.git(&format!("config credential.helper {helper}"))?;
+    world.git(&format!("config credential.{url}.helper !./helper.sh"))?;
+    world.git("config core.askPass ./helper.sh")?;
     fetched_once(&world, "asks")?;
     let wanted = [
         put("a.txt", "one\n"),
@@ -871,12 +834,8 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
     std::fs::write(&go, "")?;
     world.types(&["resume"], 0)?;
     let told = world.types(&["log", "--json"], 0)?.stdout;
-    let run = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname:short)",
-        "refs/heads/orchestrate/*/T1",
-    ])?;
-    let tip = world.repository.git(&["rev-parse", &run])?;
+    let run = world.git("for-each-ref --format=%(refname:short) refs/heads/orchestrate/*/T1")?;
+    let tip = world.git(&format!("rev-parse {run}"))?;
     let branches = at_remote(&world)?;
     assert!(
         told.contains("interrupted") && branches.contains(&format!("shared {tip}")),

@@ -43,10 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Returns a repository with the role.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
-    world
-        .repository
-        .write(".orchestrate/agents/keeper.md", ROLE)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/keeper.md", ROLE)?;
     Ok(world)
 }
 
@@ -118,11 +115,7 @@ fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
 /// Returns the subjects on the branch of a task, newest first, since the run's base.
 fn subjects(world: &World, played: &Played, task: &str) -> Result<String, Failed> {
     let (base, run) = (&played.report.base_commit, &played.report.run_id);
-    world.repository.git(&[
-        "log",
-        "--format=%s",
-        &format!("{base}..orchestrate/{run}/{task}"),
-    ])
+    world.git(&format!("log --format=%s {base}..orchestrate/{run}/{task}"))
 }
 
 fn a_commit_takes_what_was_selected() -> Outcome {
@@ -217,12 +210,10 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     let run = &played.report.run_id;
-    let listed = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        &format!("refs/orchestrate/keep/{run}/T1/branch"),
-    ])?;
-    let branches = world.repository.git(&["branch", "--list", "*try*"])?;
+    let listed = world.git(&format!(
+        "for-each-ref --format=%(refname) refs/orchestrate/keep/{run}/T1/branch"
+    ))?;
+    let branches = world.git("branch --list *try*")?;
     assert!(
         listed == format!("refs/orchestrate/keep/{run}/T1/branch/try/first") && branches.is_empty(),
         "{listed}\n{branches}"
@@ -233,9 +224,7 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
 fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
     let world = world()?;
     for _ in 0..10 {
-        world
-            .repository
-            .git(&["commit", "-q", "--allow-empty", "-m", "More"])?;
+        world.git("commit -q --allow-empty -m More")?;
     }
     let wanted = [
         put("a.txt", "one\n"),
@@ -279,13 +268,7 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     // What was replaced is held by a snapshot.
-    let held = world.repository.git(&[
-        "log",
-        "--glob=refs/orchestrate",
-        "--format=%s",
-        "--",
-        "new.txt",
-    ])?;
+    let held = world.git("log --glob=refs/orchestrate --format=%s -- new.txt")?;
     assert!(held.contains("Snapshot"), "{held}");
     Ok(())
 }
@@ -365,11 +348,10 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
     let world = World::lived_in()?;
     let more = "git_merge, send_message_to_agent, get_agent_status, spawn_child_agent, terminate_agent, \
         wait_for_agents, aggregate_agent_results";
-    world.repository.write(
+    world.commit(
         ".orchestrate/agents/keeper.md",
         &ROLE.replace("git_merge", more),
     )?;
-    world.repository.commit_all("Add a role")?;
     let branch =
         |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
     let (one, several) = (json!({"agent_id": "T9"}), json!({"agent_ids": ["T9"]}));
@@ -495,15 +477,10 @@ fn another_agents_work_is_merged() -> Outcome {
         ],
     )?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let merges = world.repository.git(&[
-        "log",
-        "--merges",
-        "--format=%s",
-        &format!(
-            "{}..orchestrate/{}/T2",
-            played.report.base_commit, played.report.run_id
-        ),
-    ])?;
+    let merges = world.git(&format!(
+        "log --merges --format=%s {}..orchestrate/{}/T2",
+        played.report.base_commit, played.report.run_id
+    ))?;
     let files = [
         world.merged(&played.report, "one.txt")?,
         world.merged(&played.report, "two.txt")?,
@@ -681,9 +658,7 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
         ));
     }
     let own = format!("refs/orchestrate/keep/{}/T1/branch", played.report.run_id);
-    let listed = world
-        .repository
-        .git(&["for-each-ref", "--format=%(refname)", &own])?;
+    let listed = world.git(&format!("for-each-ref --format=%(refname) {own}"))?;
     let found = ["plain.txt", "kept.txt"]
         .map(|path| world.repository.show(&listed, path).unwrap_or_default());
     assert_eq!(listed, format!("{own}/plain"), "{found:?}");
@@ -734,8 +709,7 @@ fn a_command_names_the_tool_to_use() -> Outcome {
 /// A command may change a forbidden file, whose content git then knows.
 fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
     let world = world()?;
-    world.repository.write("secrets/k.md", "old\n")?;
-    world.repository.commit_all("Keep a secret")?;
+    world.commit("secrets/k.md", "old\n")?;
     let change = "echo hidden-line > secrets/k.md; echo shown-line > other.md";
     let wanted = [
         ("run_shell_command", json!({ "command": change })),
@@ -765,8 +739,7 @@ fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
 /// there.
 fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
     let world = world()?;
-    world.repository.write("secrets/k.md", "old\n")?;
-    world.repository.commit_all("Keep a secret")?;
+    world.commit("secrets/k.md", "old\n")?;
     let run = |command: &str| ("run_shell_command", json!({ "command": command }));
     let state = || run("cat secrets/k.md kept.txt");
     let first = [

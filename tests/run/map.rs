@@ -224,10 +224,7 @@ fn a_role_and_the_settings_switch_it() -> Outcome {
     ];
     for (key, tokens, expected) in table {
         let world = world()?;
-        world
-            .repository
-            .write(".orchestrate/agents/mine.md", &role(key))?;
-        world.repository.commit_all("A role")?;
+        world.commit(".orchestrate/agents/mine.md", &role(key))?;
         let played = play(&world, PLAN, &script(), |settings| {
             settings.run.agent = "mine".to_owned();
             settings.run.map_tokens = tokens.unwrap_or(settings.run.map_tokens);
@@ -283,10 +280,7 @@ fn a_resumed_run_sends_the_same_bytes() -> Outcome {
         .map(|(call, _)| call.clone())
         .next();
     drop(played);
-    world
-        .repository
-        .write("src/basket.py", "def changed_since():\n    pass\n")?;
-    world.repository.commit_all("Changed since")?;
+    world.commit("src/basket.py", "def changed_since():\n    pass\n")?;
     let call = call.ok_or("no call waits")?;
     store.send(
         &run,

@@ -186,10 +186,7 @@ fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
 fn a_role_names_its_own_fall_backs() -> Outcome {
     let (world, server) = (World::plain()?, without_chat(overloaded)?);
     let role = "---\nname: implementer\ndescription: Writes.\nmodel: openai/test\nfallback: [openai/second, anthropic/own]\n---\nYou write.\n";
-    world
-        .repository
-        .write(".orchestrate/agents/implementer.md", role)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/implementer.md", role)?;
     let played = world.play(
         "- [ ] T1 write it\n",
         &Script::default(),
@@ -236,8 +233,7 @@ fn with_long_file() -> Result<World, Failed> {
     let lines: String = (0..600)
         .map(|line| format!("line {line} of a file that is longer than others\n"))
         .collect();
-    world.repository.write("long.txt", &lines)?;
-    world.repository.commit_all("Add a long file")?;
+    world.commit("long.txt", &lines)?;
     Ok(world)
 }
 

@@ -329,10 +329,7 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
         &server,
     )?;
     played.require(0, &[("T1", Merged)])?;
-    let files =
-        world
-            .repository
-            .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    let files = world.merged_files(&played.report)?;
     assert!(!files.contains("kept.txt"), "{files}");
     assert!(!files.contains("README.md"), "{files}");
     Ok(())

@@ -104,13 +104,7 @@ fn a_link() -> Result<Place, Failed> {
 fn a_linked_worktree() -> Result<Place, Failed> {
     let Place { world, .. } = the_checkout()?;
     let linked = PathBuf::from(world.file("linked"));
-    world.repository.git(&[
-        "worktree",
-        "add",
-        "-q",
-        &linked.display().to_string(),
-        "other",
-    ])?;
+    world.git(&format!("worktree add -q {} other", linked.display()))?;
     let checkout = linked.canonicalize()?;
     std::fs::write(checkout.join("theirs.txt"), "the user's\n")?;
     Ok(Place {
@@ -134,11 +128,7 @@ fn seen_from(place: fn() -> Result<Place, Failed>) -> Outcome {
         .run()?
         .exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let branch = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/heads/orchestrate/*/T1",
-    ])?;
+    let branch = world.git("for-each-ref --format=%(refname) refs/heads/orchestrate/*/T1")?;
     let seen = world.repository.show(&branch, "seen.txt")?;
     let base = git(&checkout, &["log", "-1", "--format=%s"])?;
     let files = git(&checkout, &["ls-tree", "--name-only", "HEAD"])?;
@@ -181,11 +171,7 @@ fn a_checkout_that_is_the_home_is_hidden_too() -> Outcome {
         .run()?
         .exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let branch = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/heads/orchestrate/*/T1",
-    ])?;
+    let branch = world.git("for-each-ref --format=%(refname) refs/heads/orchestrate/*/T1")?;
     let seen = world.repository.show(&branch, "seen.txt")?;
     let shown = [
         "README.md",
@@ -195,9 +181,7 @@ fn a_checkout_that_is_the_home_is_hidden_too() -> Outcome {
         "new",
     ];
     require_words(&seen, &shown)?;
-    let changed = world
-        .repository
-        .git(&["diff", "--name-only", "HEAD", &branch])?;
+    let changed = world.git(&format!("diff --name-only HEAD {branch}"))?;
     let is_right = seen.starts_with(&format!("{}\n", home.display())) && changed == "seen.txt";
     assert!(is_right && !seen.contains("secret"), "{seen}\n{changed}");
     Ok(())
@@ -239,8 +223,7 @@ fn a_build_of_the_base_is_current_for_an_agent() -> Outcome {
     // As a build script that puts the commit's name into a program follows HEAD.
     let rule = "out/%: src/%.in $(shell git rev-parse --git-path HEAD)\n\t@mkdir -p out; cp $< $@; echo made $@\n\
                 all: out/a out/b\n";
-    world.repository.write("Makefile", rule)?;
-    world.repository.commit_all("Build")?;
+    world.commit("Makefile", rule)?;
     let plan = "- [ ] T1 build (run: make all > one.txt; echo 2 > src/b.in; make all > two.txt)\n";
     let played = world.play(plan, &Script::default(), |settings| {
         settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
@@ -390,7 +373,7 @@ fn what_git_refuses_names_a_tool_of_the_agent() -> Outcome {
             && last.contains(tool)
     });
     assert!(results.len() == commands.len() && is_explained, "{told}");
-    let branches = world.repository.git(&["branch", "--list", "mine"])?;
+    let branches = world.git("branch --list mine")?;
     assert!(branches.is_empty(), "{branches}");
     Ok(())
 }

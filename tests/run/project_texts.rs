@@ -61,11 +61,10 @@ fn described(server: &ModelServer, tool: &str) -> Result<Value, Failed> {
 fn a_description_in_the_references_form_is_read() -> Outcome {
     for name in ["read_file.xml", "read_file_prompt.xml", "Read_prompt.xml"] {
         let world = World::lived_in()?;
-        world.repository.write(
+        world.commit(
             &format!(".orchestrate/prompts/tools/{name}"),
             REFERENCE_FORM,
         )?;
-        world.repository.commit_all("Describe a tool")?;
         let server = ModelServer::answering(|_, _| Reply::text("Nothing to do."))?;
         play(
             &world,
@@ -111,10 +110,7 @@ fn a_malformed_description_is_refused_with_its_place() -> Outcome {
                 .repository
                 .write(&format!(".orchestrate/prompts/tools/{name}"), text)?;
         }
-        world
-            .repository
-            .write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
-        world.repository.commit_all("Describe a tool")?;
+        world.commit("plan.md", "- [ ] T1 Make it (run: true)\n")?;
         let ran = world.types(&["run", "plan.md"], 2)?;
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
     }
@@ -290,11 +286,10 @@ fn roles_of_other_products_are_known() -> Outcome {
             .repository
             .write(path, &format!("---\n{front}\n---\nYou work.\n"))?;
     }
-    world.repository.write(
+    world.commit(
         "plan.md",
         "- [ ] T1 look (agent: csharpexpert)\n- [ ] T2 look (agent: docs)\n",
     )?;
-    world.repository.commit_all("Add roles")?;
     let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
     let origins: Vec<Value> = listed
         .as_array()
@@ -412,8 +407,7 @@ fn a_link_that_leads_out_of_the_commit_is_passed_over() -> Outcome {
     }
     world.repository.write("CLAUDE.md", "Use tabs.\n")?;
     let plan = "- [ ] T1 One (files: core/one.rs)\n";
-    world.repository.write("plan.md", plan)?;
-    world.repository.commit_all("Link elsewhere")?;
+    world.commit("plan.md", plan)?;
     let warnings: Vec<String> = links
         .iter()
         .map(|(link, _)| {
@@ -447,11 +441,10 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
         ".claude/skills/release/SKILL.md",
         &skill("release", "Tag it; see references/tags.md."),
     )?;
-    world.repository.write(
+    world.commit(
         ".claude/skills/release/references/tags.md",
         "Tags begin with v.\n",
     )?;
-    world.repository.commit_all("Add a skill")?;
     let config = world.home.path().join("config/orchestrate");
     std::fs::create_dir_all(config.join("skills/greet"))?;
     std::fs::write(

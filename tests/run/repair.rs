@@ -175,12 +175,7 @@ fn a_conflict_without_markers_is_decided_by_its_author() -> Outcome {
     let script = moved_away(|rule| rule.call("run_shell_command", &json!({"command": decide})));
     let played = world.play(CLASH, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let files = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &played.report.integration_branch,
-    ])?;
+    let files = world.merged_files(&played.report)?;
     let told = format!("{:?}", played.requests()?);
     for named in ["README.md (modify/delete)", "(file/directory)"] {
         assert!(told.contains(named), "{told}");
@@ -239,10 +234,7 @@ const WRITER: &str =
 /// not sent back. A user's own solution is there when the agent continues.
 fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outcome {
     let world = World::lived_in()?;
-    world
-        .repository
-        .write(".orchestrate/agents/writer.md", WRITER)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/writer.md", WRITER)?;
     let play = |settings: &mut orchestrate_coordinator::Settings| {
         "writer".clone_into(&mut settings.run.agent)
     };
@@ -279,7 +271,7 @@ fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outco
     let played = ask(&world, played, &binary_clash(), &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let file = format!("{}:data.bin", played.report.integration_branch);
-    let text = world.repository.git(&["cat-file", "-p", &file])?;
+    let text = world.git(&format!("cat-file -p {file}"))?;
     assert_eq!(text, "both\0", "{played}");
     Ok(())
 }
@@ -289,10 +281,7 @@ fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outco
 fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
     let world = World::lived_in()?;
     let role = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, delete_file\n---\nKeep.\n";
-    world
-        .repository
-        .write(".orchestrate/agents/keeper.md", role)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/keeper.md", role)?;
     let delete = |rule: Rule| rule.call("delete_file", &json!({"path": "kept.txt"}));
     let script = ["T1", "T2"].into_iter().fold(
         Script::default()
@@ -307,10 +296,7 @@ fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
         "keeper".clone_into(&mut settings.run.agent)
     })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let files =
-        world
-            .repository
-            .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    let files = world.merged_files(&played.report)?;
     assert!(!files.contains("kept.txt"), "{files}");
     Ok(())
 }
@@ -406,13 +392,9 @@ fn what_a_person_puts_into_a_worktree_is_kept() -> Outcome {
     )?;
     for task in ["T2", "T3"] {
         let path = format!("note-of-{task}");
-        let held = world.repository.git(&[
-            "log",
-            "--glob=refs/orchestrate",
-            "--format=%s",
-            "--",
-            &path,
-        ])?;
+        let held = world.git(&format!(
+            "log --glob=refs/orchestrate --format=%s -- {path}"
+        ))?;
         let worktree = played
             .coordinator
             .layout()
@@ -427,8 +409,7 @@ fn what_a_person_puts_into_a_worktree_is_kept() -> Outcome {
 /// it.
 fn what_a_person_puts_beside_an_interrupted_command_is_kept() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write(".gitignore", "*.log\n")?;
-    world.repository.commit_all("Ignore logs")?;
+    world.commit(".gitignore", "*.log\n")?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let run = runtime()?.block_on(async {
         let run = coordinator
@@ -452,13 +433,7 @@ fn what_a_person_puts_beside_an_interrupted_command_is_kept() -> Outcome {
     std::fs::write(worktree.join("go.log"), "")?;
     let played = world.resume(&run, &Script::default(), |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    let held = world.repository.git(&[
-        "log",
-        "--glob=refs/orchestrate",
-        "--format=%s",
-        "--",
-        "note",
-    ])?;
+    let held = world.git("log --glob=refs/orchestrate --format=%s -- note")?;
     assert!(!held.is_empty(), "{played}");
     assert!(!worktree.join("note").exists(), "{played}");
     Ok(())
@@ -606,12 +581,7 @@ fn deletions_are_confirmed_by_their_author() -> Outcome {
         .rule(done("T1"));
     let played = world.play("- [ ] T1 remove\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    let files = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &played.report.integration_branch,
-    ])?;
+    let files = world.merged_files(&played.report)?;
     assert_eq!(files, ".gitignore");
     Ok(())
 }
@@ -653,11 +623,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
         FailureCause::Worktree,
         "no file is left, and the deletion of 4 was not recorded",
     )?;
-    let in_tree = |branch: &str| {
-        world
-            .repository
-            .git(&["ls-tree", "-r", "--name-only", branch])
-    };
+    let in_tree = |branch: &str| world.git(&format!("ls-tree -r --name-only {branch}"));
     let branch = refused.report.run_id.task_branch(&"T2".into());
     assert!(!in_tree(&branch)?.lines().ne(files), "{refused}");
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
@@ -699,13 +665,10 @@ fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
     let played = world.play("- [ ] T1 make\n- [ ] T2 look @reviewer\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     played.require_told("T1", &["lib/.GIT/kept"])?;
-    let files = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &played.report.integration_branch,
-        "lib",
-    ])?;
+    let files = world.git(&format!(
+        "ls-tree -r --name-only {} lib",
+        played.report.integration_branch
+    ))?;
     assert_eq!(files, "lib/git/kept");
     Ok(())
 }
@@ -800,8 +763,7 @@ fn what_git_can_never_store_fails_its_task_alone() -> Outcome {
 fn what_configures_agents_goes_back_whoever_wrote_it() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("agents/old.md", "old\n")?;
-    world.repository.git(&["add", "agents/old.md"])?;
-    world.repository.git(&["commit", "-qm", "agents"])?;
+    world.repository.commit_all("agents")?;
     let spoil = "echo 1 > Orchestrate.toml && mkdir .orchestrate && echo 1 > .orchestrate/x && \
                  rm agents/old.md && echo 1 > agents/a.Md && echo 1 > one.txt";
     let mend = "rm -r Orchestrate.toml .orchestrate agents/a.Md && echo old > agents/old.md";
@@ -825,12 +787,7 @@ fn what_configures_agents_goes_back_whoever_wrote_it() -> Outcome {
         ],
     )?;
     played.require_failure("T2", FailureCause::Worktree, "`ORCHESTRATE.TOML`")?;
-    let files = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &played.report.integration_branch,
-    ])?;
+    let files = world.merged_files(&played.report)?;
     let has = |name: &str| files.lines().any(|file| file == name);
     let spoilt = [
         "Orchestrate.toml",
@@ -865,12 +822,7 @@ fn a_rule_about_a_tool_opens_nothing_to_a_command() -> Outcome {
     })?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
     played.require_told("T1", &["`agents/command.md`", "`orchestrate.toml`"])?;
-    let files = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &played.report.integration_branch,
-    ])?;
+    let files = world.merged_files(&played.report)?;
     let has = |name: &str| files.lines().any(|file| file == name);
     let spoilt = ["agents/command.md", "orchestrate.toml", "agents/b.md"]
         .into_iter()

@@ -154,8 +154,7 @@ const LEADS_HERE: &str = "test -x made/bin/tool && test -d made/empty && grep -q
 fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<String>, Failed> {
     let world = World::plain()?;
     world.repository.write(".gitignore", "made/\n")?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Ignore"])?;
+    world.repository.commit_all("Ignore")?;
     let task = |id: &str, rest: &str| {
         format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n")
     };
@@ -222,8 +221,7 @@ fn what_an_agent_writes_never_runs_with_the_network() -> Outcome {
         "setup.sh",
         &format!("mkdir -p made; touch made/x; {}\n", server.ask("setup")),
     )?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    world.repository.commit_all("Set up")?;
     let evil = json!({"command": format!("echo '{}' > setup.sh", server.ask("evil"))});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &evil))
@@ -253,8 +251,7 @@ fn a_change_of_what_it_reads_has_to_pass_without_the_network() -> Outcome {
     );
     world.repository.write(".gitignore", "made/\n")?;
     world.repository.write("package.json", "{\"one\": 1}\n")?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    world.repository.commit_all("Set up")?;
     let plan = "- [ ] T1 keep (run: echo '{\"one\": 2}' > package.json)\n\
                 - [ ] T2 revert (run: echo '{\"one\": 1}' > package.json; touch two.txt) (depends: T1)\n\
                 - [ ] T3 break (run: echo '{\"two\": 2}' > package.json) (depends: T2)\n";
@@ -343,15 +340,13 @@ fn a_landing_is_checked_after_its_run_was_cleaned() -> Outcome {
         server.address
     );
     world.repository.write("orchestrate.toml", &config)?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    world.repository.commit_all("Set up")?;
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
     world.types(&["run", &world.file("plan.md")], 0)?;
     world.types(&["clean", "--ignored"], 0)?;
     world.repository.write("users.txt", "1\n")?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Meanwhile"])?;
+    world.repository.commit_all("Meanwhile")?;
     world.types(&["land"], 0)?;
     let asked = server.asked();
     assert_eq!(asked, ["setup", "setup"]);
@@ -389,7 +384,7 @@ fn its_worktree_is_cleaned_with_the_run() -> Outcome {
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
     world.types(&["run", &world.file("plan.md")], 0)?;
-    let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let worktrees = world.git("worktree list --porcelain")?;
     let path = worktrees.lines().find_map(|line| {
         line.strip_prefix("worktree ")
             .filter(|path| path.ends_with("/+setup"))

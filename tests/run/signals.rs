@@ -106,7 +106,7 @@ fn require(world: &World, status: &str, exit_code: Option<i32>, tasks: &[&str]) 
 /// Returns the only worktree once it contains a file. Git cannot list a worktree that is being
 /// created at that moment.
 fn worktree_with(world: &World, file: &str) -> Result<Option<PathBuf>, Failed> {
-    let Ok(listed) = world.repository.git(&["worktree", "list", "--porcelain"]) else {
+    let Ok(listed) = world.git("worktree list --porcelain") else {
         return Ok(None);
     };
     let mut paths = listed
@@ -305,8 +305,7 @@ fn a_signal_stops_a_landing_that_has_moved_nothing() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 7);
     let world = one_to_land(&["--verify", &format!("test ! -e mine || sleep {word}")])?;
-    world.repository.write("mine", "1\n")?;
-    world.repository.commit_all("Meanwhile")?;
+    world.commit("mine", "1\n")?;
     let before = world.repository.fingerprint()?;
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let landing = world.orchestrate(&["land"]).start()?;
@@ -329,8 +328,7 @@ fn a_signal_stops_a_landing_that_has_moved_nothing() -> Outcome {
 /// names the signal.
 fn a_signal_stops_the_landing_of_a_run() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make one (run: touch one)\n")?;
-    world.repository.write("mine", "1\n")?;
-    world.repository.commit_all("Mine")?;
+    world.commit("mine", "1\n")?;
     let word = seconds(world.home.path(), 7);
     let verify = format!("test ! -e mine || sleep {word}");
     let typed = [
@@ -373,8 +371,7 @@ fn a_landing_that_moves_goes_to_its_end() -> Outcome {
         .run()?
         .exits(0)?;
     assert!(
-        world.repository.git(&["status", "--porcelain"])?.is_empty()
-            && world.repository.path().join("one").exists(),
+        world.git("status --porcelain")?.is_empty() && world.repository.path().join("one").exists(),
         "{}",
         landed.stdout + &landed.stderr
     );

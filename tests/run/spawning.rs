@@ -484,9 +484,7 @@ fn ended_work_goes_on_after_a_cleaning() -> Outcome {
     let result = at(&retried, "/integration_commit")?
         .as_str()
         .unwrap_or_default();
-    let files = world
-        .repository
-        .git(&["ls-tree", "-r", "--name-only", result])?;
+    let files = world.git(&format!("ls-tree -r --name-only {result}"))?;
     let has = |name: &str| files.lines().any(|file| file == name);
     assert!(has("half.txt") && has("one.txt"), "{files}");
     Ok(())
@@ -508,16 +506,14 @@ fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
     world.types(&["run", &world.file("plan.md"), "--model", &model], 0)?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    let before = world.git("rev-parse main")?;
     world.types(&["land", "--rebase"], 0)?;
     let new = format!("{before}..main");
-    let subjects = world.repository.git(&["log", "--format=%s", &new])?;
-    let tasks = world.repository.git(&[
-        "log",
-        "--format=%(trailers:key=Orchestrate-Task,valueonly)",
-        &new,
-    ])?;
-    let body = world.repository.git(&["log", "--format=%b", &new])?;
+    let subjects = world.git(&format!("log --format=%s {new}"))?;
+    let tasks = world.git(&format!(
+        "log --format=%(trailers:key=Orchestrate-Task,valueonly) {new}"
+    ))?;
+    let body = world.git(&format!("log --format=%b {new}"))?;
     assert_eq!(subjects, "lead", "{tasks}\n{body}");
     assert!(
         !tasks.split_whitespace().ne(["T1", "write_two"]),
@@ -526,7 +522,7 @@ fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
     assert!(body.starts_with("Led.\n"), "{subjects}\n{tasks}\n{body}");
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land"], 0)?;
-    let subjects = world.repository.git(&["log", "--format=%s", &new])?;
+    let subjects = world.git(&format!("log --format=%s {new}"))?;
     assert!(
         subjects.contains("Work of T1 so far, for its children"),
         "{subjects}"
@@ -538,11 +534,10 @@ fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
 fn a_childs_diff_begins_with_its_parents_work() -> Outcome {
     let world = world()?;
     // A child cannot do what its parent cannot.
-    world.repository.write(
+    world.commit(
         ".orchestrate/agents/lead.md",
         &LEAD.replace("tools: ", "tools: git_commit, "),
     )?;
-    world.repository.commit_all("Let it commit")?;
     let shell =
         |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let script = Script::default()

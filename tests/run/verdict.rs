@@ -193,7 +193,7 @@ fn changed_work_is_reviewed_again() -> Outcome {
     ];
     assert_eq!(order, expected, "{}", order.join("\n"));
     world.types(&["land"], 0)?;
-    let landed = world.repository.git(&["show", "HEAD:one.txt"])?;
+    let landed = world.git("show HEAD:one.txt")?;
     assert_eq!(landed.trim(), "2", "{landed}");
     Ok(())
 }
@@ -388,10 +388,7 @@ fn nothing_to_do_is_no_failure() -> Outcome {
     let plan = "- [ ] T1 Remove what is unused @cleaner\n- [ ] T2 Go on (run: echo 2 > two.txt) (depends: T1)\n";
     let world = World::with_plan(plan)?;
     let role = "---\nmetadata:\n  orchestrate-nothing-to-do: true\n---\nYou remove unused code.\n";
-    world
-        .repository
-        .write(".orchestrate/agents/cleaner.md", role)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/cleaner.md", role)?;
     let script = Script::default().rule(Rule::task("T1").text("Everything is used."));
     says(
         &run(&world, &script, 0)?,

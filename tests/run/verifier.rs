@@ -118,8 +118,7 @@ fn what_a_check_of_another_result_left_is_gone() -> Outcome {
     let command =
         "test ! -e first.txt || touch left.log; test ! -e second.txt || test ! -e left.log";
     world.types(&["run", "plan.md", "--verify", command], 0)?;
-    world.repository.write("first.txt", "1\n")?;
-    world.repository.commit_all("First")?;
+    world.commit("first.txt", "1\n")?;
     world.repository.write("one.txt", "mine\n")?;
     let refused = world.types(&["land"], 3)?;
     let verifier = world.repository.worktree("+verifier")?;
@@ -129,9 +128,8 @@ fn what_a_check_of_another_result_left_is_gone() -> Outcome {
         refused.stderr
     );
     std::fs::remove_file(world.repository.path().join("one.txt"))?;
-    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
-    world.repository.write("second.txt", "2\n")?;
-    world.repository.commit_all("Second")?;
+    world.git("reset -q --hard HEAD~1")?;
+    world.commit("second.txt", "2\n")?;
     world.types(&["land"], 0).map(drop)
 }
 
@@ -155,8 +153,7 @@ fn a_file_of_the_users_is_as_it_is_now() -> Outcome {
         ],
         0,
     )?;
-    world.repository.write("mine.txt", "mine\n")?;
-    world.repository.commit_all("Mine")?;
+    world.commit("mine.txt", "mine\n")?;
     world.repository.write("local.log", "new\n")?;
     world.types(&["land"], 0).map(drop)
 }

@@ -25,10 +25,7 @@ pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: writ
 
 pub(crate) fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;
-    world
-        .repository
-        .write(".orchestrate/agents/lead.md", LEAD)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/lead.md", LEAD)?;
     Ok(world)
 }
 

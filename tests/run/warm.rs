@@ -35,8 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Returns a world whose repository ignores some files.
 fn world(ignored: &str) -> Result<World, Failed> {
     let world = World::plain()?;
-    world.repository.write(".gitignore", ignored)?;
-    world.repository.commit_all("Ignore outputs")?;
+    world.commit(".gitignore", ignored)?;
     Ok(world)
 }
 
@@ -102,8 +101,7 @@ fn a_first_build_compiles_only_what_has_changed() -> Outcome {
     }
     let locked = "version = 3\n\n[[package]]\nname = \"lower\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"upper\"\n\
                   version = \"0.1.0\"\ndependencies = [\n \"lower\",\n]\n";
-    world.repository.write("Cargo.lock", locked)?;
-    world.repository.commit_all("Two packages")?;
+    world.commit("Cargo.lock", locked)?;
     let plan = "- [ ] T1 look (run: cargo test --offline 2> T1.txt)\n\
                 - [ ] T2 change (run: echo 'pub fn new() {}' >> src/lib.rs; cargo test --offline 2> T2.txt)\n\
                 - [ ] T3 change (run: echo 'pub fn new() {}' >> lower/src/lib.rs; cargo test --offline 2> T3.txt)\n";
@@ -139,8 +137,7 @@ fn outputs_over_the_limit_are_left_out_by_name() -> Outcome {
     let world = world("target/\nsmall/\n")?;
     let config = "verify = 'mkdir -p target small; head -c 3000000 /dev/zero > target/big; echo x > small/x'\n\
                   [worktree]\nwarm_limit = { mib = 1, files = 10 }\n";
-    world.repository.write("orchestrate.toml", config)?;
-    world.repository.commit_all("Configure")?;
+    world.commit("orchestrate.toml", config)?;
     world.types(&["config", "trust", "--yes"], 0)?;
     let shares_blocks = shares_blocks(&world)?;
     let expected = if shares_blocks {
@@ -165,8 +162,7 @@ fn outputs_over_the_limit_are_left_out_by_name() -> Outcome {
 /// The first check is red after it has left a file; a second one passes, without that file.
 fn what_a_failed_check_of_the_base_left_is_gone() -> Outcome {
     let world = world("target/\n*.log\n")?;
-    world.repository.write(".worktreeinclude", "now.log\n")?;
-    world.repository.commit_all("Include a file")?;
+    world.commit(".worktreeinclude", "now.log\n")?;
     let verify = "test ! -e target/half || exit 7; mkdir -p target; test -e now.log || { touch target/half; exit 1; }";
     world.write(
         "plan.md",
@@ -284,7 +280,7 @@ fn the_worktree_of_merged_work_goes_at_once() -> Outcome {
     if (is_there, gone.as_slice(), trash) != ([false, true], ["T1"].as_slice(), 0) {
         return fail(format!("{is_there:?} {gone:?} {trash}\n{}", played.story()));
     }
-    let listed = world.repository.git(&["worktree", "list"])?;
+    let listed = world.git("worktree list")?;
     let is_listed = |path: &Path| listed.contains(&path.display().to_string());
     assert!(!is_listed(&places[0]), "{listed}");
     Ok(())

@@ -89,6 +89,20 @@ impl World {
         script.write_to(&self.home.path().join("script.jsonl"))
     }
 
+    /// Writes a file in the checkout and commits everything that has changed there.
+    pub(crate) fn commit(&self, path: &str, text: &str) -> Result<(), Failed> {
+        self.repository.write(path, text)?;
+        self.repository.commit_all(&format!("Change {path}"))?;
+        Ok(())
+    }
+
+    /// Runs a git command in the checkout, whose words are separated by spaces, and returns its
+    /// output.
+    pub(crate) fn git(&self, command: &str) -> Result<String, Failed> {
+        let words: Vec<&str> = command.split(' ').collect();
+        self.repository.git(&words)
+    }
+
     /// Prepares to start the built program in the checkout.
     pub(crate) fn orchestrate(&self, arguments: &[&str]) -> Invocation {
         self.home.orchestrate(self.repository.path(), arguments)
@@ -186,6 +200,12 @@ impl World {
             "worktree", "add", "--quiet", "--lock", "--reason", &reason, &place, &branch,
         ])?;
         Ok(path)
+    }
+
+    /// Returns the paths of all files on the run's integration branch, one a line.
+    pub(crate) fn merged_files(&self, report: &Report) -> Result<String, Failed> {
+        let branch = &report.integration_branch;
+        self.git(&format!("ls-tree -r --name-only {branch}"))
     }
 
     /// Returns the text of a file on the run's integration branch, without newlines at its end.

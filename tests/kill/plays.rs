@@ -10,7 +10,7 @@ use orchestrate_core::agent::agent_loop::INTERRUPTED;
 use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
-use crate::run::waits::LEAD;
+use crate::run::agents::waits::LEAD;
 use crate::support::{ModelServer, Reply, Rule, Script};
 
 /// The task that a user sends back, and the message with it.

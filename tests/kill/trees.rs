@@ -9,7 +9,7 @@ use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use super::plays::Play;
-use crate::run::hand_back::{LISTED, STRICT};
+use crate::run::agents::hand_back::{LISTED, STRICT};
 use crate::support::{Rule, Script};
 
 /// The roles of a tree. No child may do more than its parent.

@@ -7,7 +7,7 @@ use orchestrate_core::task::FailureCause;
 use orchestrate_core::{ModelRequest, ReachedLimit};
 use serde_json::json;
 
-use crate::run::waits;
+use crate::run::agents::waits;
 use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
 
 pub(crate) fn cases() -> Vec<Case> {

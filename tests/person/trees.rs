@@ -5,7 +5,7 @@ use libtest_mimic::Failed;
 use orchestrate_core::task::ReturnCause;
 use serde_json::{Value, json};
 
-use crate::run::waits;
+use crate::run::agents::waits;
 use crate::support::{
     Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, require_words, says, write,
 };

@@ -29,46 +29,39 @@
 //! runs the tests, all files are in temporary directories, and no connection leaves the loopback
 //! interface.
 
-mod case;
-pub(crate) mod durations;
 pub(crate) mod git_server;
+mod harness;
 pub(crate) mod journal_bytes;
 mod json;
-mod model;
+mod models;
 mod played;
-mod process;
-mod program;
+mod programs;
 mod repository;
-mod script;
-mod server;
-mod session;
-mod terminal;
 mod tls;
-mod transcript;
-mod trials;
 mod world;
 
-pub(crate) use case::{
+pub(crate) use harness::case::{
     Case, Need, Outcome, PLACE, Place, REQUIRE, case, case_of, case_of as case, fail, judging,
     name_of, sandboxed, sandboxed_of as sandboxed,
 };
+pub(crate) use harness::durations;
+pub(crate) use harness::trials::cases;
 pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
-pub(crate) use model::{answering, write_or_end};
+pub(crate) use models::model::{answering, write_or_end};
+pub(crate) use models::script::{Rule, Script, done, write};
+pub(crate) use models::server::{ModelServer, Recorded, Reply};
 pub(crate) use played::Played;
-pub(crate) use process::{
+pub(crate) use programs::process::{
     GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, path_of, require_gone, seconds,
     with_program, write_program,
 };
-pub(crate) use program::{
+pub(crate) use programs::program::{
     Home, Invocation, Ran, Running, require_words, says, until, workspace_cargo,
 };
+pub(crate) use programs::session::Session;
+pub(crate) use programs::terminal::{COLUMNS, ROWS};
+pub(crate) use programs::transcript::{record_if_asked, recorded, require_typed, transcript};
 pub(crate) use repository::{Fingerprint, Repository, git};
-pub(crate) use script::{Rule, Script, done, write};
-pub(crate) use server::{ModelServer, Recorded, Reply};
-pub(crate) use session::Session;
-pub(crate) use terminal::{COLUMNS, ROWS};
 pub(crate) use tls::client_hello;
-pub(crate) use transcript::{record_if_asked, recorded, require_typed, transcript};
-pub(crate) use trials::cases;
 pub(crate) use world::{WAITING, World, block_on, plan_input, runtime, there_is};

@@ -7,7 +7,10 @@ use serde_json::Value;
 use crate::support::{Case, Outcome, World, case, fail};
 
 /// What `check --json` prints of each plan: one line for each, in the order of [`STYLES`].
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run/plan_styles.jsonl");
+const GOLDEN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/run/planning/plan_styles.jsonl"
+);
 /// The environment variable that has the file written instead of compared, with the value `write`.
 const VARIABLE: &str = "ORCHESTRATE_PLAN_STYLES";
 /// How many lines are shown before and after one that differs.

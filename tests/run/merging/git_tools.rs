@@ -6,8 +6,9 @@ use orchestrate_coordinator::{CleanOptions, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{ErrorKind, Event};
 use orchestrate_core::policy::{RuleDecision, RuleText};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::calls::{Call, assert_answers, calls, commit, in_one_turn, put, shell};
 use crate::support::{
     Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done,
     fail,
@@ -17,9 +18,6 @@ use crate::support::{
 const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, run_shell_command, \
     git_status, git_diff, git_log, git_add, git_commit, git_branch, git_checkout, git_stash, git_merge, \
     wait_for_agents\n---\nKeep.\n";
-
-/// How many tools these tests call in one turn.
-const MANY_CALLS: usize = 30;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -51,65 +49,27 @@ fn as_keeper(settings: &mut Settings) {
     "keeper".clone_into(&mut settings.run.agent);
 }
 
-fn put(path: &str, content: &str) -> (&'static str, Value) {
-    ("write_file", json!({"path": path, "content": content}))
-}
-
-fn commit(message: &str) -> (&'static str, Value) {
-    ("git_commit", json!({ "message": message }))
-}
-
-fn checkout(revision: &str, paths: &[&str]) -> (&'static str, Value) {
+fn checkout(revision: &str, paths: &[&str]) -> Call {
     (
         "git_checkout",
         json!({"branch_or_commit": revision, "paths": paths}),
     )
 }
 
-fn stash(action: &str) -> (&'static str, Value) {
+fn stash(action: &str) -> Call {
     ("git_stash", json!({ "action": action }))
 }
 
-fn status() -> (&'static str, Value) {
+fn status() -> Call {
     ("git_status", json!({}))
 }
 
-/// Returns a script in which an agent calls these tools, many in one turn, and then ends.
-fn calls(task: &str, calls: &[(&str, Value)]) -> Script {
-    let script =
-        (1..)
-            .zip(calls.chunks(MANY_CALLS))
-            .fold(Script::default(), |script, (turn, calls)| {
-                let rule = Rule::task(task).turn(turn);
-                script.rule(
-                    calls
-                        .iter()
-                        .fold(rule, |rule, (name, arguments)| rule.call(name, arguments)),
-                )
-            });
-    script.rule(done(task))
-}
-
 /// Runs one task that calls these tools, and returns what each of them answered.
-fn answers(world: &World, wanted: &[(&str, Value)]) -> Result<(Played, Vec<String>), Failed> {
+fn answers(world: &World, wanted: &[Call]) -> Result<(Played, Vec<String>), Failed> {
     let played = world.play("- [ ] T1 work\n", &calls("T1", wanted), as_keeper)?;
     let texts = played.results("T1")?;
-    if texts.len() == wanted.len() {
-        Ok((played, texts))
-    } else {
-        fail(format!("{texts:#?}\n{}", played.story()))
-    }
-}
-
-/// Requires that each answer contains its text.
-fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
-    for (at, text) in expected {
-        assert!(
-            answers.get(*at).is_some_and(|answer| answer.contains(text)),
-            "answer {at} has no {text:?}:\n{answers:#?}"
-        );
-    }
-    Ok(())
+    assert_eq!(texts.len(), wanted.len(), "{texts:#?}\n{played}");
+    Ok((played, texts))
 }
 
 /// Returns the subjects on the branch of a task, newest first, since the run's base.
@@ -136,7 +96,7 @@ fn a_commit_takes_what_was_selected() -> Outcome {
         commit("Nothing"),
     ];
     let (played, texts) = answers(&world, &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (3, "the next commit takes:\\nA a.txt\\nA b/c.txt"),
@@ -152,7 +112,7 @@ fn a_commit_takes_what_was_selected() -> Outcome {
             (11, "Add the rest"),
             (12, "nothing to commit"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let first = format!("orchestrate/{}/T1~1", played.report.run_id);
     let shown = [
@@ -194,7 +154,7 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
         checkout("HEAD", &[]),
     ];
     let (played, texts) = answers(&world, &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (2, "try/first names "),
@@ -207,7 +167,7 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
             (12, "D a.txt"),
             (13, "A a.txt"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let run = &played.report.run_id;
     let listed = world.git(&format!(
@@ -252,7 +212,7 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
             .map_or(0, |text| text.matches("\"author\"").count())
     });
     assert_eq!(logged, [10, 1], "{logged:?}: {:?}", texts.get(15));
-    require(
+    assert_answers(
         &texts,
         &[
             (5, "M a.txt"),
@@ -265,7 +225,7 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
             (13, "there is no commit `nowhere`"),
             (14, "ignored"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     // What was replaced is held by a snapshot.
     let held = world.git("log --glob=refs/orchestrate --format=%s -- new.txt")?;
@@ -299,7 +259,7 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
         stash("list"),
     ];
     let (played, texts) = answers(&world, &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (0, "nothing is set aside"),
@@ -317,7 +277,7 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
             (19, "dropped "),
             (20, "Changes of T1"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let prefix = format!("refs/orchestrate/keep/{}/T1", played.report.run_id);
     let dropped = world
@@ -401,11 +361,9 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
         (("wait_for_agents", several.clone()), unknown),
         (("aggregate_agent_results", several), unknown),
     ];
-    let asks = |((tool, _), _): &((&'static str, Value), &str)| {
-        RuleText::new(RuleDecision::Ask, *tool, "--ask")
-    };
+    let asks = |((tool, _), _): &(Call, &str)| RuleText::new(RuleDecision::Ask, *tool, "--ask");
     let rules: Vec<RuleText> = refused.iter().map(asks).collect();
-    let mut wanted: Vec<(&str, Value)> = refused.iter().map(|(call, _)| call.clone()).collect();
+    let mut wanted: Vec<Call> = refused.iter().map(|(call, _)| call.clone()).collect();
     wanted.push(put("a.txt", "one\n"));
     let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), |settings| {
         as_keeper(settings);
@@ -418,32 +376,24 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
         .map(|(_, expected)| *expected)
         .enumerate()
         .collect();
-    require(&played.results("T1")?, &expected)
+    assert_answers(&played.results("T1")?, &expected);
+    Ok(())
 }
 
 /// A script of two tasks, of which the second begins beside the first, and works once that is done.
-fn two_agents(first: &[(&str, Value)], second: &[&[(&str, Value)]]) -> Script {
-    let script = first
-        .iter()
-        .fold(Rule::task("T1").turn(1), |rule, (name, arguments)| {
-            rule.call(name, arguments)
-        });
+fn two_agents(first: &[Call], second: &[&[Call]]) -> Script {
+    let first = in_one_turn(Rule::task("T1").turn(1), first);
     let wait = Rule::task("T2")
         .turn(1)
         .call("wait_for_agents", &json!({ "agent_ids": ["T1"] }));
-    let script = Script::default().rule(script).rule(done("T1")).rule(wait);
+    let script = Script::default().rule(first).rule(done("T1")).rule(wait);
     let script = (2..).zip(second).fold(script, |script, (turn, calls)| {
-        let rule = Rule::task("T2").turn(turn);
-        script.rule(
-            calls
-                .iter()
-                .fold(rule, |rule, (name, arguments)| rule.call(name, arguments)),
-        )
+        script.rule(in_one_turn(Rule::task("T2").turn(turn), calls))
     });
     script.rule(done("T2"))
 }
 
-fn merge(branch: &str) -> (&'static str, Value) {
+fn merge(branch: &str) -> Call {
     ("git_merge", json!({ "branch": branch }))
 }
 
@@ -465,7 +415,7 @@ fn another_agents_work_is_merged() -> Outcome {
     let script = two_agents(&first, &[&second]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
     let texts = played.results("T2")?;
-    require(
+    assert_answers(
         &texts,
         &[
             (2, "merged T1 ("),
@@ -475,7 +425,7 @@ fn another_agents_work_is_merged() -> Outcome {
             (5, "`main` cannot be merged; these can: integration, T1"),
             (6, "your branch has everything of T2"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let merges = world.git(&format!(
         "log --merges --format=%s {}..orchestrate/{}/T2",
@@ -515,7 +465,7 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
     let script = two_agents(&first, &[&begun, &resolved]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
     let texts = played.results("T2")?;
-    require(
+    assert_answers(
         &texts,
         &[
             (2, "nothing was merged, because of `src/lib.txt`"),
@@ -528,7 +478,7 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
             (10, "Resolve"),
             (11, "nothing to commit"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let returned = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
     let text = world.merged(&played.report, "src/lib.txt")?;
@@ -584,10 +534,7 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
             json!({"action": "create", "branch_name": name}),
         )
     };
-    let mut wanted = vec![(
-        "run_shell_command",
-        json!({"command": "ln -s /etc out; echo x > run.log"}),
-    )];
+    let mut wanted = vec![shell("ln -s /etc out; echo x > run.log")];
     let paths = ["../x", "/etc/passwd", ".git/config", "~/.ssh/id_rsa"];
     let tried = ["out/passwd", "nowhere", "run.log", "a\u{7}b", ":(top)../x"];
     wanted.extend(
@@ -668,21 +615,20 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
 
 fn a_command_names_the_tool_to_use() -> Outcome {
     let world = world()?;
-    let command = |text: &str| ("run_shell_command", json!({ "command": text }));
     let wanted = [
         put("a.txt", "a\n"),
-        command("git add -A && git commit -m x"),
-        command("git stash"),
-        command("git checkout -b x"),
-        command("git merge main~1 || true"),
-        command("git push origin HEAD"),
-        command("git status --short; git log --oneline -1; git blame kept.txt"),
-        command(
+        shell("git add -A && git commit -m x"),
+        shell("git stash"),
+        shell("git checkout -b x"),
+        shell("git merge main~1 || true"),
+        shell("git push origin HEAD"),
+        shell("git status --short; git log --oneline -1; git blame kept.txt"),
+        shell(
             "cd $(mktemp -d) && git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --format=%s",
         ),
     ];
     let (played, texts) = answers(&world, &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (
@@ -696,7 +642,7 @@ fn a_command_names_the_tool_to_use() -> Outcome {
             (6, "\"exit_code\":0"),
             (7, "\"exit_code\":0"),
         ],
-    )?;
+    );
     assert!(
         !texts
             .get(7)
@@ -712,10 +658,10 @@ fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
     world.commit("secrets/k.md", "old\n")?;
     let change = "echo hidden-line > secrets/k.md; echo shown-line > other.md";
     let wanted = [
-        ("run_shell_command", json!({ "command": change })),
+        shell(change),
         ("git_diff", json!({})),
         stash("push"),
-        ("run_shell_command", json!({"command": "cat secrets/k.md"})),
+        shell("cat secrets/k.md"),
     ];
     let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), |settings| {
         as_keeper(settings);
@@ -740,10 +686,9 @@ fn forbidden_files_are_neither_shown_nor_put_back() -> Outcome {
 fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
     let world = world()?;
     world.commit("secrets/k.md", "old\n")?;
-    let run = |command: &str| ("run_shell_command", json!({ "command": command }));
-    let state = || run("cat secrets/k.md kept.txt");
+    let state = || shell("cat secrets/k.md kept.txt");
     let first = [
-        run("echo hidden-line > secrets/k.md; echo theirs > kept.txt"),
+        shell("echo hidden-line > secrets/k.md; echo theirs > kept.txt"),
         commit("Work of one"),
     ];
     let second = [
@@ -754,10 +699,10 @@ fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
         state(),
     ];
     let third = [
-        run("echo mine > secrets/k.md"),
+        shell("echo mine > secrets/k.md"),
         checkout("HEAD", &[]),
         state(),
-        run("echo old > secrets/k.md"),
+        shell("echo old > secrets/k.md"),
     ];
     let script = two_agents(&first, &[&second, &third]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, |settings| {
@@ -775,7 +720,7 @@ fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
         (7, refused),
         (8, "mine\\ntheirs"),
     ];
-    require(&played.results("T2")?, &expected)?;
+    assert_answers(&played.results("T2")?, &expected);
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
@@ -792,12 +737,9 @@ fn git_reads_in_the_fallback_tier() -> Outcome {
         "T1",
         &[
             put("kept.txt", "changed\n"),
-            ("run_shell_command", json!({ "command": reads })),
-            (
-                "run_shell_command",
-                json!({"command": "cat \"$(git rev-parse --git-dir)/config\"; git config --get credential.helper"}),
-            ),
-            ("run_shell_command", json!({"command": "git commit -am x"})),
+            shell(reads),
+            shell("cat \"$(git rev-parse --git-dir)/config\"; git config --get credential.helper"),
+            shell("git commit -am x"),
         ],
     );
     let model = world.script(&script)?;

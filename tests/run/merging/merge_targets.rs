@@ -454,7 +454,7 @@ fn a_parent_that_ends_a_child_takes_the_work_of_another() -> Outcome {
         ))
         .rule(asks(Rule::task("ask").turn(1), "user"))
         .rule(Rule::any().text("Done."));
-    let world = super::waits::world()?;
+    let world = crate::run::agents::waits::world()?;
     let played = world.play("- [ ] T1 lead (agent: lead)\n", &script, |settings| {
         settings.run.max_agents = 1
     })?;

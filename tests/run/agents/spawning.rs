@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::waits::{LEAD, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, require_gone,
-    runtime, says, seconds, there_is,
+    Case, Outcome, Played, Rule, Script, World, at, case, done, plan_input, require_gone, runtime,
+    says, seconds, there_is,
 };
 
 pub(crate) fn cases() -> Vec<Case> {

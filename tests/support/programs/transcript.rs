@@ -7,7 +7,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 
-use super::{Outcome, Session};
+use crate::support::{Outcome, Session};
 
 /// The environment variable that makes tests write their pages.
 const RECORD: &str = "ORCHESTRATE_RECORD";

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::path_of;
+use crate::support::path_of;
 
 /// How long a program may take unless the test sets another limit; long enough for a loaded
 /// machine.

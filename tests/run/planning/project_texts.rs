@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
-use super::models::play;
+use crate::run::models::play;
 use crate::support::{
     Case, Home, ModelServer, Outcome, Played, Reply, Repository, Rule, Script, World, case, done,
     fail, sandboxed, says, write,
@@ -330,7 +330,7 @@ fn added(played: &Played, of: &str) -> Result<String, Failed> {
         .iter()
         .find(|request| request.origin.task.as_str() == of);
     let system = &request.ok_or("the task had no request")?.system;
-    let role = include_str!("../../agents/implementer.md").trim_end();
+    let role = include_str!("../../../agents/implementer.md").trim_end();
     let last = role.lines().last().unwrap_or_default();
     match system.split_once(last) {
         Some((_, added)) => Ok(added.to_owned()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use super::{Home, Outcome, fail, until};
+use crate::support::{Home, Outcome, until};
 
 /// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
 /// limit, not a measurement.

@@ -8,7 +8,7 @@ use orchestrate_core::projections::aggregated::{ConflictingFile, Counterpart};
 use orchestrate_core::{Outcome as Ended, TaskState};
 use serde_json::json;
 
-use super::evidence::{numbered, outside_blocks};
+use crate::run::checking::evidence::{numbered, outside_blocks};
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, runtime, write};
 
 pub(crate) fn cases() -> Vec<Case> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_sandbox::{Confinement, Helper, probe};
 
-use super::{Home, ModelServer, fail};
+use crate::support::{Home, ModelServer};
 
 /// How long a line may take: on a loaded machine, compiling the dependencies takes minutes.
 const PATIENCE: Duration = Duration::from_secs(900);

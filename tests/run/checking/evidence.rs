@@ -27,7 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Returns the parts of a text that are outside its blocks, as a model reads it that respects them.
-pub(super) fn outside_blocks(text: &str) -> String {
+pub(crate) fn outside_blocks(text: &str) -> String {
     let (mut outside, mut rest) = (String::new(), text);
     while let Some((before, opened)) = rest.split_once("<data-") {
         outside.push_str(before);
@@ -40,7 +40,7 @@ pub(super) fn outside_blocks(text: &str) -> String {
 }
 
 /// Returns a text as it would be if each of its blocks had this number.
-pub(super) fn numbered(text: &str, number: &str) -> String {
+pub(crate) fn numbered(text: &str, number: &str) -> String {
     let opened = text
         .split("<data-")
         .skip(1)

@@ -9,9 +9,9 @@ use orchestrate_core::task::ReturnCause;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{
-    Case, Home, ModelServer, Need, Outcome, Place, Repository, Rule, Script, at, case, fail, lines,
-    until,
+use crate::support::{
+    Case, Home, ModelServer, Need, Outcome, Place, Reply, Repository, Rule, Script, at, case, fail,
+    lines, until,
 };
 
 const ABSENT: Need = Need::new("a tool that nobody has", "nowhere", || false);
@@ -43,28 +43,23 @@ fn absent_tool_is_ignored_with_the_reason() -> Outcome {
     else {
         return fail("it ran");
     };
-    same(
-        &json!(reason),
-        &json!("not run: needs a tool that nobody has (nowhere)"),
-    )
+    assert_eq!(reason, "not run: needs a tool that nobody has (nowhere)");
+    Ok(())
 }
 
 fn absent_tool_fails_when_required() -> Outcome {
-    match case("x", || Ok(())).needs(ABSENT).decide(true) {
-        Err(_) => Ok(()),
-        Ok(_) => fail("it passed"),
-    }
+    let required = case("x", || Ok(())).needs(ABSENT).decide(true);
+    assert!(required.is_err());
+    Ok(())
 }
 
 fn only_tests_that_depend_on_a_place_run_there() -> Outcome {
     let dependent = case("x", || Ok(())).depends_on(&[Place::Root, Place::OldestGit]);
     let runs = [None, Some(Place::Root), Some(Place::WithoutBubblewrap)]
         .map(|place| dependent.runs_in(place));
-    same(&json!(runs), &json!([true, true, false]))?;
-    same(
-        &json!([Place::named("root").is_ok(), Place::named("roof").is_ok()]),
-        &json!([true, false]),
-    )
+    assert_eq!(runs, [true, true, false]);
+    assert!(Place::named("root").is_ok() && Place::named("roof").is_err());
+    Ok(())
 }
 
 fn fingerprint_is_stable() -> Outcome {
@@ -112,16 +107,17 @@ fn fingerprint_sees_each_change() -> Outcome {
 fn lived_in_repository_has_everything() -> Outcome {
     let repository = Repository::lived_in()?;
     let status = repository.git(&["status", "--porcelain", "--ignored"])?;
-    same(
-        &json!(status),
-        &json!(" M src/lib.txt\nAM staged.txt\n?? untracked/\n!! debug.log"),
-    )?;
-    same(
-        &json!(repository.git(&["stash", "list"])?),
-        &json!("stash@{0}: On main: half an idea"),
-    )?;
-    same(&json!(repository.read("kept.txt")?), &json!("kept\n"))?;
-    same(&json!(repository.show("HEAD", "kept.txt")?), &json!("kept"))
+    assert_eq!(
+        status,
+        " M src/lib.txt\nAM staged.txt\n?? untracked/\n!! debug.log"
+    );
+    assert_eq!(
+        repository.git(&["stash", "list"])?,
+        "stash@{0}: On main: half an idea"
+    );
+    assert_eq!(repository.read("kept.txt")?, "kept\n");
+    assert_eq!(repository.show("HEAD", "kept.txt")?, "kept");
+    Ok(())
 }
 
 fn script_is_json_lines() -> Outcome {
@@ -145,15 +141,13 @@ fn script_is_json_lines() -> Outcome {
         json!({ "when": { "returned": "task_check" }, "reply": { "text": "mended" } }),
         json!({ "reply": { "text": "done", "usage": { "output_tokens": 1 } } }),
     ];
-    same(&json!(lines(&script.to_text())?), &json!(expected))?;
+    assert_eq!(lines(&script.to_text())?, expected);
     let home = Home::new()?;
     let path = home.path().join("model.jsonl");
     let model = script.write_to(&path)?;
-    same(&json!(model), &json!(format!("script:{}", path.display())))?;
-    same(
-        &json!(std::fs::read_to_string(path)?),
-        &json!(script.to_text()),
-    )
+    assert_eq!(model, format!("script:{}", path.display()));
+    assert_eq!(std::fs::read_to_string(path)?, script.to_text());
+    Ok(())
 }
 
 fn program_sees_only_the_listed_environment() -> Outcome {
@@ -186,24 +180,21 @@ fn program_sees_only_the_listed_environment() -> Outcome {
         "XDG_RUNTIME_DIR",
         "XDG_STATE_HOME",
     ];
-    same(&json!(names), &json!(expected))?;
+    assert_eq!(names, expected);
     let echoed = home
         .command("cat", home.path(), &[])
         .stdin("{\"a\":1}")
         .run()?
         .exits(0)?
         .json()?;
-    same(&echoed, &json!({ "a": 1 }))?;
+    assert_eq!(&echoed, &json!({ "a": 1 }));
     let endless = home.command(
         "sh",
         home.path(),
         &["-c", "echo ready; exec cat /dev/zero >/dev/null"],
     );
     let running = endless.patience(Duration::from_secs(30)).start()?;
-    same(
-        &json!(running.line(|line| line.contains("ready"))?),
-        &json!("ready\n"),
-    )?;
+    assert_eq!(running.line(|line| line.contains("ready"))?, "ready\n");
     running.signal(Signal::KILL)?;
     let process = std::path::PathBuf::from(format!("/proc/{}", running.pid()));
     running.end()?.exits(137)?;
@@ -219,7 +210,8 @@ fn program_is_the_built_one() -> Outcome {
         .run()?
         .exits(0)?;
     before.require_same(&repository.fingerprint()?)?;
-    same(&json!(home.state().exists()), &json!(false))
+    assert!(!home.state().exists());
+    Ok(())
 }
 
 fn bubblewrap_confines_where_it_is_present() -> Outcome {
@@ -230,14 +222,12 @@ fn bubblewrap_confines_where_it_is_present() -> Outcome {
         .chain(write);
     let confined: Vec<_> = confined.collect();
     let ran = home.command("bwrap", home.path(), &confined).run()?;
-    same(
-        &json!([ran.code == 0, home.path().join("written").exists()]),
-        &json!([false, false]),
-    )?;
+    assert!(ran.code != 0 && !home.path().join("written").exists());
     home.command("sh", home.path(), &write[1..])
         .run()?
         .exits(0)?;
-    same(&json!(home.path().join("written").exists()), &json!(true))
+    assert!(home.path().join("written").exists());
+    Ok(())
 }
 
 /// Sends one request as a client does and returns the whole answer.
@@ -275,8 +265,8 @@ fn data_of(answer: &str) -> Result<Vec<Value>, Failed> {
         .collect()
 }
 
-fn two_calls() -> super::Reply {
-    super::Reply::text("Looking.")
+fn two_calls() -> Reply {
+    Reply::text("Looking.")
         .call("read_file", json!({ "path": "a" }))
         .call("read_file", json!({ "path": "b" }))
 }
@@ -297,28 +287,24 @@ fn server_streams_chat_completions() -> Outcome {
         ours.filter_map(|call| call["function"]["arguments"].as_str().map(str::to_owned))
             .collect()
     };
-    same(
-        &json!([arguments(0), arguments(1)]),
-        &json!([r#"{"path":"a"}"#, r#"{"path":"b"}"#]),
-    )?;
-    same(
+    assert_eq!(
+        [arguments(0), arguments(1)],
+        [r#"{"path":"a"}"#, r#"{"path":"b"}"#]
+    );
+    assert_eq!(
         at(&events[events.len() - 2], "/choices/0/finish_reason")?,
-        &json!("tool_calls"),
-    )?;
-    same(
-        &json!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n")),
-        &json!(true),
-    )?;
+        "tool_calls"
+    );
+    assert!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n"));
     let [(began, gone)] = until(Duration::from_secs(60), || {
         Ok(server.answered().try_into().ok())
     })?;
-    same(&json!(began <= gone), &json!(true))?;
+    assert!(began <= gone);
     let asked = &server.requests()[0];
-    same(
-        &json!([asked.path, asked.headers["x-test"]]),
-        &json!(["/v1/chat/completions", "1"]),
-    )?;
-    same(&asked.body, &json!({ "model": "m", "stream": true }))
+    assert_eq!(asked.path, "/v1/chat/completions");
+    assert_eq!(asked.headers["x-test"], "1");
+    assert_eq!(&asked.body, &json!({ "model": "m", "stream": true }));
+    Ok(())
 }
 
 fn server_streams_anthropic_messages() -> Outcome {
@@ -330,59 +316,44 @@ fn server_streams_anthropic_messages() -> Outcome {
     )?;
     let events = data_of(&answer)?;
     let types: Vec<_> = events.iter().map(|event| event["type"].clone()).collect();
-    let block = |deltas: usize| {
-        let middle = std::iter::repeat_n("content_block_delta", deltas);
-        ["content_block_start"]
-            .into_iter()
-            .chain(middle)
-            .chain(["content_block_stop"])
-    };
-    let blocks = block(1).chain(block(2)).chain(block(2));
-    let expected: Vec<_> = ["message_start"]
-        .into_iter()
-        .chain(blocks)
-        .chain(["message_delta", "message_stop"])
-        .collect();
-    same(&json!(types), &json!(expected))?;
+    let blocks = [1, 2, 2].map(|deltas| {
+        let deltas = ["content_block_delta"].repeat(deltas);
+        [
+            &["content_block_start"],
+            &deltas[..],
+            &["content_block_stop"],
+        ]
+        .concat()
+    });
+    let ends = ["message_delta", "message_stop"];
+    assert_eq!(
+        types,
+        [&["message_start"], &blocks.concat()[..], &ends].concat()
+    );
     let pieces = events.iter().filter(|event| event["index"] == json!(2));
     let pieces =
         pieces.filter_map(|event| event.pointer("/delta/partial_json").and_then(Value::as_str));
-    same(
-        &json!(pieces.collect::<String>()),
-        &json!(r#"{"path":"b"}"#),
-    )
+    assert_eq!(pieces.collect::<String>(), r#"{"path":"b"}"#);
+    Ok(())
 }
 
 fn server_cuts_off_and_refuses() -> Outcome {
-    let refusal = super::Reply::error(429, "slow down").header("retry-after", "1");
+    let refusal = Reply::error(429, "slow down").header("retry-after", "1");
     let server = ModelServer::scripted(vec![refusal, two_calls().cut_off()])?;
     let refused = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
     let head: Vec<_> = refused.lines().take(3).collect();
-    same(
-        &json!(head),
-        &json!([
+    assert_eq!(
+        head,
+        [
             "HTTP/1.1 429 Test",
             "content-type: application/json",
             "retry-after: 1"
-        ]),
-    )?;
+        ]
+    );
     let cut = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
-    same(
-        &json!([cut.contains("[DONE]"), cut.ends_with("0\r\n\r\n")]),
-        &json!([false, false]),
-    )?;
+    assert!(!cut.contains("[DONE]") && !cut.ends_with("0\r\n\r\n"));
     let over = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
-    same(
-        &json!([
-            over.starts_with("HTTP/1.1 500"),
-            server.requests().len() == 3
-        ]),
-        &json!([true, true]),
-    )
-}
-
-/// Requires that two values are equal.
-fn same(actual: &Value, expected: &Value) -> Outcome {
-    assert_eq!(actual, expected, "got {actual:#}\ninstead of {expected:#}");
+    assert!(over.starts_with("HTTP/1.1 500"), "{over}");
+    assert_eq!(server.requests().len(), 3);
     Ok(())
 }

@@ -9,9 +9,11 @@ use orchestrate_core::TaskState::{Merged, Waiting};
 use orchestrate_core::event::{ErrorKind, Event};
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::run::request::Request;
+use orchestrate_core::{CallHash, RunId};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use super::calls::{Call, assert_answers, calls, commit, in_one_turn, put, shell};
 use crate::support::git_server::{GitServer, PASSWORD, USER};
 use crate::support::{
     Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until, write_program,
@@ -55,29 +57,12 @@ fn as_keeper(settings: &mut Settings, allowed: &[&str]) {
     settings.run.rules = allowed.iter().map(rule).collect();
 }
 
-fn put(path: &str, content: &str) -> (&'static str, Value) {
-    ("write_file", json!({"path": path, "content": content}))
-}
-
-fn commit(message: &str) -> (&'static str, Value) {
-    ("git_commit", json!({ "message": message }))
-}
-
-fn push(arguments: Value) -> (&'static str, Value) {
+fn push(arguments: Value) -> Call {
     ("git_push", arguments)
 }
 
-fn pull(arguments: Value) -> (&'static str, Value) {
+fn pull(arguments: Value) -> Call {
     ("git_pull", arguments)
-}
-
-/// Returns a script in which an agent makes these calls in one turn, and then ends.
-fn calls(calls: &[(&str, Value)]) -> Script {
-    let rule = Rule::task("T1").turn(1);
-    let rule = calls
-        .iter()
-        .fold(rule, |rule, (name, arguments)| rule.call(name, arguments));
-    Script::default().rule(rule).rule(done("T1"))
 }
 
 /// Runs one task that makes these calls under rules that allow, and returns what each of them
@@ -85,28 +70,56 @@ fn calls(calls: &[(&str, Value)]) -> Script {
 fn answers(
     world: &World,
     allowed: &[&str],
-    wanted: &[(&str, Value)],
+    wanted: &[Call],
 ) -> Result<(Played, Vec<String>), Failed> {
-    let played = world.play("- [ ] T1 work\n", &calls(wanted), |settings| {
+    let played = world.play("- [ ] T1 work\n", &calls("T1", wanted), |settings| {
         as_keeper(settings, allowed)
     })?;
     let texts = played.results("T1")?;
-    if texts.len() == wanted.len() {
-        Ok((played, texts))
-    } else {
-        fail(format!("{texts:#?}\n{}", played.story()))
-    }
+    assert_eq!(texts.len(), wanted.len(), "{texts:#?}\n{played}");
+    Ok((played, texts))
 }
 
-/// Requires that each answer contains its text.
-fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
-    for (at, text) in expected {
-        assert!(
-            answers.get(*at).is_some_and(|answer| answer.contains(text)),
-            "answer {at} has no {text:?}:\n{answers:#?}"
-        );
-    }
-    Ok(())
+/// A call that the user is asked about.
+struct Asked {
+    call: CallHash,
+    rule: String,
+    arguments: Value,
+}
+
+/// Returns the only call that the user was asked about.
+fn asked(played: &Played) -> Result<Asked, Failed> {
+    let mut asked = played.pick(|event| match event {
+        Event::ApprovalRequested {
+            call,
+            rule,
+            arguments,
+            ..
+        } => Some(Asked {
+            call: call.clone(),
+            rule: rule.clone(),
+            arguments: arguments.clone(),
+        }),
+        _ => None,
+    });
+    assert_eq!(asked.len(), 1, "{played}");
+    asked.pop().ok_or_else(|| Failed::from("nobody was asked"))
+}
+
+/// Lets a call happen, as its user does after the run has ended, and returns the run.
+fn agree(played: Played, call: CallHash) -> Result<RunId, Failed> {
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
+    drop(played);
+    let request = Request::Decide {
+        call,
+        allowed: true,
+        message: None,
+    };
+    store.send(&run, &request)?;
+    Ok(run)
 }
 
 /// Returns the branches of the remote, with their commits.
@@ -136,51 +149,38 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
         as_keeper(settings, &[]);
         settings.run.ask_parks = true;
     };
-    let script = calls(&[
-        put("a.txt", "one\n"),
-        commit("Add a"),
-        put("b.txt", "later\n"),
-        push(json!({})),
-    ]);
+    let script = calls(
+        "T1",
+        &[
+            put("a.txt", "one\n"),
+            commit("Add a"),
+            put("b.txt", "later\n"),
+            push(json!({})),
+        ],
+    );
     let played = world.play("- [ ] T1 work\n", &script, asks)?;
     played.require(3, &[("T1", Waiting)])?;
     let before = at_remote(&world)?;
     let run = played.report.run_id.clone();
     let own = format!("orchestrate/{run}/T1");
     let commit = world.git(&format!("rev-parse {own}"))?;
-    let asked = played.pick(|event| match event {
-        Event::ApprovalRequested {
-            call,
-            rule,
-            arguments,
-            ..
-        } => Some((call.clone(), rule.clone(), arguments.clone())),
-        _ => None,
-    });
-    let [(call, rule, arguments)] = asked.as_slice() else {
-        return fail(played.story());
-    };
+    let Asked {
+        call,
+        rule,
+        arguments,
+    } = asked(&played)?;
     let shown = json!({
         "remote": "origin", "address": world.file("remote.git"), "host": null, "branch": own, "commit": commit,
         "commits": [format!("{} Add a", &commit[..10])],
     });
-    assert_eq!(*rule, "built-in:remote", "{arguments}\n{before}");
-    assert_eq!(*arguments, shown, "{rule}\n{before}");
+    assert_eq!(rule, "built-in:remote", "{arguments}\n{before}");
+    assert_eq!(arguments, shown, "{rule}\n{before}");
     assert!(!before.contains(&own), "{rule}: {arguments}\n{before}");
-    let (call, store) = (call.clone(), played.coordinator.store().clone());
-    drop(played);
-    store.send(
-        &run,
-        &Request::Decide {
-            call,
-            allowed: true,
-            message: None,
-        },
-    )?;
+    agree(played, call)?;
     let resumed = world.resume(&run, &script, asks)?;
     resumed.require(0, &[("T1", Merged)])?;
     let texts = resumed.results("T1")?;
-    require(
+    assert_answers(
         &texts,
         &[
             (3, "as the new branch origin/orchestrate/"),
@@ -188,7 +188,7 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
             (3, "not pushed"),
             (3, "A b.txt"),
         ],
-    )?;
+    );
     let pushed = at_remote(&world)?;
     let is_tracked = world.git("branch -r --list origin/orchestrate/*")?;
     let mut expected: Vec<String> = before
@@ -216,30 +216,23 @@ fn users_commits_are_not_published_unasked() -> Outcome {
         push(json!({"branch": "shared"})),
     ];
     let (_, texts) = answers(&world, &["git_push", "git_push(origin/shared)"], &work)?;
-    require(
+    assert_answers(
         &texts,
         &[(
             2,
             "the rule `built-in:unpublished-commits` needs approval for `origin/shared`, which nobody can give",
         )],
-    )?;
+    );
     let asks = |settings: &mut Settings| {
         as_keeper(settings, &["git_push", "git_push(origin/shared)"]);
         settings.run.ask_parks = true;
     };
-    let played = world.play("- [ ] T1 work\n", &calls(&work), asks)?;
-    let asked = played.pick(|event| match event {
-        Event::ApprovalRequested {
-            call,
-            rule,
-            arguments,
-            ..
-        } => Some((call.clone(), rule.clone(), arguments.clone())),
-        _ => None,
-    });
-    let [(call, rule, arguments)] = asked.as_slice() else {
-        return fail(played.story());
-    };
+    let played = world.play("- [ ] T1 work\n", &calls("T1", &work), asks)?;
+    let Asked {
+        call,
+        rule,
+        arguments,
+    } = asked(&played)?;
     let shown = json!({"count": 1, "newest": [format!("{} Private draft", &draft[..10])]});
     let has_own = arguments["commits"]
         .as_array()
@@ -247,32 +240,19 @@ fn users_commits_are_not_published_unasked() -> Outcome {
     assert_eq!(rule, "built-in:unpublished-commits", "{arguments}");
     assert_eq!(arguments["users_commits"], shown, "{rule}: {arguments}");
     assert!(has_own, "{rule}: {arguments}");
-    if at_remote(&world)?.contains("shared") {
-        return fail(at_remote(&world)?);
-    }
-    let (run, call, store) = (
-        played.report.run_id.clone(),
-        call.clone(),
-        played.coordinator.store().clone(),
-    );
-    drop(played);
-    store.send(
-        &run,
-        &Request::Decide {
-            call,
-            allowed: true,
-            message: None,
-        },
-    )?;
-    let resumed = world.resume(&run, &calls(&work), asks)?;
+    let branches = at_remote(&world)?;
+    assert!(!branches.contains("shared"), "{branches}");
+    let run = agree(played, call)?;
+    let resumed = world.resume(&run, &calls("T1", &work), asks)?;
     resumed.require(0, &[("T1", Merged)])?;
-    require(
+    assert_answers(
         &resumed.results("T1")?,
         &[
             (2, "as the new branch origin/shared"),
             (2, " Private draft"),
         ],
-    )
+    );
+    Ok(())
 }
 
 fn only_an_agents_own_branch_is_pushed() -> Outcome {
@@ -314,7 +294,7 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
         to("x"),
     ];
     let (played, texts) = answers(&world, &["git_push"], &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (0, "there is nothing to push"),
@@ -342,7 +322,7 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
             (18, "the address names no host"),
             (19, "as the new branch origin/x"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let denied = played.pick(|event| match event {
         Event::ToolFinished {
@@ -417,7 +397,7 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
         pull(json!({"branch": "nowhere"})),
     ];
     let (played, texts) = answers(&world, &["git_push(origin)", "git_pull(origin/*)"], &wanted)?;
-    require(
+    assert_answers(
         &texts,
         &[
             (2, "as the new branch origin/shared"),
@@ -430,7 +410,7 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
             (7, " already"),
             (8, "it has no branch of this name"),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let tip = world.git(&format!(
         "rev-parse orchestrate/{}/T1",
@@ -462,22 +442,15 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
         commit("Resolve"),
         push(json!({"branch": "shared"})),
     ];
-    let turn = |turn: u32, calls: &[(&str, Value)]| {
-        calls
-            .iter()
-            .fold(Rule::task("T1").turn(turn), |rule, (name, arguments)| {
-                rule.call(name, arguments)
-            })
-    };
     let script = Script::default()
-        .rule(turn(1, &begun))
-        .rule(turn(2, &resolved))
+        .rule(in_one_turn(Rule::task("T1").turn(1), &begun))
+        .rule(in_one_turn(Rule::task("T1").turn(2), &resolved))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 work\n", &script, |settings| {
         as_keeper(settings, &["git_push(origin)", "git_pull(origin)"]);
     })?;
     let texts = played.results("T1")?;
-    require(
+    assert_answers(
         &texts,
         &[
             (1, "nothing was merged, because of `src/lib.txt`"),
@@ -490,7 +463,7 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
             (9, "Resolve"),
             (10, " to origin/shared ("),
         ],
-    )?;
+    );
     played.require(0, &[("T1", Merged)])?;
     let merged = world.merged(&played.report, "src/lib.txt")?;
     assert_eq!(merged, "one\nsomebody\nT1\nthree");
@@ -549,7 +522,7 @@ fn each_failure_says_what_to_do() -> Outcome {
         &["git_push", "git_push(127.0.0.1)", "git_pull"],
         &wanted,
     )?;
-    require(
+    assert_answers(
         &texts,
         &[
             (
@@ -564,7 +537,7 @@ fn each_failure_says_what_to_do() -> Outcome {
             (5, "Only the user can change that"),
             (6, "`main` has no commit in common with your branch"),
         ],
-    )?;
+    );
     let kinds = played.pick(|event| match event {
         Event::ToolFinished {
             error_class: Some(kind),
@@ -631,24 +604,10 @@ fn credentials_stay_with_git() -> Outcome {
         push(of("embedded")),
         push(of("wrong")),
         pull(json!({"remote": "helped"})),
-        ("run_shell_command", json!({"command": looks})),
+        shell(&looks),
     ];
-    world.write("plan.md", "- [ ] T1 work\n")?;
-    let (model, plan) = (world.script(&calls(&wanted))?, world.file("plan.md"));
-    let rules = [
-        "--allow",
-        "git_push(127.0.0.1)",
-        "--allow",
-        "git_pull(127.0.0.1)",
-    ];
-    let typed = [
-        &["run", &plan, "--model", &model, "--agent", "keeper"],
-        &rules[..],
-    ]
-    .concat();
-    world.types(&typed, 0)?;
+    let told = typed(&world, &wanted)?;
     let seen = server.seen();
-    let told = world.types(&["log", "--json"], 0)?.stdout;
     assert!(seen.let_in >= 6, "{seen:?}\n{told}");
     assert!(seen.turned_away >= 3, "{seen:?}\n{told}");
     assert!(!seen.in_arguments, "{seen:?}\n{told}");
@@ -682,9 +641,9 @@ fn helped(world: &World) -> Result<String, Failed> {
 }
 
 /// Runs one task that makes these calls in the built program, and returns its log.
-fn typed(world: &World, wanted: &[(&str, Value)]) -> Result<String, Failed> {
+fn typed(world: &World, wanted: &[Call]) -> Result<String, Failed> {
     world.write("plan.md", "- [ ] T1 work\n")?;
-    let (model, plan) = (world.script(&calls(wanted))?, world.file("plan.md"));
+    let (model, plan) = (world.script(&calls("T1", wanted))?, world.file("plan.md"));
     let rules = [
         "--allow",
         "git_push(127.0.0.1)",
@@ -781,7 +740,7 @@ fn a_helper_of_the_repository_is_not_run() -> Outcome {
     let said = "which is not run; the user can name it in their own git configuration";
     let seen = server.seen();
     assert_eq!(told.matches(said).count(), 2, "{seen:?}\n{told}");
-    assert!(seen.let_in <= 0, "{seen:?}\n{told}");
+    assert!(seen.let_in == 0, "{seen:?}\n{told}");
     assert!(!Path::new(&canary).exists(), "{seen:?}\n{told}");
     // The user's own helper is asked, whatever the repository names beside it.
     helped(&world)?;
@@ -805,15 +764,10 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
         commit("Add a"),
         push(json!({"branch": "shared"})),
     ];
-    let turn = |rule: Rule, calls: &[(&str, Value)]| {
-        calls
-            .iter()
-            .fold(rule, |rule, (name, arguments)| rule.call(name, arguments))
-    };
     let again = Rule::task("T1").last_contains("interrupted");
     let script = Script::default()
-        .rule(turn(Rule::task("T1").turn(1), &first))
-        .rule(turn(again, &[push(json!({"branch": "shared"}))]))
+        .rule(in_one_turn(Rule::task("T1").turn(1), &first))
+        .rule(in_one_turn(again, &[push(json!({"branch": "shared"}))]))
         .rule(done("T1"));
     world.write("plan.md", "- [ ] T1 work\n")?;
     let (model, plan) = (world.script(&script)?, world.file("plan.md"));

@@ -16,7 +16,8 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Home, Need, Outcome, Repository, Rule, Script, Session, World, case, done, require_words,
+    Case, Home, Need, Outcome, Repository, Rule, Script, Session, World, case, done, on,
+    require_words,
 };
 
 /// The environment variable that, set to `all`, adds the public projects.
@@ -165,7 +166,7 @@ fn script(project: &Project) -> Script {
             );
             script
                 .rule(writing(task).call("update_file", &planted))
-                .rule(Rule::task(task).turn(3).call("update_file", &mended))
+                .rule(on(task, 3).call("update_file", &mended))
                 .rule(done(task))
         })
 }

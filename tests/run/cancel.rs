@@ -13,11 +13,10 @@ use orchestrate_core::task::FailureCause;
 use orchestrate_core::{RunState, TaskState};
 use orchestrate_journal::InboxId;
 use orchestrate_sandbox::Confinement;
-use serde_json::json;
 
 use crate::support::{
-    Case, GRACE, Outcome, Played, Rule, Script, World, case, done, fail, is_alive, open_gate,
-    plan_input, require_gone, runtime, seconds, until, write,
+    Case, GRACE, Outcome, Played, Script, World, case, done, fail, is_alive, on, open_gate,
+    plan_input, require_gone, runtime, seconds, shell, until, write, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -55,16 +54,8 @@ fn release(run: &Run, layout: &Layout) -> Result<Option<File>, Failed> {
 
 fn sleeping(command: &str) -> Script {
     Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({"command": command})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(shell(on("T1", 1), command))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"))

@@ -11,12 +11,11 @@ use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 use orchestrate_journal::InboxId;
 use orchestrate_sandbox::Confinement;
-use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, answering, case, done, fail, open_gate, plan_input,
-    runtime, write, write_or_end,
+    Case, Outcome, Rule, Script, World, after, answering, case, done, fail, on, open_gate,
+    plan_input, put, reads, runtime, shell, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -64,13 +63,7 @@ fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Out
         let command = format!(
             "pwd > {task}.txt; (ls T?.txt; git ls-files) | sort >> {task}.txt; cat README.md >> {task}.txt"
         );
-        script
-            .rule(
-                Rule::task(task)
-                    .turn(1)
-                    .call("run_shell_command", &json!({"command": command})),
-            )
-            .rule(done(task))
+        script.rule(shell(on(task, 1), &command)).rule(done(task))
     };
     let script = ["T1", "T2"].into_iter().fold(Script::default(), look);
     let played = world.play("- [ ] T1 look\n- [ ] T2 look\n", &script, |settings| {
@@ -138,14 +131,14 @@ fn a_conflict_goes_back_to_its_author() -> Outcome {
     for task in ["T1", "T2"] {
         script = script
             .rule(write(task, "src/lib.txt", &format!("one\n{task}\nthree\n")))
-            .rule(
-                Rule::task(task)
-                    .returned(ReturnCause::Conflict)
-                    .call("read_file", &json!({"path": "src/lib.txt"})),
-            )
-            .rule(Rule::task(task).last_contains("<<<<<<<").call(
-                "write_file",
-                &json!({"path": "src/lib.txt", "content": "one\nT1\nT2\nthree\n"}),
+            .rule(reads(
+                Rule::task(task).returned(ReturnCause::Conflict),
+                "src/lib.txt",
+            ))
+            .rule(put(
+                after(task, "<<<<<<<"),
+                "src/lib.txt",
+                "one\nT1\nT2\nthree\n",
             ))
             .rule(done(task));
     }
@@ -163,15 +156,13 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(write("T1", "answer.txt", "41\n"))
-        .rule(
+        .rule(put(
             Rule::task("T1")
                 .returned(ReturnCause::TaskCheck)
-                .last_contains("got 41")
-                .call(
-                    "write_file",
-                    &json!({"path": "answer.txt", "content": "42\n"}),
-                ),
-        )
+                .last_contains("got 41"),
+            "answer.txt",
+            "42\n",
+        ))
         .rule(done("T1"));
     let plan = "- [ ] T1 answer (verify: test \"$(cat answer.txt)\" = 42 || { echo got $(cat answer.txt); exit 1; })\n";
     let report = world.run(plan, &script, None)?;

@@ -4,7 +4,7 @@
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, require_words};
+use crate::support::{Case, Outcome, Script, World, case, done, on, require_words, write, writes};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -21,11 +21,8 @@ fn a_command_that_was_cut_off_can_be_undone() -> Outcome {
     let world = World::with_plan(plan)?;
     let command = "echo theirs > keep.txt; echo new > new.txt; sleep 100";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "write_file",
-            &json!({"path": "keep.txt", "content": "mine\n"}),
-        ))
-        .rule(Rule::task("T1").turn(2).call(
+        .rule(write("T1", "keep.txt", "mine\n"))
+        .rule(on("T1", 2).call(
             "run_shell_command",
             &json!({"command": command, "timeout": 1}),
         ))
@@ -111,16 +108,8 @@ fn with_absent_program() -> Result<World, libtest_mimic::Failed> {
 fn the_alternative_that_the_user_names_answers() -> Outcome {
     let world = with_absent_program()?;
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("search_text", &json!({"arguments": ["needle", "hay.txt"]})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "new.txt", "content": "1\n"})),
-        )
+        .rule(on("T1", 1).call("search_text", &json!({"arguments": ["needle", "hay.txt"]})))
+        .rule(writes(on("T1", 2), "new.txt"))
         .rule(done("T1"));
     let model = world.script(&script)?;
     let typed = ["run", "plan.md", "--model", &model, "--no-verify-base"];

@@ -49,7 +49,9 @@ pub(crate) use harness::trials::cases;
 pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use models::model::{answering, write_or_end};
-pub(crate) use models::script::{Rule, Script, done, write};
+pub(crate) use models::script::{
+    Rule, Script, after, done, on, put, reads, shell, waits, write, writes,
+};
 pub(crate) use models::server::{ModelServer, Recorded, Reply};
 pub(crate) use played::Played;
 pub(crate) use programs::process::{

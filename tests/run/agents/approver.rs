@@ -13,7 +13,8 @@ use orchestrate_core::run::request::Request;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, lines, plan_input, runtime,
+    Case, Outcome, Played, Script, World, after, case, done, fail, lines, on, plan_input, put,
+    runtime,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -32,12 +33,8 @@ fn script() -> Script {
     let publish = |script: Script, task: &'static str| {
         let touch = json!({"command": format!("touch {task}.txt")});
         script
-            .rule(Rule::task(task).turn(1).call("run_shell_command", &touch))
-            .rule(
-                Rule::task(task)
-                    .last_contains("not today")
-                    .call("write_file", &json!({"path": "no.txt", "content": "no\n"})),
-            )
+            .rule(on(task, 1).call("run_shell_command", &touch))
+            .rule(put(after(task, "not today"), "no.txt", "no\n"))
             .rule(done(task))
     };
     ["T1", "T2", "T3"]

@@ -16,7 +16,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, case, done, fail, runtime, workspace_cargo, write,
+    Case, Outcome, Rule, Script, World, after, case, done, fail, on, put, runtime, shell,
+    workspace_cargo, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -161,18 +162,15 @@ fn tell_what_happens_to_them() -> Outcome {
 fn read_what_they_are_sent() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(
-            Rule::task("a")
-                .last_contains("\nuse port 4711\n</data-")
-                .call(
-                    "write_file",
-                    &json!({"path": "port.txt", "content": "4711\n"}),
-                ),
-        )
-        .rule(Rule::task("a").last_contains("port.txt").text("Done."));
+        .rule(put(
+            after("a", "\nuse port 4711\n</data-"),
+            "port.txt",
+            "4711\n",
+        ))
+        .rule(after("a", "port.txt").text("Done."));
     let script = (1..=90).fold(script, |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
-        script.rule(Rule::task("a").turn(turn).call("run_shell_command", &look))
+        script.rule(on("a", turn).call("run_shell_command", &look))
     });
     let coordinator = world.coordinator(&script, |settings| settings.run.max_turns = 100)?;
     let report = runtime()?.block_on(async {
@@ -200,9 +198,7 @@ fn read_what_they_are_sent() -> Outcome {
 
 fn can_be_cancelled() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow")
-        .turn(1)
-        .call("run_shell_command", &json!({"command": "sleep 60"}));
+    let slow = shell(on("slow", 1), "sleep 60");
     let script = two().rule(slow);
     let coordinator = world.coordinator(&script, |_| {})?;
     runtime()?.block_on(async {
@@ -244,9 +240,7 @@ fn can_be_cancelled() -> Outcome {
 /// Messages that are sent at the same moment have different numbers, which their senders receive.
 fn number_each_message_for_its_sender() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow")
-        .turn(1)
-        .call("run_shell_command", &json!({"command": "sleep 600"}));
+    let slow = shell(on("slow", 1), "sleep 600");
     let coordinator = world.coordinator(&Script::default().rule(slow), |_| {})?;
     runtime()?.block_on(async {
         let slow = coordinator.spawn(child("slow")).await?;
@@ -272,9 +266,7 @@ fn number_each_message_for_its_sender() -> Outcome {
 /// error.
 fn of_a_run_that_breaks_off_say_so() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow")
-        .turn(1)
-        .call("run_shell_command", &json!({"command": "sleep 600"}));
+    let slow = shell(on("slow", 1), "sleep 600");
     let coordinator = world.coordinator(&two().rule(slow), |_| {})?;
     let told = async {
         let (slow, a) = (

@@ -7,7 +7,9 @@ use orchestrate_core::task::{FailureCause, ReturnCause};
 use serde_json::json;
 
 use super::waits::LEAD;
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, write};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, after, case, done, on, put, waits, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -78,16 +80,8 @@ fn an_unverified_claim_is_shown_to_people() -> Outcome {
 
 fn an_unverified_claim_is_shown_to_the_parent() -> Outcome {
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("wait_for_agents", &json!({"agent_ids": ["T2"]})),
-        )
-        .rule(
-            Rule::task("T1")
-                .last_contains("all of them are done")
-                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
-        )
+        .rule(waits(on("T1", 1), &["T2"]))
+        .rule(put(after("T1", "all of them are done"), "two.txt", "2\n"))
         .rule(done("T1"))
         .rule(write("T2", "one.txt", "1\n"))
         .rule(Rule::task("T2").text(CLAIM));
@@ -165,7 +159,7 @@ fn a_claim_that_is_never_made_true_fails_the_task() -> Outcome {
 fn changed_tests_have_to_be_named() -> Outcome {
     let changes = json!({"path": "tests/old.txt", "content": "new\n"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &changes))
+        .rule(on("T1", 1).call("write_file", &changes))
         .rule(
             Rule::task("T1")
                 .returned(ReturnCause::Claims)
@@ -240,16 +234,8 @@ fn what_only_prose_claims_is_shown_and_not_refused() -> Outcome {
 
 fn a_parent_need_not_name_the_tests_of_its_child() -> Outcome {
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("spawn_child_agent", &json!({"task": "Renew the old test"})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("wait_for_agents", &json!({"agent_ids": ["renew_old_test"]})),
-        )
+        .rule(on("T1", 1).call("spawn_child_agent", &json!({"task": "Renew the old test"})))
+        .rule(waits(on("T1", 2), &["renew_old_test"]))
         .rule(done("T1"))
         .rule(write("renew_old_test", "tests/old.txt", "new\n"))
         .rule(Rule::task("renew_old_test").text("Changed tests/old.txt."));

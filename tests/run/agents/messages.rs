@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Case, GRACE, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input,
-    runtime, sandboxed, says, there_is, until, write, write_or_end,
+    Case, GRACE, Outcome, Played, Rule, Script, World, after, answering, at, case, done, fail, on,
+    plan_input, put, runtime, sandboxed, says, shell, there_is, until, write, write_or_end, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -44,29 +44,22 @@ fn send(rule: Rule, to: &str, message: &str) -> Rule {
 fn two_agents() -> Script {
     let script = Script::default()
         .rule(send(
-            send(Rule::task("T1").turn(1), "T2", "the port is 4711"),
+            send(on("T1", 1), "T2", "the port is 4711"),
             "T2",
             "and the host is local",
         ))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(
-            Rule::task("T2")
-                .last_contains("and the host is local")
-                .call(
-                    "write_file",
-                    &json!({"path": "two.txt", "content": "4711\n"}),
-                ),
-        )
-        .rule(Rule::task("T2").last_contains("two.txt").text("Done."));
+        .rule(put(
+            after("T2", "and the host is local"),
+            "two.txt",
+            "4711\n",
+        ))
+        .rule(after("T2", "two.txt").text("Done."));
     // Each call differs from the others, so that they do not count as a loop.
     (1..=90).fold(script, |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
-        script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
+        script.rule(on("T2", turn).call("run_shell_command", &look))
     })
 }
 
@@ -161,17 +154,9 @@ fn in_order(text: &str, parts: &[&str]) -> bool {
 fn a_transcript_has_what_was_heard() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
-        .rule(
-            Rule::task("T2")
-                .turn(1)
-                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
-        )
+        .rule(send(on("T1", 1), "T2", "the port is 4711"))
+        .rule(writes(on("T1", 2), "one.txt"))
+        .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T1"))
         .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
@@ -200,19 +185,11 @@ fn a_transcript_has_what_was_heard() -> Outcome {
 fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     let script = Script::default()
         .rule(send(
-            send(
-                send(Rule::task("T1").turn(1), "T9", "hello"),
-                "r-0123456789/T2",
-                "hello",
-            ),
+            send(send(on("T1", 1), "T9", "hello"), "r-0123456789/T2", "hello"),
             "T2",
             "hello",
         ))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -329,22 +306,10 @@ fn a_message_costs_finished_work_no_turn() -> Outcome {
 fn what_is_void_is_not_shown() -> Outcome {
     let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("send_message_to_agent", &lasting),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(on("T1", 1).call("send_message_to_agent", &lasting))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(
-            Rule::task("T2")
-                .turn(1)
-                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
-        )
+        .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
     let world = World::lived_in()?;
     let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T1)\n";
@@ -410,16 +375,8 @@ fn what_is_void_is_not_shown() -> Outcome {
 /// A message is accepted only if an agent will read it; otherwise its sender is told why.
 fn what_nobody_would_read_is_refused() -> Outcome {
     let script = Script::default()
-        .rule(send(
-            send(Rule::task("T1").turn(1), "T2", "hello"),
-            "T3",
-            " \n",
-        ))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(send(send(on("T1", 1), "T2", "hello"), "T3", " \n"))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
         .rule(Rule::task("T3").text("Nothing to do."));
     let plan = "- [ ] T1 tell\n- [ ] T2 make (run: touch two.txt) (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
@@ -521,7 +478,7 @@ fn nobody_reads_while_a_check_runs() -> Outcome {
 fn what_nobody_has_read_is_told() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
+        .rule(send(on("T1", 1), "T2", "the port is 4711"))
         .rule(Rule::task("T1").text("I give up."));
     script.write_to(&world.home.path().join("model.jsonl"))?;
     world
@@ -555,16 +512,8 @@ fn what_nobody_has_read_is_told() -> Outcome {
 fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
     let waits = concat!("until ", there_is!("go"), "; do sleep 0.05; done");
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({ "command": waits })),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(shell(on("T1", 1), waits))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"));
     let world = World::plain()?;
     let coordinator = world.coordinator(&script, |_| {})?;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::waits::{parking, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, says, write,
+    Case, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, says, write,
+    writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -38,10 +39,6 @@ fn asks(rule: Rule, to: &str) -> Rule {
     )
 }
 
-fn writes(rule: Rule, path: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": "1\n"}))
-}
-
 fn position(played: &Played, of: &str, fits: impl Fn(&Event) -> bool) -> Result<u64, Failed> {
     played.first(|event| event.task().is_some_and(|task| task.as_str() == of) && fits(event))
 }
@@ -50,14 +47,11 @@ fn one_agent_at_a_time_asks_and_answers() -> Outcome {
     let answer =
         json!({"agent_id": "T1", "message": {"port": 4711, "host": "local"}, "reply_to": 1});
     let script = Script::default()
-        .rule(asks(Rule::task("T1").turn(1), "T2"))
-        .rule(writes(Rule::task("T1").last_contains("4711"), "one.txt"))
+        .rule(asks(on("T1", 1), "T2"))
+        .rule(writes(after("T1", "4711"), "one.txt"))
         .rule(done("T1"))
-        .rule(send(Rule::task("T2").last_contains("which port?"), &answer))
-        .rule(writes(
-            Rule::task("T2").last_contains("is queued"),
-            "two.txt",
-        ))
+        .rule(send(after("T2", "which port?"), &answer))
+        .rule(writes(after("T2", "is queued"), "two.txt"))
         .rule(done("T2"));
     let plan = "- [ ] T1 ask\n- [ ] T2 answer\n";
     let played = World::plain()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
@@ -112,9 +106,9 @@ fn one_agent_at_a_time_asks_and_answers() -> Outcome {
 
 fn the_run_says_why_there_is_no_answer() -> Outcome {
     let script = Script::default()
-        .rule(asks(Rule::task("T1").turn(1), "T2"))
-        .rule(asks(Rule::task("T1").turn(2), "T3"))
-        .rule(writes(Rule::task("T1").turn(3), "one.txt"))
+        .rule(asks(on("T1", 1), "T2"))
+        .rule(asks(on("T1", 2), "T3"))
+        .rule(writes(on("T1", 3), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -142,12 +136,9 @@ fn the_run_says_why_there_is_no_answer() -> Outcome {
 /// goes on.
 fn a_question_that_nobody_reads_expires() -> Outcome {
     let question = json!({"agent_id": "T3", "message": "which port?", "wait": true, "deadline": 1});
-    let (script, parks) = parking(send(Rule::task("T1").turn(1), &question));
+    let (script, parks) = parking(send(on("T1", 1), &question));
     let script = Script::default()
-        .rule(writes(
-            Rule::task("T1").last_contains("before its deadline"),
-            "one.txt",
-        ))
+        .rule(writes(after("T1", "before its deadline"), "one.txt"))
         .then(script)
         .rule(done("T3"));
     let plan = "- [ ] T1 ask\n- [ ] T2 publish\n- [ ] T3 follow (depends: T2)\n";
@@ -167,10 +158,10 @@ fn a_question_to_the_user_expires() -> Outcome {
         json!({"agent_id": "user", "message": "which port?", "wait": true, "deadline": 1});
     let script = Script::default()
         .rule(writes(
-            Rule::task("T1").last_contains("The user did not answer your question 1"),
+            after("T1", "The user did not answer your question 1"),
             "one.txt",
         ))
-        .rule(send(Rule::task("T1").turn(1), &question))
+        .rule(send(on("T1", 1), &question))
         .rule(done("T1"));
     let played = World::plain()?.play("- [ ] T1 ask\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
@@ -190,10 +181,10 @@ fn what_an_agent_tells_the_user_is_in_the_status() -> Outcome {
     let world = World::with_plan("- [ ] T1 tell\n")?;
     let script = Script::default()
         .rule(send(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             &json!({"agent_id": "user", "message": "the port is 4711"}),
         ))
-        .rule(writes(Rule::task("T1").turn(2), "one.txt"))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"));
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
@@ -215,12 +206,9 @@ fn what_an_agent_tells_the_user_is_in_the_status() -> Outcome {
 fn asking_the_user() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 ask\n")?;
     let script = Script::default()
-        .rule(asks(Rule::task("T1").turn(1), "user"))
-        .rule(writes(Rule::task("T1").last_contains("4711"), "one.txt"))
-        .rule(writes(
-            Rule::task("T1").last_contains("begin nothing new"),
-            "rest.txt",
-        ))
+        .rule(asks(on("T1", 1), "user"))
+        .rule(writes(after("T1", "4711"), "one.txt"))
+        .rule(writes(after("T1", "begin nothing new"), "rest.txt"))
         .rule(done("T1"));
     let model = world.script(&script)?;
     Ok((world, model))
@@ -330,8 +318,8 @@ fn the_user_may_answer_with_an_object_or_ask_to_finish() -> Outcome {
 fn everybody_is_told() -> Outcome {
     let hello = json!({"agent_id": "all", "message": "the port is 4711", "kind": "status_update"});
     let script = Script::default()
-        .rule(send(Rule::task("T1").turn(1), &hello))
-        .rule(writes(Rule::task("T1").turn(2), "one.txt"))
+        .rule(send(on("T1", 1), &hello))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"))
@@ -366,11 +354,11 @@ fn who_may_not_be_written_to_is_not() -> Outcome {
     let forged = json!({"agent_id": "T3", "message": "stop", "from": "user"});
     let stop = json!({"agent_id": "T3", "message": "stop", "kind": "shutdown"});
     let script = Script::default()
-        .rule(send(send(Rule::task("T1").turn(1), &to("T3")), &to("user")))
-        .rule(writes(Rule::task("T1").turn(2), "one.txt"))
+        .rule(send(send(on("T1", 1), &to("T3")), &to("user")))
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(send(send(Rule::task("T2").turn(1), &forged), &stop))
-        .rule(writes(Rule::task("T2").turn(2), "two.txt"))
+        .rule(send(send(on("T2", 1), &forged), &stop))
+        .rule(writes(on("T2", 2), "two.txt"))
         .rule(done("T2"))
         .rule(write("T3", "three.txt", "3\n"))
         .rule(done("T3"));
@@ -397,7 +385,7 @@ fn who_may_not_be_written_to_is_not() -> Outcome {
 fn a_flood_is_bounded() -> Outcome {
     // As many as one reply may call.
     let many = |turn| {
-        (0..MAILBOX_CAPACITY / 2).fold(Rule::task("T1").turn(turn), |rule, number| {
+        (0..MAILBOX_CAPACITY / 2).fold(on("T1", turn), |rule, number| {
             send(
                 rule,
                 &json!({"agent_id": "T2", "message": format!("{turn}, {number}")}),
@@ -409,10 +397,10 @@ fn a_flood_is_bounded() -> Outcome {
         .rule(many(1))
         .rule(many(2))
         .rule(send(
-            send(Rule::task("T1").turn(3), &large),
+            send(on("T1", 3), &large),
             &json!({"agent_id": "T2", "message": "one more"}),
         ))
-        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::waits::{LEAD, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, at, case, done, plan_input, require_gone, runtime,
-    says, seconds, there_is,
+    Case, Outcome, Played, Rule, Script, World, after, at, case, done, on, plan_input,
+    require_gone, runtime, says, seconds, shell, there_is, waits, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -34,18 +34,6 @@ fn spawn(rule: Rule, arguments: &Value) -> Rule {
     rule.call("spawn_child_agent", arguments)
 }
 
-fn wait(rule: Rule, ids: &[&str]) -> Rule {
-    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
-}
-
-fn writes(rule: Rule, path: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": "1\n"}))
-}
-
-fn then(task: &str, text: &str) -> Rule {
-    Rule::task(task).last_contains(text)
-}
-
 /// Returns the names of the tools that an agent was offered.
 fn offered(played: &Played, of: &str) -> Result<Vec<String>, Failed> {
     let requests = played.requests()?;
@@ -64,34 +52,19 @@ const LEADS: &str = "- [ ] T1 lead (agent: lead)\n";
 /// A file that is not committed yet is in the children's worktrees, and a value reaches them as
 /// material.
 fn children_begin_with_their_parents_work() -> Outcome {
-    let shell =
-        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let two = json!({"task": "Write two\n\n- from begun.txt", "context": {"port": 4711}});
     let three =
         json!({"task": "Write three", "role": "tester", "budget": 50_000, "tools": ["Bash"]});
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), "echo begun > begun.txt"))
-        .rule(spawn(spawn(Rule::task("T1").turn(2), &two), &three))
-        .rule(wait(
-            Rule::task("T1").turn(3),
-            &["write_two", "write_three"],
-        ))
-        .rule(
-            Rule::task("T1")
-                .turn(4)
-                .call("get_agent_status", &json!({"agent_id": "write_three"})),
-        )
-        .rule(writes(Rule::task("T1").turn(5), "one.txt"))
+        .rule(shell(on("T1", 1), "echo begun > begun.txt"))
+        .rule(spawn(spawn(on("T1", 2), &two), &three))
+        .rule(waits(on("T1", 3), &["write_two", "write_three"]))
+        .rule(on("T1", 4).call("get_agent_status", &json!({"agent_id": "write_three"})))
+        .rule(writes(on("T1", 5), "one.txt"))
         .rule(done("T1"))
-        .rule(shell(
-            Rule::task("write_two").turn(1),
-            "cat begun.txt > two.txt",
-        ))
+        .rule(shell(on("write_two", 1), "cat begun.txt > two.txt"))
         .rule(Rule::task("write_two").text("Two is written."))
-        .rule(shell(
-            Rule::task("write_three").turn(1),
-            "cat begun.txt > three.txt",
-        ))
+        .rule(shell(on("write_three", 1), "cat begun.txt > three.txt"))
         .rule(done("write_three"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
@@ -142,30 +115,27 @@ fn children_begin_with_their_parents_work() -> Outcome {
 fn three_levels_finish_with_one_agent_at_a_time() -> Outcome {
     let script = Script::default()
         .rule(spawn(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             &json!({"task": "Lead below", "role": "lead"}),
         ))
-        .rule(wait(then("T1", "begins with your work"), &["lead_below"]))
-        .rule(writes(then("T1", "all of them are done"), "one.txt"))
+        .rule(waits(after("T1", "begins with your work"), &["lead_below"]))
+        .rule(writes(after("T1", "all of them are done"), "one.txt"))
         .rule(done("T1"))
         .rule(spawn(
-            Rule::task("lead_below").turn(1),
+            on("lead_below", 1),
             &json!({"task": "Write three", "role": "lead"}),
         ))
-        .rule(wait(
-            then("lead_below", "begins with your work"),
+        .rule(waits(
+            after("lead_below", "begins with your work"),
             &["write_three"],
         ))
         .rule(writes(
-            then("lead_below", "all of them are done"),
+            after("lead_below", "all of them are done"),
             "two.txt",
         ))
         .rule(done("lead_below"))
-        .rule(spawn(
-            Rule::task("write_three").turn(1),
-            &json!({"task": "Go on"}),
-        ))
-        .rule(writes(Rule::task("write_three").turn(2), "three.txt"))
+        .rule(spawn(on("write_three", 1), &json!({"task": "Go on"})))
+        .rule(writes(on("write_three", 2), "three.txt"))
         .rule(done("write_three"));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_agents = 1)?;
     played.require(
@@ -199,21 +169,17 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
     ];
     let mut script = Script::default();
     for (turn, arguments) in (1..).zip(&attempts) {
-        script = script.rule(spawn(Rule::task("T1").turn(turn), arguments));
+        script = script.rule(spawn(on("T1", turn), arguments));
     }
     // The control: what the parent has is given, is all that the child is offered, and does the
     // child's work.
     let two = json!({"task": "Write two", "tools": ["Bash"]});
     let script = script
-        .rule(spawn(Rule::task("T1").turn(6), &two))
-        .rule(wait(Rule::task("T1").turn(7), &["write_two"]))
-        .rule(writes(Rule::task("T1").turn(8), "one.txt"))
+        .rule(spawn(on("T1", 6), &two))
+        .rule(waits(on("T1", 7), &["write_two"]))
+        .rule(writes(on("T1", 8), "one.txt"))
         .rule(done("T1"))
-        .rule(
-            Rule::task("write_two")
-                .turn(1)
-                .call("run_shell_command", &json!({"command": "echo 2 > two.txt"})),
-        )
+        .rule(shell(on("write_two", 1), "echo 2 > two.txt"))
         .rule(done("write_two"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
@@ -237,13 +203,13 @@ fn a_child_that_fails_is_a_result_for_its_parent() -> Outcome {
     let script = Script::default()
         .rule(spawn(
             spawn(
-                Rule::task("T1").turn(1),
+                on("T1", 1),
                 &json!({"task": "Fail it", "role": "implementer"}),
             ),
             &json!({"task": "Say it"}),
         ))
-        .rule(wait(Rule::task("T1").turn(2), &["fail", "say"]))
-        .rule(writes(Rule::task("T1").turn(3), "one.txt"))
+        .rule(waits(on("T1", 2), &["fail", "say"]))
+        .rule(writes(on("T1", 3), "one.txt"))
         .rule(done("T1"))
         .rule(Rule::task("fail").text("I changed nothing."))
         .rule(Rule::task("say").text("It is the third one."));
@@ -269,38 +235,23 @@ fn a_child_that_fails_is_a_result_for_its_parent() -> Outcome {
 fn a_parent_ends_a_subtree_and_its_work_is_kept() -> Outcome {
     let world = world()?;
     let seconds = seconds(world.home.path(), 4);
-    let shell =
-        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let tells = json!({"agent_id": "T1", "message": "it has begun"});
     let script = Script::default()
         .rule(spawn(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             &json!({"task": "Lead below", "role": "lead"}),
         ))
-        .rule(wait(Rule::task("T1").turn(2), &["lead_below"]))
+        .rule(waits(on("T1", 2), &["lead_below"]))
         .rule(
-            then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "lead_below"})),
+            after("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "lead_below"})),
         )
-        .rule(writes(then("T1", "its work is kept"), "one.txt"))
+        .rule(writes(after("T1", "its work is kept"), "one.txt"))
         .rule(done("T1"))
-        .rule(spawn(
-            Rule::task("lead_below").turn(1),
-            &json!({"task": "Sleep long"}),
-        ))
-        .rule(wait(Rule::task("lead_below"), &["sleep_long"]))
-        .rule(shell(
-            Rule::task("sleep_long").turn(1),
-            "echo half > half.txt",
-        ))
-        .rule(
-            Rule::task("sleep_long")
-                .turn(2)
-                .call("send_message_to_agent", &tells),
-        )
-        .rule(shell(
-            Rule::task("sleep_long").turn(3),
-            &format!("sleep {seconds}"),
-        ));
+        .rule(spawn(on("lead_below", 1), &json!({"task": "Sleep long"})))
+        .rule(waits(Rule::task("lead_below"), &["sleep_long"]))
+        .rule(shell(on("sleep_long", 1), "echo half > half.txt"))
+        .rule(on("sleep_long", 2).call("send_message_to_agent", &tells))
+        .rule(shell(on("sleep_long", 3), &format!("sleep {seconds}")));
     let played = world.play(LEADS, &script, |_| {})?;
     played.require(
         0,
@@ -353,28 +304,25 @@ fn until_there_is(name: &str) -> String {
 fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
     let world = world()?;
     let ends = json!({"command": until_there_is("end")});
-    let third = Rule::task("T1").turn(3);
+    let third = on("T1", 3);
     let third = if is_ended {
         third.call("terminate_agent", &json!({"agent_id": "lead_below"}))
     } else {
-        wait(third, &["lead_below"])
+        waits(third, &["lead_below"])
     };
     let script = Script::default()
         .rule(spawn(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             &json!({"task": "Lead below", "role": "lead"}),
         ))
-        .rule(Rule::task("T1").turn(2).call("run_shell_command", &ends))
+        .rule(on("T1", 2).call("run_shell_command", &ends))
         .rule(third)
-        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
-        .rule(spawn(
-            Rule::task("lead_below").turn(1),
-            &json!({"task": "Write three"}),
-        ))
-        .rule(wait(Rule::task("lead_below").turn(2), &["write_three"]))
+        .rule(spawn(on("lead_below", 1), &json!({"task": "Write three"})))
+        .rule(waits(on("lead_below", 2), &["write_three"]))
         .rule(done("lead_below"))
-        .rule(writes(Rule::task("write_three").turn(1), "three.txt"))
+        .rule(writes(on("write_three", 1), "three.txt"))
         .rule(done("write_three"));
     let check = format!("test ! -e three.txt || {}", until_there_is("go"));
     let coordinator = world.coordinator(&script, |settings| settings.run.verify = Some(check))?;
@@ -443,33 +391,18 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
 fn ended_work_goes_on_after_a_cleaning() -> Outcome {
     let world = world()?;
     let seconds = seconds(world.home.path(), 5);
-    let shell =
-        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let tells = json!({"agent_id": "T1", "message": "it has begun"});
     let script = Script::default()
-        .rule(spawn(
-            Rule::task("T1").turn(1),
-            &json!({"task": "Sleep long"}),
-        ))
-        .rule(wait(Rule::task("T1").turn(2), &["sleep_long"]))
+        .rule(spawn(on("T1", 1), &json!({"task": "Sleep long"})))
+        .rule(waits(on("T1", 2), &["sleep_long"]))
         .rule(
-            then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "sleep_long"})),
+            after("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "sleep_long"})),
         )
-        .rule(writes(then("T1", "its work is kept"), "one.txt"))
+        .rule(writes(after("T1", "its work is kept"), "one.txt"))
         .rule(done("T1"))
-        .rule(shell(
-            Rule::task("sleep_long").turn(1),
-            "echo half > half.txt",
-        ))
-        .rule(
-            Rule::task("sleep_long")
-                .turn(2)
-                .call("send_message_to_agent", &tells),
-        )
-        .rule(shell(
-            Rule::task("sleep_long").turn(3),
-            &format!("sleep {seconds}"),
-        ))
+        .rule(shell(on("sleep_long", 1), "echo half > half.txt"))
+        .rule(on("sleep_long", 2).call("send_message_to_agent", &tells))
+        .rule(shell(on("sleep_long", 3), &format!("sleep {seconds}")))
         .rule(done("sleep_long"));
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
@@ -494,14 +427,11 @@ fn ended_work_goes_on_after_a_cleaning() -> Outcome {
 fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
     let world = world()?;
     let script = Script::default()
-        .rule(writes(Rule::task("T1").turn(1), "one.txt"))
-        .rule(spawn(
-            Rule::task("T1").turn(2),
-            &json!({"task": "Write two"}),
-        ))
-        .rule(wait(Rule::task("T1").turn(3), &["write_two"]))
+        .rule(writes(on("T1", 1), "one.txt"))
+        .rule(spawn(on("T1", 2), &json!({"task": "Write two"})))
+        .rule(waits(on("T1", 3), &["write_two"]))
         .rule(Rule::task("T1").text("Led."))
-        .rule(writes(Rule::task("write_two").turn(1), "two.txt"))
+        .rule(writes(on("write_two", 1), "two.txt"))
         .rule(done("write_two"));
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
@@ -538,28 +468,13 @@ fn a_childs_diff_begins_with_its_parents_work() -> Outcome {
         ".orchestrate/agents/lead.md",
         &LEAD.replace("tools: ", "tools: git_commit, "),
     )?;
-    let shell =
-        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let script = Script::default()
-        .rule(shell(
-            Rule::task("T1").turn(1),
-            "echo mine | tee begun.txt > only.txt",
-        ))
-        .rule(spawn(
-            Rule::task("T1").turn(2),
-            &json!({"task": "Write two"}),
-        ))
-        .rule(wait(Rule::task("T1"), &["write_two"]))
-        .rule(shell(
-            Rule::task("write_two").turn(1),
-            "echo theirs > begun.txt",
-        ))
-        .rule(
-            Rule::task("write_two")
-                .turn(2)
-                .call("git_commit", &json!({"message": "Theirs"})),
-        )
-        .rule(shell(Rule::task("write_two").turn(3), "git push now"));
+        .rule(shell(on("T1", 1), "echo mine | tee begun.txt > only.txt"))
+        .rule(spawn(on("T1", 2), &json!({"task": "Write two"})))
+        .rule(waits(Rule::task("T1"), &["write_two"]))
+        .rule(shell(on("write_two", 1), "echo theirs > begun.txt"))
+        .rule(on("write_two", 2).call("git_commit", &json!({"message": "Theirs"})))
+        .rule(shell(on("write_two", 3), "git push now"));
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
     let typed = [
@@ -609,19 +524,19 @@ fn only_descendants_can_be_ended() -> Outcome {
     let ends =
         |rule: Rule, agent: &str| rule.call("terminate_agent", &json!({ "agent_id": agent }));
     let mut script = Script::default().rule(spawn(
-        Rule::task("T1").turn(1),
+        on("T1", 1),
         &json!({"task": "Below", "role": "lead"}),
     ));
     for (turn, agent) in (2..).zip(["T1", "T2", "T9"]) {
-        script = script.rule(ends(Rule::task("T1").turn(turn), agent));
+        script = script.rule(ends(on("T1", turn), agent));
     }
     let script = script
-        .rule(wait(Rule::task("T1").turn(5), &["below"]))
-        .rule(ends(Rule::task("T1").turn(6), "below"))
-        .rule(writes(Rule::task("T1").turn(7), "one.txt"))
-        .rule(ends(Rule::task("below").turn(1), "T1"))
-        .rule(writes(Rule::task("below").turn(2), "below.txt"))
-        .rule(writes(Rule::task("T2").turn(1), "two.txt"))
+        .rule(waits(on("T1", 5), &["below"]))
+        .rule(ends(on("T1", 6), "below"))
+        .rule(writes(on("T1", 7), "one.txt"))
+        .rule(ends(on("below", 1), "T1"))
+        .rule(writes(on("below", 2), "below.txt"))
+        .rule(writes(on("T2", 1), "two.txt"))
         .rule(Rule::any().text("Done."));
     let played = world()?.play(&format!("{LEADS}- [ ] T2 beside\n"), &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("below", Merged)])?;
@@ -674,10 +589,7 @@ fn too_many_children_are_refused() -> Outcome {
 
 fn without_spawning_no_tool_for_it_is_offered() -> Outcome {
     let script = Script::default()
-        .rule(spawn(
-            Rule::task("T1").turn(1),
-            &json!({"task": "Write it"}),
-        ))
+        .rule(spawn(on("T1", 1), &json!({"task": "Write it"})))
         .rule(Rule::task("T1").text("I cannot."));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_depth = 0)?;
     played.require(5, &[("T1", FailedTask)])?;

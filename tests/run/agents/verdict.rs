@@ -8,7 +8,7 @@ use orchestrate_core::task::ReturnCause;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Ran, Rule, Script, World, case, done, fail, says, until, write,
+    Case, Outcome, Ran, Rule, Script, World, after, case, done, fail, on, says, shell, until, write,
 };
 
 /// How long an agent may take to make its first call on a loaded machine.
@@ -110,16 +110,11 @@ fn approved_work_is_merged() -> Outcome {
     let world = World::with_plan(&format!(
         "{PLAN}- [ ] T4 Use both (run: cat one.txt two.txt > both.txt) (depends: T3)\n"
     ))?;
-    let looks = || {
-        Rule::task("T3").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "cat one.txt two.txt"}),
-        )
-    };
+    let looks = || shell(on("T3", 1), "cat one.txt two.txt");
     let script = authors(|script| {
         script
             .rule(looks())
-            .rule(verdict(Rule::task("T3").last_contains("1\n1"), "approve"))
+            .rule(verdict(after("T3", "1\n1"), "approve"))
     });
     let ran = run(&world, &script, 0)?;
     says(
@@ -149,14 +144,12 @@ fn approved_work_is_merged() -> Outcome {
 fn changed_work_is_reviewed_again() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let script = authors(|script| {
-        script
-            .rule(changes(Rule::task("T3").turn(1), &["T1"]))
-            .rule(verdict(
-                Rule::task("T3")
-                    .returned(ReturnCause::NewWork)
-                    .last_contains("+2"),
-                "approve",
-            ))
+        script.rule(changes(on("T3", 1), &["T1"])).rule(verdict(
+            Rule::task("T3")
+                .returned(ReturnCause::NewWork)
+                .last_contains("+2"),
+            "approve",
+        ))
     });
     let ran = run(&world, &script, 0)?;
     let told = [
@@ -262,13 +255,13 @@ fn a_verdict_on_no_waiting_task_is_refused() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let script = authors(|script| {
         script
-            .rule(changes(Rule::task("T3").turn(1), &["T9"]))
+            .rule(changes(on("T3", 1), &["T9"]))
             .rule(verdict(
-                Rule::task("T3").last_contains("T9 does not wait for your verdict"),
+                after("T3", "T9 does not wait for your verdict"),
                 "nothing_to_do",
             ))
             .rule(verdict(
-                Rule::task("T3").last_contains("there is something to review"),
+                after("T3", "there is something to review"),
                 "approve",
             ))
     });
@@ -282,7 +275,7 @@ fn an_approval_does_not_hide_requested_changes() -> Outcome {
     let script = authors(|script| {
         script
             .rule(verdict(
-                changes(verdict(Rule::task("T3").turn(1), "approve"), &["T1"]),
+                changes(verdict(on("T3", 1), "approve"), &["T1"]),
                 "approve",
             ))
             .rule(verdict(
@@ -348,7 +341,7 @@ fn the_work_that_a_dropped_reviewer_leaves_is_named() -> Outcome {
 /// approved it.
 fn a_stopped_reviewer_holds_what_it_reviews() -> Outcome {
     let world = World::with_plan(PLAN)?;
-    let looks = || Rule::task("T3").call("run_shell_command", &json!({"command": "sleep 600"}));
+    let looks = || shell(Rule::task("T3"), "sleep 600");
     let model = world.script(&authors(|script| script.rule(looks())))?;
     let run = world
         .orchestrate(&["run", "plan.md", "--model", &model])

@@ -5,7 +5,10 @@ use orchestrate_core::event::Event;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, after, case, done, fail, on, shell, waits, write,
+    writes,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -29,22 +32,14 @@ pub(crate) fn world() -> Result<World, libtest_mimic::Failed> {
     Ok(world)
 }
 
-fn wait(rule: Rule, ids: &[&str]) -> Rule {
-    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
-}
-
-fn writes(rule: Rule, path: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": "1\n"}))
-}
-
 /// Returns a script in which T1 waits for T2, which waits for T3.
 fn levels() -> Script {
-    let over = |task: &str| Rule::task(task).last_contains("all of them are done");
+    let over = |task: &str| after(task, "all of them are done");
     Script::default()
-        .rule(wait(Rule::task("T1").turn(1), &["T2"]))
+        .rule(waits(on("T1", 1), &["T2"]))
         .rule(writes(over("T1"), "one.txt"))
         .rule(done("T1"))
-        .rule(wait(Rule::task("T2").turn(1), &["T3"]))
+        .rule(waits(on("T2", 1), &["T3"]))
         .rule(writes(over("T2"), "two.txt"))
         .rule(Rule::task("T2").text("Two is written."))
         .rule(write("T3", "three.txt", "3\n"))
@@ -119,16 +114,9 @@ pub(crate) fn parking(
 ) {
     let script = Script::default()
         .rule(first)
-        .rule(writes(
-            Rule::task("T1").last_contains("T2 (publish)"),
-            "one.txt",
-        ))
+        .rule(writes(after("T1", "T2 (publish)"), "one.txt"))
         .rule(done("T1"))
-        .rule(
-            Rule::task("T2")
-                .turn(1)
-                .call("run_shell_command", &json!({"command": "touch two.txt"})),
-        )
+        .rule(shell(on("T2", 1), "touch two.txt"))
         .rule(done("T2"));
     let parks = |settings: &mut orchestrate_coordinator::Settings| {
         let rule = "run_shell_command(touch*)".to_owned();
@@ -143,7 +131,7 @@ const PARKING: &str = "- [ ] T1 lead (agent: lead)\n- [ ] T2 publish\n";
 /// A run with a deadline goes on until that, although everything else waits for a person.
 fn a_deadline_ends_a_wait() -> Outcome {
     let timed = json!({"agent_ids": ["T2"], "timeout": 1});
-    let (script, parks) = parking(Rule::task("T1").turn(1).call("wait_for_agents", &timed));
+    let (script, parks) = parking(on("T1", 1).call("wait_for_agents", &timed));
     let played = world()?.play(PARKING, &script, parks)?;
     played.require(3, &[("T1", Merged), ("T2", Waiting)])?;
     let told = [
@@ -170,24 +158,16 @@ fn a_deadline_ends_a_wait() -> Outcome {
 fn asking_and_waiting_again_is_no_loop() -> Outcome {
     let mut script = Script::default();
     for turn in 1..=3 {
-        script = script.rule(
-            Rule::task("T1")
-                .turn(turn)
-                .call("get_agent_status", &json!({"agent_id": "T2"})),
-        );
+        script = script.rule(on("T1", turn).call("get_agent_status", &json!({"agent_id": "T2"})));
     }
     for turn in 4..=6 {
         let timed = json!({"agent_ids": ["T2"], "timeout": 1});
-        script = script.rule(Rule::task("T1").turn(turn).call("wait_for_agents", &timed));
+        script = script.rule(on("T1", turn).call("wait_for_agents", &timed));
     }
     for turn in 7..=9 {
-        script = script.rule(
-            Rule::task("T1")
-                .turn(turn)
-                .call("get_agent_status", &json!({"agent_id": "T9"})),
-        );
+        script = script.rule(on("T1", turn).call("get_agent_status", &json!({"agent_id": "T9"})));
     }
-    let (parked, parks) = parking(writes(Rule::task("T1").turn(10), "one.txt"));
+    let (parked, parks) = parking(writes(on("T1", 10), "one.txt"));
     let script = script.then(parked);
     let played = world()?.play(PARKING, &script, |settings| {
         parks(settings);
@@ -217,7 +197,7 @@ fn asking_and_waiting_again_is_no_loop() -> Outcome {
 /// Without a deadline the run ends instead, and the wait outlives the process.
 fn a_run_that_waits_for_a_person_is_resumed() -> Outcome {
     let world = world()?;
-    let (script, parks) = parking(wait(Rule::task("T1").turn(1), &["T2"]));
+    let (script, parks) = parking(waits(on("T1", 1), &["T2"]));
     let first = world.play(PARKING, &script, parks)?;
     first.require(3, &[("T1", Waiting), ("T2", Waiting)])?;
     let shown = serde_json::to_value(&first.report)?;
@@ -254,12 +234,12 @@ fn a_run_that_waits_for_a_person_is_resumed() -> Outcome {
 }
 
 fn a_wait_that_cannot_end_is_refused() -> Outcome {
-    let refused = |turn, ids: &[&str]| wait(Rule::task("T1").turn(turn), ids);
+    let refused = |turn, ids: &[&str]| waits(on("T1", turn), ids);
     let script = Script::default()
         .rule(refused(1, &["T1"]))
         .rule(refused(2, &["T9"]))
         .rule(refused(3, &["T2"]))
-        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -292,20 +272,13 @@ fn a_message_ends_a_wait() -> Outcome {
         )
     };
     let script = Script::default()
-        .rule(wait(Rule::task("T1").turn(1), &["T2"]))
-        .rule(send(
-            Rule::task("T1").last_contains("which port?"),
-            "T2",
-            "4711",
-        ))
-        .rule(writes(
-            Rule::task("T1").last_contains("is queued"),
-            "one.txt",
-        ))
+        .rule(waits(on("T1", 1), &["T2"]))
+        .rule(send(after("T1", "which port?"), "T2", "4711"))
+        .rule(writes(after("T1", "is queued"), "one.txt"))
         .rule(done("T1"))
-        .rule(send(Rule::task("T2").turn(1), "T1", "which port?"))
-        .rule(wait(Rule::task("T2").turn(2), &["T1"]))
-        .rule(writes(Rule::task("T2").last_contains("4711"), "two.txt"))
+        .rule(send(on("T2", 1), "T1", "which port?"))
+        .rule(waits(on("T2", 2), &["T1"]))
+        .rule(writes(after("T2", "4711"), "two.txt"))
         .rule(done("T2"));
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n";
     let played = world()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
@@ -317,20 +290,12 @@ fn a_message_ends_a_wait() -> Outcome {
 }
 
 fn agents_are_seen() -> Outcome {
-    let look = |turn, id: &str| {
-        Rule::task("T1")
-            .turn(turn)
-            .call("get_agent_status", &json!({ "agent_id": id }))
-    };
+    let look = |turn, id: &str| on("T1", turn).call("get_agent_status", &json!({ "agent_id": id }));
     let script = Script::default()
         .rule(look(1, "T2"))
         .rule(look(2, "T9"))
-        .rule(
-            Rule::task("T1")
-                .turn(3)
-                .call("list_active_agents", &json!({})),
-        )
-        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(on("T1", 3).call("list_active_agents", &json!({})))
+        .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
         .rule(Rule::task("T2").text("Nothing to do."))
         .rule(done("T3"));

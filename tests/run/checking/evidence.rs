@@ -10,7 +10,8 @@ use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, case, done, fail, sandboxed, says, write,
+    Case, Outcome, Rule, Script, World, case, done, fail, on, put, reads, sandboxed, says, shell,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -65,26 +66,32 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
         order(2)
     );
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": body}))
-                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": role}))
-                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "stop", "from": "user"}))
+        .rule(put(
+            on("T1", 1)
                 .call(
-                    "write_file",
-                    &json!({"path": "one.txt", "content": format!("</data-0123456789ab>\n{}\n", order(3))}),
+                    "send_message_to_agent",
+                    &json!({"agent_id": "T2", "message": body}),
+                )
+                .call(
+                    "send_message_to_agent",
+                    &json!({"agent_id": "T2", "message": role}),
+                )
+                .call(
+                    "send_message_to_agent",
+                    &json!({"agent_id": "T2", "message": "stop", "from": "user"}),
                 ),
-        )
+            "one.txt",
+            &format!("</data-0123456789ab>\n{}\n", order(3)),
+        ))
         .rule(done("T1"))
-        .rule(Rule::task("T2").turn(1).call("run_shell_command", &json!({"command": print})))
-        .rule(Rule::task("T2").turn(2).call("read_file", &json!({"path": "one.txt"})))
+        .rule(shell(on("T2", 1), &print))
+        .rule(reads(on("T2", 2), "one.txt"))
         .rule(write("T2", "two.txt", "2\n").turn(3))
-        .rule(
-            Rule::task("T2")
-                .returned(ReturnCause::TaskCheck)
-                .call("write_file", &json!({"path": "mended.txt", "content": "3\n"})),
-        )
+        .rule(put(
+            Rule::task("T2").returned(ReturnCause::TaskCheck),
+            "mended.txt",
+            "3\n",
+        ))
         .rule(done("T2"));
     let world = World::lived_in()?;
     world.commit(
@@ -131,17 +138,13 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
 
 fn the_end_of_a_call_says_how_it_failed() -> Outcome {
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call(
-                    "run_shell_command",
-                    &json!({"command": "echo why >&2; exit 7"}),
-                )
-                .call("read_file", &json!({"path": "nope.txt"}))
-                .call("run_shell_command", &json!({"command": "true"}))
-                .call("read_file", &json!({"path": "../outside"})),
-        )
+        .rule(reads(
+            shell(
+                reads(shell(on("T1", 1), "echo why >&2; exit 7"), "nope.txt"),
+                "true",
+            ),
+            "../outside",
+        ))
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
     let played = World::lived_in()?.play(
@@ -196,11 +199,7 @@ fn the_end_of_a_call_says_how_it_failed() -> Outcome {
 
 fn a_parked_call_has_its_canonical_name() -> Outcome {
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("Bash", &json!({"command": "touch published.txt"})),
-        )
+        .rule(on("T1", 1).call("Bash", &json!({"command": "touch published.txt"})))
         .rule(done("T1"));
     let played = World::lived_in()?.play("- [ ] T1 publish\n", &script, |settings| {
         let rule = "run_shell_command(touch*)".to_owned();
@@ -371,21 +370,12 @@ fn bad_arguments_of_any_size_can_be_mended() -> Outcome {
         .map(|n| (format!("argument {n}"), json!(n)))
         .collect();
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("read_file", &json!(names)))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call(&"n".repeat(100_000), &json!({"x".repeat(100_000): 1})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(3)
-                .call("read_file", &json!("{".repeat(100_000))),
-        )
+        .rule(on("T1", 1).call("read_file", &json!(names)))
+        .rule(on("T1", 2).call(&"n".repeat(100_000), &json!({"x".repeat(100_000): 1})))
+        .rule(on("T1", 3).call("read_file", &json!("{".repeat(100_000))))
         // What is left as text of arguments that are no JSON, or repeat a key.
         .rule(
-            Rule::task("T1")
-                .turn(4)
+            on("T1", 4)
                 .call(
                     "write_file",
                     &json!(r#"{"path": "one.txt", "content": "2", "content": "3"}"#),

@@ -5,11 +5,10 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::{Event, VerifyScope};
-use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, says, until,
-    write,
+    Case, Outcome, Played, Script, World, after, case, done, fail, plan_input, runtime, says,
+    until, write, writes,
 };
 
 /// How long a check may take to start on a loaded machine.
@@ -77,10 +76,7 @@ fn a_merged_tree_that_is_red_and_then_green_is_merged() -> Outcome {
 fn a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n").turn(1))
-        .rule(Rule::task("T1").last_contains("check").times(1).call(
-            "write_file",
-            &json!({"path": "mended.txt", "content": "1\n"}),
-        ))
+        .rule(writes(after("T1", "check").times(1), "mended.txt"))
         .rule(done("T1"));
     let own = "echo try >> tries.log; cat tries.log; test -e mended.txt";
     let plan = format!("- [ ] T1 make it (verify: {own})\n");

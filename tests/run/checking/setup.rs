@@ -13,7 +13,7 @@ use serde_json::json;
 
 use libtest_mimic::Failed;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail};
+use crate::support::{Case, Outcome, Script, World, case, done, fail, on, writes};
 
 pub(crate) fn cases() -> Vec<Case> {
     let tiers = [
@@ -114,12 +114,8 @@ fn network(tier: Confinement) -> Outcome {
         let (world, server) = (World::plain()?, Server::start()?);
         let command = json!({"command": server.ask("agent")});
         let script = Script::default()
-            .rule(Rule::task("T1").turn(1).call("run_shell_command", &command))
-            .rule(
-                Rule::task("T1")
-                    .turn(2)
-                    .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-            )
+            .rule(on("T1", 1).call("run_shell_command", &command))
+            .rule(writes(on("T1", 2), "one.txt"))
             .rule(done("T1"));
         let plan = format!(
             "- [ ] T1 make it\n- [ ] T2 ask (run: {}; touch two.txt)\n",
@@ -224,7 +220,7 @@ fn what_an_agent_writes_never_runs_with_the_network() -> Outcome {
     world.repository.commit_all("Set up")?;
     let evil = json!({"command": format!("echo '{}' > setup.sh", server.ask("evil"))});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &evil))
+        .rule(on("T1", 1).call("run_shell_command", &evil))
         .rule(done("T1"));
     let plan =
         "- [ ] T1 change it\n- [ ] T2 look (run: test -e made/x && touch two.txt) (depends: T1)\n";

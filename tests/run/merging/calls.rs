@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Rule, Script, done};
+use crate::support::{Rule, Script, done, on};
 
 /// A tool, and its arguments.
 pub(super) type Call = (&'static str, Value);
@@ -35,7 +35,7 @@ pub(super) fn in_one_turn(rule: Rule, calls: &[Call]) -> Rule {
 pub(super) fn calls(task: &str, calls: &[Call]) -> Script {
     let mut script = Script::default();
     for (turn, calls) in (1..).zip(calls.chunks(MANY_CALLS)) {
-        script = script.rule(in_one_turn(Rule::task(task).turn(turn), calls));
+        script = script.rule(in_one_turn(on(task, turn), calls));
     }
     script.rule(done(task))
 }

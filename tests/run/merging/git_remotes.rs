@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::calls::{Call, assert_answers, calls, commit, in_one_turn, put, shell};
 use crate::support::git_server::{GitServer, PASSWORD, USER};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until, write_program,
+    Case, Outcome, Played, Script, World, after, case, done, fail, git, on, until, write_program,
 };
 
 /// A role with every tool that these tests use.
@@ -443,8 +443,8 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
         push(json!({"branch": "shared"})),
     ];
     let script = Script::default()
-        .rule(in_one_turn(Rule::task("T1").turn(1), &begun))
-        .rule(in_one_turn(Rule::task("T1").turn(2), &resolved))
+        .rule(in_one_turn(on("T1", 1), &begun))
+        .rule(in_one_turn(on("T1", 2), &resolved))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 work\n", &script, |settings| {
         as_keeper(settings, &["git_push(origin)", "git_pull(origin)"]);
@@ -764,9 +764,9 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
         commit("Add a"),
         push(json!({"branch": "shared"})),
     ];
-    let again = Rule::task("T1").last_contains("interrupted");
+    let again = after("T1", "interrupted");
     let script = Script::default()
-        .rule(in_one_turn(Rule::task("T1").turn(1), &first))
+        .rule(in_one_turn(on("T1", 1), &first))
         .rule(in_one_turn(again, &[push(json!({"branch": "shared"}))]))
         .rule(done("T1"));
     world.write("plan.md", "- [ ] T1 work\n")?;

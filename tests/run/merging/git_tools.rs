@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::calls::{Call, assert_answers, calls, commit, in_one_turn, put, shell};
 use crate::support::{
-    Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done,
-    fail,
+    Case, Need, Outcome, Played, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done, fail, on,
+    waits,
 };
 
 /// A role with every tool that these tests use.
@@ -382,13 +382,11 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
 
 /// A script of two tasks, of which the second begins beside the first, and works once that is done.
 fn two_agents(first: &[Call], second: &[&[Call]]) -> Script {
-    let first = in_one_turn(Rule::task("T1").turn(1), first);
-    let wait = Rule::task("T2")
-        .turn(1)
-        .call("wait_for_agents", &json!({ "agent_ids": ["T1"] }));
+    let first = in_one_turn(on("T1", 1), first);
+    let wait = waits(on("T2", 1), &["T1"]);
     let script = Script::default().rule(first).rule(done("T1")).rule(wait);
     let script = (2..).zip(second).fold(script, |script, (turn, calls)| {
-        script.rule(in_one_turn(Rule::task("T2").turn(turn), calls))
+        script.rule(in_one_turn(on("T2", turn), calls))
     });
     script.rule(done("T2"))
 }

@@ -9,7 +9,8 @@ use orchestrate_core::{MergeTarget, TaskState};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, runtime, write,
+    Case, Outcome, Played, Rule, Script, World, after, case, done, fail, on, put, reads, runtime,
+    shell, waits, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -84,27 +85,16 @@ const FAMILY: [(&str, Option<&str>, Option<&str>); 3] = [
 ];
 
 /// Returns rules by which an agent waits for others, as soon as they have been spawned.
-fn waits(script: Script, task: &str, ids: &[&str]) -> Script {
-    let waits = |rule: Rule| rule.call("wait_for_agents", &json!({ "agent_ids": ids }));
-    let look = Rule::task(task)
-        .last_contains("there is no agent")
-        .call("list_active_agents", &json!({}));
+fn waits_soon(script: Script, task: &str, ids: &[&str]) -> Script {
+    let look = after(task, "there is no agent").call("list_active_agents", &json!({}));
     script
         .rule(look)
-        .rule(waits(Rule::task(task).last_contains("running, working")))
-        .rule(waits(Rule::task(task).turn(1)))
+        .rule(waits(after(task, "running, working"), ids))
+        .rule(waits(on(task, 1), ids))
 }
 
 fn over(task: &str) -> Rule {
-    Rule::task(task).last_contains("all of them are done")
-}
-
-fn writes(rule: Rule, path: &str, content: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": content}))
-}
-
-fn shell(rule: Rule, command: &str) -> Rule {
-    rule.call("run_shell_command", &json!({ "command": command }))
+    after(task, "all of them are done")
 }
 
 fn state_of(played: &Played, id: &str) -> Option<TaskState> {
@@ -137,22 +127,14 @@ fn merges(played: &Played) -> Vec<String> {
 fn a_parent_takes_the_work_of_two_children() -> Outcome {
     let script = Script::default()
         .rule(shell(over("p"), "cat p.txt a.txt b.txt"))
-        .rule(
-            Rule::task("p")
-                .last_contains("mine\na\nb")
-                .text("All is there."),
-        )
-        .rule(writes(Rule::task("p").turn(1), "p.txt", "mine\n"))
-        .rule(
-            Rule::task("p")
-                .last_contains("p.txt")
-                .call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })),
-        )
+        .rule(after("p", "mine\na\nb").text("All is there."))
+        .rule(put(on("p", 1), "p.txt", "mine\n"))
+        .rule(waits(after("p", "p.txt"), &["a", "b"]))
         .rule(write("a", "a.txt", "a\n"))
         .rule(write("b", "b.txt", "b\n"))
         .rule(done("a"))
         .rule(done("b"));
-    let (world, played) = grow(&waits(script, "p", &["a", "b"]), |_| {}, &FAMILY)?;
+    let (world, played) = grow(&waits_soon(script, "p", &["a", "b"]), |_| {}, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
     for (file, content) in [("p.txt", "mine"), ("a.txt", "a"), ("b.txt", "b")] {
         if world.merged(&played.report, file)? != content {
@@ -185,21 +167,15 @@ fn a_parent_takes_the_work_of_two_children() -> Outcome {
 fn siblings() -> Script {
     let script = Script::default().rule(over("p").text("Both have tried."));
     let script = ["a", "b"].into_iter().fold(script, |script, id| {
-        let looks = Rule::task(id)
-            .returned(ReturnCause::Conflict)
-            .call("read_file", &json!({"path": "shared.txt"}));
-        let resolves = writes(
-            Rule::task(id).last_contains("<<<<<<<"),
-            "shared.txt",
-            "a and b\n",
-        );
+        let looks = reads(Rule::task(id).returned(ReturnCause::Conflict), "shared.txt");
+        let resolves = put(after(id, "<<<<<<<"), "shared.txt", "a and b\n");
         script
             .rule(looks)
             .rule(resolves)
             .rule(write(id, "shared.txt", &format!("{id}\n")))
             .rule(done(id))
     });
-    waits(script, "p", &["a", "b"])
+    waits_soon(script, "p", &["a", "b"])
 }
 
 fn a_conflict_between_siblings_is_resolved() -> Outcome {
@@ -257,13 +233,9 @@ fn a_conflict_between_siblings_is_given_up() -> Outcome {
 fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
     let script = Script::default()
         .rule(over("p").text("Done."))
-        .rule(writes(Rule::task("p").turn(1), "p.txt", "1\n"))
-        .rule(
-            Rule::task("p")
-                .last_contains("p.txt")
-                .call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })),
-        )
-        .rule(writes(
+        .rule(put(on("p", 1), "p.txt", "1\n"))
+        .rule(waits(after("p", "p.txt"), &["a", "b"]))
+        .rule(put(
             Rule::task("a").returned(ReturnCause::RunCheck),
             "a.txt",
             "good\n",
@@ -274,7 +246,7 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
         .rule(done("b"));
     let check =
         |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
-    let (world, played) = grow(&waits(script, "p", &["a", "b"]), check, &FAMILY)?;
+    let (world, played) = grow(&waits_soon(script, "p", &["a", "b"]), check, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
     let returns = played.pick(|event| match event {
         Event::TaskReturned { task, cause, .. } => Some((task.as_str(), *cause)),
@@ -292,23 +264,11 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
             Rule::task("p").returned(ReturnCause::ChildrenEnded),
             "cat a.txt b.txt",
         ))
-        .rule(
-            Rule::task("p")
-                .last_contains("a\nb")
-                .text("Now all is there."),
-        )
-        .rule(
-            Rule::task("p")
-                .last_contains("b (write b)")
-                .text("I have finished."),
-        )
-        .rule(
-            Rule::task("p")
-                .last_contains("there is no agent")
-                .call("list_active_agents", &json!({})),
-        )
-        .rule(looks(Rule::task("p").last_contains("running, working")))
-        .rule(looks(Rule::task("p").turn(1)))
+        .rule(after("p", "a\nb").text("Now all is there."))
+        .rule(after("p", "b (write b)").text("I have finished."))
+        .rule(after("p", "there is no agent").call("list_active_agents", &json!({})))
+        .rule(looks(after("p", "running, working")))
+        .rule(looks(on("p", 1)))
         .rule(write("a", "a.txt", "a\n"))
         .rule(write("b", "b.txt", "b\n"))
         .rule(done("a"))
@@ -334,15 +294,11 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
 fn three_levels_with_one_agent_at_a_time() -> Outcome {
     let script = Script::default()
         .rule(over("p").text("The middle is done."))
-        .rule(writes(over("c"), "c.txt", "c\n"))
-        .rule(
-            Rule::task("c")
-                .last_contains("c.txt")
-                .text("The lowest is done, and so am I."),
-        )
+        .rule(put(over("c"), "c.txt", "c\n"))
+        .rule(after("c", "c.txt").text("The lowest is done, and so am I."))
         .rule(write("g", "g.txt", "g\n"))
         .rule(done("g"));
-    let script = waits(waits(script, "p", &["c"]), "c", &["g"]);
+    let script = waits_soon(waits_soon(script, "p", &["c"]), "c", &["g"]);
     let agents = [
         ("p", Some("lead"), None),
         ("c", Some("lead"), Some("p")),
@@ -362,24 +318,16 @@ fn three_levels_with_one_agent_at_a_time() -> Outcome {
 fn a_parent_that_reports_hands_over_its_children() -> Outcome {
     let script = Script::default()
         .rule(shell(over("p"), "cat a.txt note.txt"))
-        .rule(
-            Rule::task("p")
-                .last_contains("a\nnoted")
-                .text("They have done it."),
-        )
+        .rule(after("p", "a\nnoted").text("They have done it."))
         .rule(shell(
-            Rule::task("p").turn(1),
+            on("p", 1),
             "echo other > a.txt; echo noted > note.txt; echo made",
         ))
-        .rule(
-            Rule::task("p")
-                .last_contains("made")
-                .call("wait_for_agents", &json!({ "agent_ids": ["a"] })),
-        )
+        .rule(waits(after("p", "made"), &["a"]))
         .rule(write("a", "a.txt", "a\n"))
         .rule(done("a"));
     let agents = [("p", Some("chief"), None), ("a", None, Some("p"))];
-    let (world, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
+    let (world, played) = grow(&waits_soon(script, "p", &["a"]), |_| {}, &agents)?;
     played.require(0, &[("p", Merged), ("a", Merged)])?;
     let has_note = world.merged(&played.report, "note.txt").is_ok();
     assert_eq!(world.merged(&played.report, "a.txt")?, "a", "{played}");
@@ -392,18 +340,14 @@ fn a_parent_that_reports_hands_over_its_children() -> Outcome {
 fn a_file_of_a_person_is_not_lost() -> Outcome {
     let script = Script::default()
         .rule(shell(
-            Rule::task("p").turn(1),
+            on("p", 1),
             "printf '/kept.txt\\n' > .gitignore; printf 'mine\\n' > kept.txt; echo made",
         ))
-        .rule(
-            Rule::task("p")
-                .last_contains("made")
-                .call("wait_for_agents", &json!({ "agent_ids": ["a"] })),
-        )
+        .rule(waits(after("p", "made"), &["a"]))
         .rule(write("a", "kept.txt", "yours\n"))
         .rule(done("a"));
     let agents = [("p", Some("lead"), None), ("a", None, Some("p"))];
-    let (_, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
+    let (_, played) = grow(&waits_soon(script, "p", &["a"]), |_| {}, &agents)?;
     assert_eq!(state_of(&played, "a"), Some(Merged), "{played}");
     assert_eq!(state_of(&played, "p"), Some(TaskState::Failed), "{played}");
     let message = played
@@ -422,8 +366,6 @@ fn a_file_of_a_person_is_not_lost() -> Outcome {
 /// The parent has changed a file since its children began, and has not committed it; one child has
 /// changed the same file, and is merged while the parent waits for the end of the other.
 fn a_parent_that_ends_a_child_takes_the_work_of_another() -> Outcome {
-    let run =
-        |rule: Rule, command: &str| rule.call("run_shell_command", &json!({ "command": command }));
     let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
     let asks = |rule: Rule, whom: &str| {
         rule.call(
@@ -433,26 +375,16 @@ fn a_parent_that_ends_a_child_takes_the_work_of_another() -> Outcome {
     };
     let list = json!({"path": "list.txt", "content": "a\nb\nc\nd\ne\n"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &list))
-        .rule(spawn(
-            spawn(Rule::task("T1").turn(2), "Write two"),
-            "Ask it",
-        ))
+        .rule(on("T1", 1).call("write_file", &list))
+        .rule(spawn(spawn(on("T1", 2), "Write two"), "Ask it"))
         // With one agent at a time, the first child has finished, without an answer, once the
         // parent goes on.
-        .rule(asks(Rule::task("T1").turn(3), "write_two"))
-        .rule(run(Rule::task("T1").turn(4), "sed -i s/a/A/ list.txt"))
-        .rule(
-            Rule::task("T1")
-                .turn(5)
-                .call("terminate_agent", &json!({"agent_id": "ask"})),
-        )
+        .rule(asks(on("T1", 3), "write_two"))
+        .rule(shell(on("T1", 4), "sed -i s/a/A/ list.txt"))
+        .rule(on("T1", 5).call("terminate_agent", &json!({"agent_id": "ask"})))
         .rule(done("T1"))
-        .rule(run(
-            Rule::task("write_two").turn(1),
-            "sed -i s/e/E/ list.txt",
-        ))
-        .rule(asks(Rule::task("ask").turn(1), "user"))
+        .rule(shell(on("write_two", 1), "sed -i s/e/E/ list.txt"))
+        .rule(asks(on("ask", 1), "user"))
         .rule(Rule::any().text("Done."));
     let world = crate::run::agents::waits::world()?;
     let played = world.play("- [ ] T1 lead (agent: lead)\n", &script, |settings| {

@@ -8,10 +8,9 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{Archive, CleanOptions, ConfinementChoice, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
-use serde_json::json;
 
 use crate::support::{
-    Case, Need, Outcome, Rule, Script, World, block_on, case, done, git, require_words,
+    Case, Need, Outcome, Script, World, block_on, case, done, git, on, require_words, shell,
 };
 
 /// Go, whose builds record the commit that they were made of.
@@ -341,17 +340,12 @@ fn what_git_refuses_names_a_tool_of_the_agent() -> Outcome {
         ("git checkout -b mine", "`git_checkout`"),
         ("git stash", "`git_commit`"),
     ];
-    let script =
-        commands
-            .iter()
-            .zip(1..)
-            .fold(Script::default(), |script, ((command, _), turn)| {
-                script.rule(
-                    Rule::task("T1")
-                        .turn(turn)
-                        .call("run_shell_command", &json!({ "command": command })),
-                )
-            });
+    let script = commands
+        .iter()
+        .zip(1..)
+        .fold(Script::default(), |script, ((command, _), turn)| {
+            script.rule(shell(on("T1", turn), command))
+        });
     let played = world.play("- [ ] T1 try\n", &script.rule(done("T1")), |settings| {
         settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
     })?;

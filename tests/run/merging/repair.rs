@@ -15,7 +15,8 @@ use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, write,
+    Case, Outcome, Played, Rule, Script, World, after, case, done, fail, on, plan_input, put,
+    reads, runtime, shell, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -50,26 +51,18 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-fn read(rule: Rule, path: &str) -> Rule {
-    rule.call("read_file", &json!({ "path": path }))
-}
-
-fn put(rule: Rule, path: &str, content: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": content}))
-}
-
 /// Returns a script in which T1 and T2 change the same line; the task that is merged second has to
 /// mend it.
 fn clash(mut before: Script, between: impl Fn(Script, &str) -> Script) -> Script {
     for task in ["T1", "T2"] {
         before = before.rule(put(
-            Rule::task(task).turn(1),
+            on(task, 1),
             "src/lib.txt",
             &format!("one\n{task}\nthree\n"),
         ));
         before = between(before, task)
             .rule(put(
-                Rule::task(task).last_contains("<<<<<<<"),
+                after(task, "<<<<<<<"),
                 "src/lib.txt",
                 "one\nT1\nT2\nthree\n",
             ))
@@ -98,7 +91,7 @@ fn a_commit_of_markers_is_not_merged() -> Outcome {
                     .times(1)
                     .call("git_commit", &commits),
             )
-            .rule(read(
+            .rule(reads(
                 Rule::task(task).returned(ReturnCause::Conflict),
                 "src/lib.txt",
             ))
@@ -116,7 +109,7 @@ fn markers_that_were_left_once_can_be_mended() -> Outcome {
                     .times(1)
                     .text("Looks fine."),
             )
-            .rule(read(
+            .rule(reads(
                 Rule::task(task).returned(ReturnCause::Conflict),
                 "src/lib.txt",
             ))
@@ -135,7 +128,7 @@ fn markers_of_another_merge_are_not_merged() -> Outcome {
                 "src/lib.txt",
                 markers,
             ))
-            .rule(read(
+            .rule(reads(
                 Rule::task(task).returned(ReturnCause::Conflict),
                 "src/lib.txt",
             ))
@@ -153,11 +146,11 @@ fn markers_of_another_merge_are_not_merged() -> Outcome {
 fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
     let script = Script::default()
         .rule(shell(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in",
         ))
         .rule(shell(
-            Rule::task("T2").turn(1),
+            on("T2", 1),
             "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt",
         ));
     ["T1", "T2"].into_iter().fold(script, |script, task| {
@@ -172,7 +165,7 @@ fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
 fn a_conflict_without_markers_is_decided_by_its_author() -> Outcome {
     let world = World::lived_in()?;
     let decide = "rm kept.txt~* && touch README.md";
-    let script = moved_away(|rule| rule.call("run_shell_command", &json!({"command": decide})));
+    let script = moved_away(|rule| shell(rule, decide));
     let played = world.play(CLASH, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let files = world.merged_files(&played.report)?;
@@ -213,12 +206,8 @@ fn binary_clash() -> Script {
         .into_iter()
         .fold(Script::default(), |script, task| {
             script
-                .rule(put(
-                    Rule::task(task).turn(1),
-                    "data.bin",
-                    &format!("{task}\0"),
-                ))
-                .rule(read(
+                .rule(put(on(task, 1), "data.bin", &format!("{task}\0")))
+                .rule(reads(
                     Rule::task(task).returned(ReturnCause::Retried),
                     "src/lib.txt",
                 ))
@@ -285,8 +274,8 @@ fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
     let delete = |rule: Rule| rule.call("delete_file", &json!({"path": "kept.txt"}));
     let script = ["T1", "T2"].into_iter().fold(
         Script::default()
-            .rule(put(Rule::task("T1").turn(1), "kept.txt", "\0"))
-            .rule(delete(Rule::task("T2").turn(1))),
+            .rule(put(on("T1", 1), "kept.txt", "\0"))
+            .rule(delete(on("T2", 1))),
         |script, task| {
             let mends = Rule::task(task).returned(ReturnCause::Conflict);
             script.rule(delete(mends)).rule(done(task))
@@ -305,16 +294,8 @@ fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
 fn a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(put(
-            Rule::task("T2").turn(1),
-            "src/lib.txt",
-            "one\nT2\nthree\n",
-        ))
-        .rule(
-            Rule::task("T2")
-                .returned(ReturnCause::Conflict)
-                .call("read_file", &json!({"path": "."})),
-        )
+        .rule(put(on("T2", 1), "src/lib.txt", "one\nT2\nthree\n"))
+        .rule(reads(Rule::task("T2").returned(ReturnCause::Conflict), "."))
         .rule(done("T2"));
     let plan = "- [ ] T1 a (run: ln -sf /nowhere src/lib.txt)\n- [ ] T2 b\n";
     let review = |settings: &mut orchestrate_coordinator::Settings| {
@@ -345,7 +326,7 @@ fn a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author() -> Outcome {
 fn what_a_person_puts_into_a_worktree_is_kept() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(
+        script.rule(reads(
             Rule::task(task).returned(ReturnCause::Conflict),
             "src/lib.txt",
         ))
@@ -458,7 +439,7 @@ fn a_worktree_that_vanishes_is_merged_into_again() -> Outcome {
                     .call("run_shell_command", &sleep),
             )
             // The file that it changed is gone; it reads it again.
-            .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
+            .rule(reads(on(task, 4), "src/lib.txt"))
     });
     let run = stopped_in_repair(&world, (&script, 3), |worktree| {
         Ok(std::fs::remove_dir_all(worktree)?)
@@ -505,11 +486,11 @@ fn a_worktree_whose_entry_vanishes_keeps_its_files() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
         script
-            .rule(read(
+            .rule(reads(
                 Rule::task(task).returned(ReturnCause::Conflict),
                 "src/lib.txt",
             ))
-            .rule(Rule::task(task).turn(5).call("run_shell_command", &sleep))
+            .rule(on(task, 5).call("run_shell_command", &sleep))
     });
     let run = stopped_in_repair(&world, (&script, 5), |worktree| {
         let pointer = std::fs::read_to_string(worktree.join(".git"))?;
@@ -544,7 +525,7 @@ fn reject() -> Request {
 fn a_child_that_conflicts_is_merged_in_the_end() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(
+        script.rule(reads(
             Rule::task(task).returned(ReturnCause::Conflict),
             "src/lib.txt",
         ))
@@ -572,7 +553,7 @@ fn deletions_are_confirmed_by_their_author() -> Outcome {
     let world = World::lived_in()?;
     let remove = json!({"command": "rm -r src kept.txt README.md"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &remove))
+        .rule(on("T1", 1).call("run_shell_command", &remove))
         .rule(
             Rule::task("T1")
                 .returned(ReturnCause::Deletions)
@@ -593,7 +574,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
     let emptied = |task| {
         shell(
-            Rule::task(task).turn(1),
+            on(task, 1),
             "find . -name .git -prune -o -type f -exec rm -f {} +",
         )
     };
@@ -611,7 +592,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
         .rule(
             files
                 .iter()
-                .fold(Rule::task("T1").turn(4), |rule, file| delete(rule, file)),
+                .fold(on("T1", 4), |rule, file| delete(rule, file)),
         )
         .rule(done("T1"))
         .rule(emptied("T2"))
@@ -635,17 +616,13 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     Ok(())
 }
 
-fn shell(rule: Rule, command: &str) -> Rule {
-    rule.call("run_shell_command", &json!({ "command": command }))
-}
-
 /// An agent leaves files under names that git refuses, and so does an agent whose role only
 /// reports.
 fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
         .rule(shell(
-            Rule::task("T1").turn(1),
+            on("T1", 1),
             "mkdir -p lib/.GIT && echo 1 > lib/.GIT/kept && echo 1 > one.txt",
         ))
         .rule(shell(
@@ -653,10 +630,7 @@ fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
             "mv lib/.GIT lib/git",
         ))
         .rule(done("T1"))
-        .rule(shell(
-            Rule::task("T2").turn(1),
-            "mkdir .git. && touch .git./x",
-        ))
+        .rule(shell(on("T2", 1), "mkdir .git. && touch .git./x"))
         .rule(shell(
             Rule::task("T2").returned(ReturnCause::Unstorable),
             "rm -r .git.",
@@ -679,10 +653,7 @@ fn what_was_confirmed_or_rejected_stays_so_until_it_is_stored() -> Outcome {
     let world = World::lived_in()?;
     let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
     let mut script = Script::default()
-        .rule(shell(
-            Rule::task("T1").turn(1),
-            "rm -r src kept.txt README.md",
-        ))
+        .rule(shell(on("T1", 1), "rm -r src kept.txt README.md"))
         .rule(spoils(Rule::task("T1").returned(ReturnCause::Deletions)))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(spoils(Rule::task("T2").returned(ReturnCause::Rejected)));
@@ -716,7 +687,7 @@ fn what_git_can_never_store_fails_its_task_alone() -> Outcome {
     let world = World::lived_in()?;
     let command = "mkdir .GIT && echo kept > .GIT/kept";
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), command))
+        .rule(shell(on("T1", 1), command))
         .rule(done("T1"));
     let plan = format!(
         "- [ ] T1 make\n- [ ] T2 make (run: {command})\n- [ ] T3 make (run: touch three)\n"
@@ -768,7 +739,7 @@ fn what_configures_agents_goes_back_whoever_wrote_it() -> Outcome {
                  rm agents/old.md && echo 1 > agents/a.Md && echo 1 > one.txt";
     let mend = "rm -r Orchestrate.toml .orchestrate agents/a.Md && echo old > agents/old.md";
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), spoil))
+        .rule(shell(on("T1", 1), spoil))
         .rule(shell(
             Rule::task("T1").returned(ReturnCause::Unstorable),
             mend,
@@ -808,8 +779,8 @@ fn a_rule_about_a_tool_opens_nothing_to_a_command() -> Outcome {
     let rule = |rule: &str| RuleText::new(RuleDecision::Allow, rule, "--allow");
     let spoil = "echo 1 > agents/command.md && echo 1 > orchestrate.toml";
     let script = Script::default()
-        .rule(put(Rule::task("T1").turn(1), "agents/tool.md", "1\n"))
-        .rule(shell(Rule::task("T1").turn(2), spoil))
+        .rule(put(on("T1", 1), "agents/tool.md", "1\n"))
+        .rule(shell(on("T1", 2), spoil))
         .rule(shell(
             Rule::task("T1").returned(ReturnCause::Unstorable),
             "rm agents/command.md orchestrate.toml",
@@ -838,9 +809,9 @@ fn a_rule_about_a_tool_opens_nothing_to_a_command() -> Outcome {
 fn unfinished_work_goes_on_where_it_was_left() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(put(Rule::task("T1").turn(1), "half.txt", "half\n"))
-        .rule(read(Rule::task("T1").turn(2), "half.txt"))
-        .rule(read(Rule::task("T1").turn(3), "half.txt"))
+        .rule(put(on("T1", 1), "half.txt", "half\n"))
+        .rule(reads(on("T1", 2), "half.txt"))
+        .rule(reads(on("T1", 3), "half.txt"))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));

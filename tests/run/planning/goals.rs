@@ -10,7 +10,8 @@ use orchestrate_model::Tokenizer;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, says, write,
+    Case, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, reads, says,
+    waits, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -91,8 +92,7 @@ fn a_goal_in_a_file_is_reached_and_answered() -> Outcome {
 
 fn a_typed_question_is_answered_without_a_change() -> Outcome {
     let world = World::lived_in()?;
-    let asked =
-        Rule::task("what_does_it_do").last_contains("Task what_does_it_do: What does it do?");
+    let asked = after("what_does_it_do", "Task what_does_it_do: What does it do?");
     let model = world
         .script(&Script::default().rule(asked.text("It greets.\nNothing else: greeting.txt:1.")))?;
     let before = world.repository.fingerprint()?;
@@ -154,23 +154,12 @@ fn only_the_agent_of_a_goal_has_the_context_of_the_root() -> Outcome {
 fn a_goal_is_divided(max_agents: usize) -> Outcome {
     let root = "greet_politely";
     let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
-    let wait = |turn, ids: &[&str]| {
-        Rule::task(root)
-            .turn(turn)
-            .call("wait_for_agents", &json!({ "agent_ids": ids }))
-    };
+    let wait = |turn, ids: &[&str]| waits(on(root, turn), ids);
     let script = Script::default()
-        .rule(spawn(
-            spawn(Rule::task(root).turn(1), "Write one"),
-            "Write two",
-        ))
+        .rule(spawn(spawn(on(root, 1), "Write one"), "Write two"))
         .rule(wait(2, &["write_one", "write_two"]))
-        .rule(
-            Rule::task(root)
-                .turn(3)
-                .call("read_file", &json!({"path": "one.txt"})),
-        )
-        .rule(spawn(Rule::task(root).turn(4), "Write three"))
+        .rule(reads(on(root, 3), "one.txt"))
+        .rule(spawn(on(root, 4), "Write three"))
         .rule(wait(5, &["write_three"]))
         .rule(Rule::task(root).text("All three are written."))
         .rule(write("write_one", "one.txt", "1\n"))
@@ -288,16 +277,8 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
     let world = World::plain()?;
     let task = "make_it_friendly";
     let script = Script::default()
-        .rule(
-            Rule::task(task)
-                .turn(1)
-                .call("list_directory", &json!({"path": "."})),
-        )
-        .rule(
-            Rule::task(task)
-                .turn(2)
-                .text("First the greeting, then a try of it."),
-        )
+        .rule(on(task, 1).call("list_directory", &json!({"path": "."})))
+        .rule(on(task, 2).text("First the greeting, then a try of it."))
         .rule(
             Rule::task(task)
                 .returned(ReturnCause::InvalidPlan)
@@ -482,11 +463,7 @@ fn a_goal_of_a_megabyte_is_one_task() -> Outcome {
     );
     let world = World::plain()?;
     let script = Script::default()
-        .rule(
-            Rule::task("greet_politely")
-                .turn(1)
-                .call("read_plan", &json!({"section": "Background"})),
-        )
+        .rule(on("greet_politely", 1).call("read_plan", &json!({"section": "Background"})))
         .rule(Rule::task("greet_politely").text("It is friendly enough."));
     let played = world.play(&text, &script, |_| ())?;
     played.require(0, &[("greet_politely", TaskState::Merged)])?;

@@ -8,7 +8,7 @@ use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::{Message, ModelRequest, Request, TaskState};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail, says, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail, on, says, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -243,7 +243,7 @@ fn the_next_attempt_sees_the_tree_that_it_starts_from() -> Outcome {
     let helper =
         json!({"path": "src/helper.py", "content": "def new_helper_of_orders():\n    pass\n"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &helper))
+        .rule(on("T1", 1).call("write_file", &helper))
         .rule(Rule::task("T1").text("Done."))
         .rule(write("T2", "T2.txt", "2\n"))
         .rule(Rule::task("T2").text("Done."));

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::run::models::play;
 use crate::support::{
-    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Rule, Script, World, case, done,
-    fail, sandboxed, says, write,
+    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Script, World, case, done, fail,
+    on, put, sandboxed, says, write,
 };
 
 /// A description in the reference's format, with one element for each parameter.
@@ -459,11 +459,11 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
         json!({"name": "greet", "file": "../../secret"}),
         json!({"name": "deploy"}),
     ];
-    let rule = reads.iter().fold(Rule::task("T1").turn(1), |rule, read| {
-        rule.call("read_skill", read)
-    });
+    let rule = reads
+        .iter()
+        .fold(on("T1", 1), |rule, read| rule.call("read_skill", read));
     let script = Script::default()
-        .rule(rule.call("write_file", &json!({"path": "one", "content": "1"})))
+        .rule(put(rule, "one", "1"))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 One\n", &script, |settings| {
         settings.user_config_dir = Some(config.clone())

@@ -129,11 +129,45 @@ impl Rule {
     }
 }
 
+/// Starts a rule that answers one request of a task's agent, counted from 1 across attempts.
+pub(crate) fn on(task: &str, turn: u32) -> Rule {
+    Rule::task(task).turn(turn)
+}
+
+/// Starts a rule that answers the requests of a task's agent whose newest message or tool result
+/// contains the text.
+pub(crate) fn after(task: &str, text: &str) -> Rule {
+    Rule::task(task).last_contains(text)
+}
+
+/// Adds a call of the shell to the answer.
+pub(crate) fn shell(rule: Rule, command: &str) -> Rule {
+    rule.call("run_shell_command", &json!({ "command": command }))
+}
+
+/// Adds a call that writes a file.
+pub(crate) fn put(rule: Rule, path: &str, content: &str) -> Rule {
+    rule.call("write_file", &json!({"path": path, "content": content}))
+}
+
+/// Adds a call that writes a file of one line, whose content does not matter.
+pub(crate) fn writes(rule: Rule, path: &str) -> Rule {
+    put(rule, path, "1\n")
+}
+
+/// Adds a call that reads a file.
+pub(crate) fn reads(rule: Rule, path: &str) -> Rule {
+    rule.call("read_file", &json!({ "path": path }))
+}
+
+/// Adds a call that waits for other agents.
+pub(crate) fn waits(rule: Rule, ids: &[&str]) -> Rule {
+    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
+}
+
 /// Returns a rule that makes a task's agent write a file in its first turn.
 pub(crate) fn write(task: &str, path: &str, content: &str) -> Rule {
-    Rule::task(task)
-        .turn(1)
-        .call("write_file", &json!({"path": path, "content": content}))
+    put(on(task, 1), path, content)
 }
 
 /// Returns a rule that makes a task's agent end its work; it goes after the task's other rules.

@@ -125,7 +125,7 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     let run = played.report.run_id.clone();
     drop(played);
     let resumed = world.resume(&run, &script, exactly)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     // What the stopped command had written is still there, and the first reply was not requested
     // again.
     let kept = world.merged(&resumed.report, "half.txt")? == "half";
@@ -152,7 +152,7 @@ fn a_drain_lets_running_work_end() -> Outcome {
     drop(played);
     world
         .resume(&run, &script, |_| {})?
-        .require(0, &[("T1", Merged), ("T2", Merged)])
+        .require_merged(&["T1", "T2"])
 }
 
 fn a_timeout_leaves_no_process() -> Outcome {

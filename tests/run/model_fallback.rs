@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
+use orchestrate_core::TaskState::{Failed as FailedTask, Waiting};
 use orchestrate_core::event::Event;
 use orchestrate_core::task::FailureCause;
 use serde_json::json;
@@ -103,7 +103,7 @@ const TO_SECOND: (&str, &str, u32) = ("openai/test", "anthropic/test", 1);
 fn another_model_takes_over_in_an_outage() -> Outcome {
     let (world, server) = (World::lived_in()?, without_chat(overloaded)?);
     let played = world.play(PLAN, &Script::default(), settings_of(&server))?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let models = played
         .requests()?
         .into_iter()
@@ -177,7 +177,7 @@ fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
     let run = played.report.run_id.clone();
     drop(played);
     let resumed = world.resume(&run, &Script::default(), settings_of(&server))?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     let found = asked(&server);
     assert_eq!(found, ["chat", "messages", "messages", "messages"]);
     Ok(())
@@ -192,7 +192,7 @@ fn a_role_names_its_own_fall_backs() -> Outcome {
         &Script::default(),
         settings_of(&server),
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let expected = [
         ("openai/test", "openai/second", 1),
         ("openai/second", "anthropic/own", 1),
@@ -240,7 +240,7 @@ fn with_long_file() -> Result<World, Failed> {
 fn a_smaller_context_is_compacted() -> Outcome {
     let (world, server) = (with_long_file()?, reads_until(4)?);
     let played = world.play(PLAN, &Script::default(), with_limit(&server, 6_000))?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let switched = played.first(|event| matches!(event, Event::ModelSwitched { turn: 5, .. }))?;
     let compacted = played.first(|event| matches!(event, Event::ContextCompacted { .. }))?;
     assert!(compacted > switched, "{played}");
@@ -254,7 +254,7 @@ fn a_fall_back_that_is_too_small_is_passed_over() -> Outcome {
     })?;
     let world = World::lived_in()?;
     let played = world.play(PLAN, &Script::default(), with_limit(&server, 100))?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let expected = [TO_SECOND, ("anthropic/test", "openai/test", 1)];
     let chats = asked(&server);
     assert_eq!(take_overs(&played), expected, "{played}");
@@ -272,7 +272,7 @@ fn the_first_that_answers_is_waited_for() -> Outcome {
     // The wait is longer than the attempt may take.
     let plan = "- [ ] T1 write the first file (model: openai/test) (timeout: 4s)\n";
     let played = world.play(plan, &Script::default(), settings_of(&server))?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let found = (take_overs(&played), waits(&played), asked(&server));
     assert_eq!(
         found,

@@ -122,7 +122,7 @@ fn one_plan_over_both_protocols() -> Outcome {
                 - [ ] T2 write the second file (model: openai/test)\n\
                 - [ ] T3 write the third file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     for name in ["first", "second", "third"] {
         if world.merged(&played.report, &format!("{name}.txt"))? != name {
             return fail(format!("{name}.txt is not in the merged result"));
@@ -217,7 +217,7 @@ fn parallel_calls_are_all_answered() -> Outcome {
             &format!("- [ ] T1 write the first file (model: {model})\n"),
             &server,
         )?;
-        played.require(0, &[("T1", Merged)])?;
+        played.require_merged(&["T1"])?;
         if played.tools("T1") != ["write_file", "write_file", "read_file"] {
             return fail(format!("{model}: {:?}", played.tools("T1")));
         }
@@ -259,7 +259,7 @@ fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u
         "- [ ] T1 write the first file (model: openai/test)\n",
         &server,
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     first_wait(&played)
 }
 
@@ -312,7 +312,7 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
             &format!("- [ ] T1 write the first file (model: {model})\n"),
             &server,
         )?;
-        played.require(0, &[("T1", Merged)])?;
+        played.require_merged(&["T1"])?;
         if played.tools("T1") != ["write_file"] {
             return fail(format!("{model}: {:?}", played.tools("T1")));
         }
@@ -328,7 +328,7 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
         "- [ ] T1 write the first file (model: openai/test)\n",
         &server,
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let files = world.merged_files(&played.report)?;
     assert!(!files.contains("kept.txt"), "{files}");
     assert!(!files.contains("README.md"), "{files}");
@@ -435,7 +435,7 @@ fn a_used_up_quota_parks_the_task() -> Outcome {
         let run = played.report.run_id.clone();
         drop(played);
         let resumed = world.resume(&run, &Script::default(), reached)?;
-        resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+        resumed.require_merged(&["T1", "T2"])?;
         assert!(
             !resumed.report.tasks.iter().any(|task| task.attempt != 1),
             "{resumed}"
@@ -528,7 +528,7 @@ fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
         reach(settings, &server.openai_base(), &server.anthropic_base());
         settings.run.timeout_ms = Some(4_000);
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let (worked, waited) = (played.report.duration_ms, played.report.waited_ms);
     assert!(waited >= 4_000, "{worked} ms of work, waited {waited} ms");
     assert!(worked <= 4_000, "{worked} ms of work, waited {waited} ms");
@@ -565,7 +565,7 @@ fn a_resumed_run_retries_what_an_outage_stopped() -> Outcome {
     drop(played);
     world
         .resume(&run, &Script::default(), hasty)?
-        .require(0, &[("T1", Merged), ("T2", Merged)])
+        .require_merged(&["T1", "T2"])
 }
 
 fn an_unknown_model_is_the_tasks_failure() -> Outcome {
@@ -623,7 +623,7 @@ fn what_a_server_teaches_is_learnt_once_for_all_turns() -> Outcome {
     let plan = "- [ ] T1 write the first file (model: openai/test)\n\
                 - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
     let played = play(&world, plan, &server)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let old: Vec<bool> = server
         .requests()
         .iter()

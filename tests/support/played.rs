@@ -120,6 +120,12 @@ impl Played {
         fail(format!("{:#?}\n{}", self.report, self.story()))
     }
 
+    /// Requires that the run succeeded, and that these are its tasks, each of which was merged.
+    pub(crate) fn require_merged(&self, tasks: &[&str]) -> Outcome {
+        let states: Vec<_> = tasks.iter().map(|id| (*id, TaskState::Merged)).collect();
+        self.require(0, &states)
+    }
+
     /// Requires that a task failed for this cause, with a message that contains the text.
     pub(crate) fn require_failure(&self, of: &str, why: FailureCause, text: &str) -> Outcome {
         let failures = self.pick(|event| match event {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Approver, ApproverAnswer, AskedCall, Run, Settings, ShutdownLevel};
-use orchestrate_core::TaskState::{Merged, Waiting};
+use orchestrate_core::TaskState::Waiting;
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::run::request::Request;
@@ -124,7 +124,7 @@ fn decides_and_is_recorded_with_its_name() -> Outcome {
     });
     let approver: Arc<dyn Approver> = gate.clone();
     let played = world.play(PLAN, &script(), |settings| ask(settings, Some(approver)))?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let mut made = decisions(&played);
     made.sort();
     assert_eq!(
@@ -218,7 +218,7 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
         )?;
     }
     let resumed = world.resume(&run, &script(), |settings| ask(settings, None))?;
-    resumed.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    resumed.require_merged(&["T1", "T2", "T3"])?;
     assert_eq!(decisions(&resumed), vec![(true, None); 3], "{resumed}");
     Ok(())
 }
@@ -258,7 +258,7 @@ fn a_person_may_decide_first() -> Outcome {
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     assert_eq!(decisions(&played), vec![(true, None); 2], "{played}");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What agents hand back in whole runs: their claims held against the facts, shown and, by role,
 //! refused.
 
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::Failed as FailedTask;
 use orchestrate_core::event::Event;
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn an_unverified_claim_is_shown_to_the_parent() -> Outcome {
         &script,
         |_| {},
     )?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     played.require_told("T1", &["files: A one.txt", HELD])
 }
 
@@ -125,7 +125,7 @@ fn a_strict_role_returns_a_claim_with_the_facts() -> Outcome {
         settings.run.verify = Some("sh check.sh".to_owned());
     };
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, with_check)?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told(
         "T1",
         &[
@@ -167,7 +167,7 @@ fn changed_tests_have_to_be_named() -> Outcome {
         )
         .rule(done("T1"));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told(
         "T1",
         &["it changed or deleted existing tests that its report does not name: tests/old.txt"],
@@ -190,7 +190,7 @@ fn a_strict_role_wants_its_claims_in_a_line() -> Outcome {
         )
         .rule(done("T1"));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told("T1", &["its report has no line `Claims:`"])?;
     let systems: Vec<String> = played
         .requests()?
@@ -212,7 +212,7 @@ fn work_is_taken_if_only_the_line_of_claims_is_missing() -> Outcome {
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| {
         settings.run.merge_rounds = 2
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     assert_eq!(returns(&played), 2, "{played}");
     Ok(())
 }
@@ -223,7 +223,7 @@ fn what_only_prose_claims_is_shown_and_not_refused() -> Outcome {
         .rule(write("T1", "one.txt", "1\n"))
         .rule(Rule::task("T1").text(&report));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let shown = played.report.tasks[0]
         .hand_back
         .as_ref()
@@ -240,7 +240,7 @@ fn a_parent_need_not_name_the_tests_of_its_child() -> Outcome {
         .rule(write("renew_old_test", "tests/old.txt", "new\n"))
         .rule(Rule::task("renew_old_test").text("Changed tests/old.txt."));
     let played = world()?.play("- [ ] T1 lead (agent: lead)\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("renew_old_test", Merged)])?;
+    played.require_merged(&["T1", "renew_old_test"])?;
     let handed = played
         .report
         .tasks

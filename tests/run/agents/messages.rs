@@ -1,7 +1,6 @@
 //! Messages between agents, and from users and programs to agents, in whole runs.
 
 use libtest_mimic::Failed;
-use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::messages::{Envelope, MAILBOX_CAPACITY, Sender};
@@ -70,7 +69,7 @@ fn play() -> Result<Played, Failed> {
         &two_agents(),
         |settings| settings.run.max_turns = 300,
     )?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     Ok(played)
 }
 
@@ -195,7 +194,7 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
         .rule(done("T2"));
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let outcomes = played.pick(|event| match event {
         Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => {
             Some(*outcome)
@@ -273,7 +272,7 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let said_done = played.first(|event| matches!(event, Event::ModelReplied { turn: 2, .. }))?;
     let heard = played.first(|event| matches!(event, Event::MessageDelivered { .. }))?;
     if said_done < heard {
@@ -537,7 +536,7 @@ fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
         Ok::<_, Failed>((run.wait().await?, answers))
     })?;
     let played = Played::of(coordinator, report)?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let refused: Vec<String> = answers
         .iter()
         .filter_map(|answer| answer.as_ref().err())

@@ -55,7 +55,7 @@ fn one_agent_at_a_time_asks_and_answers() -> Outcome {
         .rule(done("T2"));
     let plan = "- [ ] T1 ask\n- [ ] T2 answer\n";
     let played = World::plain()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     played.require_told(
         "T2",
         &[
@@ -164,7 +164,7 @@ fn a_question_to_the_user_expires() -> Outcome {
         .rule(send(on("T1", 1), &question))
         .rule(done("T1"));
     let played = World::plain()?.play("- [ ] T1 ask\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told(
         "T1",
         &["it will not be answered; the message that follows says why"],
@@ -327,7 +327,7 @@ fn everybody_is_told() -> Outcome {
         .rule(done("T3"));
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
     let played = World::plain()?.play(plan, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     played.require_told(
         "T1",
         &["status_update 1 is queued for T2\nstatus_update 1 is queued for T3"],
@@ -364,7 +364,7 @@ fn who_may_not_be_written_to_is_not() -> Outcome {
         .rule(done("T3"));
     let plan = "- [ ] T1 tell (agent: lead)\n- [ ] T2 forge\n- [ ] T3 listen (depends: T1, T2)\n";
     let played = world.play(plan, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     let refused = "your role may not send messages to 'T3', only to: user";
     played.require_told("T1", &[refused, "message 1 is shown to the user"])?;
     played.require_told(
@@ -409,7 +409,7 @@ fn a_flood_is_bounded() -> Outcome {
         &script,
         |_| {},
     )?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let outcomes = played.pick(|event| match event {
         Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => {
             Some(*outcome)

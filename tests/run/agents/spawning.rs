@@ -68,14 +68,7 @@ fn children_begin_with_their_parents_work() -> Outcome {
         .rule(done("write_three"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
-    played.require(
-        0,
-        &[
-            ("T1", Merged),
-            ("write_two", Merged),
-            ("write_three", Merged),
-        ],
-    )?;
+    played.require_merged(&["T1", "write_two", "write_three"])?;
     for path in ["begun.txt", "two.txt", "three.txt"] {
         assert_eq!(world.merged(&played.report, path)?, "begun", "{played}");
     }
@@ -138,14 +131,7 @@ fn three_levels_finish_with_one_agent_at_a_time() -> Outcome {
         .rule(writes(on("write_three", 2), "three.txt"))
         .rule(done("write_three"));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_agents = 1)?;
-    played.require(
-        0,
-        &[
-            ("T1", Merged),
-            ("lead_below", Merged),
-            ("write_three", Merged),
-        ],
-    )?;
+    played.require_merged(&["T1", "lead_below", "write_three"])?;
     // At the last level the tool is not offered, and a call of it is refused.
     let has_tool =
         |of| Ok::<_, Failed>(offered(&played, of)?.contains(&"spawn_child_agent".to_owned()));
@@ -183,7 +169,7 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
         .rule(done("write_two"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("write_two", Merged)])?;
+    played.require_merged(&["T1", "write_two"])?;
     assert!(
         offered(&played, "write_two")? == ["run_shell_command"]
             && world.merged(&played.report, "two.txt")? == "2",
@@ -375,14 +361,7 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
     assert!(is_in_order && is_kept && is_left_out, "{played}");
     // The control: the same work is in the result if the parent is waited for instead.
     let (world, played) = while_its_child_merges(false)?;
-    played.require(
-        0,
-        &[
-            ("T1", Merged),
-            ("lead_below", Merged),
-            ("write_three", Merged),
-        ],
-    )?;
+    played.require_merged(&["T1", "lead_below", "write_three"])?;
     assert_eq!(world.merged(&played.report, "three.txt")?, "1", "{played}");
     Ok(())
 }
@@ -539,7 +518,7 @@ fn only_descendants_can_be_ended() -> Outcome {
         .rule(writes(on("T2", 1), "two.txt"))
         .rule(Rule::any().text("Done."));
     let played = world()?.play(&format!("{LEADS}- [ ] T2 beside\n"), &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("below", Merged)])?;
+    played.require_merged(&["T1", "T2", "below"])?;
     let refused = |agent: &str, own: &str| {
         format!("an agent can end only those below it, and '{agent}' is not: {own}")
     };

@@ -59,7 +59,7 @@ fn position(
 
 fn three_levels_finish_with_one_agent_at_a_time() -> Outcome {
     let played = world()?.play(LEVELS, &levels(), |settings| settings.run.max_agents = 1)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     played.require_told(
         "T1",
         &[
@@ -226,7 +226,7 @@ fn a_run_that_waits_for_a_person_is_resumed() -> Outcome {
         },
     )?;
     let resumed = world.resume(&run, &script, parks)?;
-    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    resumed.require_merged(&["T1", "T2"])?;
     resumed.require_told(
         "T1",
         &["all of them are done", "T2 (publish): merged, idle-done"],
@@ -248,7 +248,7 @@ fn a_wait_that_cannot_end_is_refused() -> Outcome {
         &script,
         |_| {},
     )?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let told = [
         "an agent cannot wait for itself",
         "there is no agent 'T9' in this run; the agents are: T1, T2",
@@ -282,7 +282,7 @@ fn a_message_ends_a_wait() -> Outcome {
         .rule(done("T2"));
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n";
     let played = world()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let why = "a message for you has come, which follows; not all of them are done";
     played.require_told("T1", &[why, "T2 (lead below): waiting, blocked-on"])?;
     // T1 may be done by the time that T2 reads the answer.

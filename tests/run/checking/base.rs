@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{
     ChildSpec, ConfinementChoice, CoordinatorError, Settings, ShutdownLevel,
 };
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Ready};
+use orchestrate_core::TaskState::{Failed as FailedTask, Ready};
 use orchestrate_core::event::Event;
 use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Confinement;
@@ -258,7 +258,7 @@ fn a_green_base_is_verified_once() -> Outcome {
     let green = "test ! -e red.log";
     require_results(&play(green, None)?, &[(true, true)])?;
     let again = play(green, None)?;
-    again.require(0, &[("T1", Merged)])?;
+    again.require_merged(&["T1"])?;
     require_results(&again, &[(false, true)])?;
     require_results(&play("test ! -e red.log; true", None)?, &[(true, true)])?;
     require_results(&play(green, Some("true"))?, &[(true, true)])?;
@@ -326,7 +326,7 @@ fn a_stopped_check_is_repeated_by_resume() -> Outcome {
     world.repository.write(".worktreeinclude", "go.log\n")?;
     world.repository.write("go.log", "\n")?;
     let resumed = world.resume(&run, &script(), change)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     require_results(&resumed, &[(true, true)])
 }
 

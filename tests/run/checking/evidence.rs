@@ -103,7 +103,7 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
     )?;
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1) (verify: sh check.sh)\n";
     let played = world.play(plan, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let told = played.told("T2")?;
     // The control: if the blocks had the number that the texts guess, each forged line would stand
     // outside them.
@@ -394,7 +394,7 @@ fn bad_arguments_of_any_size_can_be_mended() -> Outcome {
     let world = World::lived_in()?;
     let played = world.play("- [ ] T1 mend\n", &script, |_| {})?;
     // The control: arguments that the tool takes have their effect, in the next turn.
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let written = world.merged(&played.report, "one.txt")?;
     assert_eq!(written, "1");
     let results = played.results("T1")?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::Failed as FailedTask;
 use orchestrate_core::event::{Event, VerifyScope};
 
 use crate::support::{
@@ -59,7 +59,7 @@ fn a_merged_tree_that_is_red_and_then_green_is_merged() -> Outcome {
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let results = results(&played, VerifyScope::Run);
     let (last, red) = results.split_last().ok_or("no check ran")?;
     let announced = played
@@ -81,7 +81,7 @@ fn a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full() -> Outco
     let own = "echo try >> tries.log; cat tries.log; test -e mended.txt";
     let plan = format!("- [ ] T1 make it (verify: {own})\n");
     let played = World::lived_in()?.play(&plan, &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told(
         "T1",
         &["[run 1 of 2 on the same tree: exit code 1]\ntry\n\n[run 2 of 2: exit code 1]\ntry\ntry"],
@@ -94,7 +94,7 @@ fn a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full() -> Outco
     let played = World::lived_in()?.play("- [ ] T1 make it\n", &script, |settings| {
         settings.run.verify = Some("test ! -e one.txt || test -e mended.txt".to_owned());
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     played.require_told("T1", &["Without your work, the same check passes."])?;
     let (merged, without) = (
         results(&played, VerifyScope::Run),

@@ -129,7 +129,7 @@ fn network(tier: Confinement) -> Outcome {
             settings.run.verify = Some(server.ask("verify"));
             settings.run.verify_base = true;
         })?;
-        played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+        played.require_merged(&["T1", "T2"])?;
         let asked = server.asked();
         assert_eq!(
             asked, expected,
@@ -161,7 +161,7 @@ fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<St
         settings.run.verify = Some(each.to_owned());
         settings.run.verify_base = true;
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     ["T1.txt", "T2.txt", "T3.txt"]
         .iter()
         .map(|file| world.merged(&played.report, file))
@@ -231,7 +231,7 @@ fn what_an_agent_writes_never_runs_with_the_network() -> Outcome {
         settings.run.verify = Some("test -e made/x".to_owned());
         settings.run.verify_base = true;
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let asked = server.asked();
     assert_eq!(asked, ["setup"], "{played}");
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings, ShutdownLevel};
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Verified};
+use orchestrate_core::TaskState::{Failed as FailedTask, Verified};
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_sandbox::Confinement;
 
@@ -71,7 +71,7 @@ fn what_a_passed_check_left_is_there_for_the_next() -> Outcome {
     let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| {
         check(settings, command)
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let printed = printed(&played)?;
     assert_eq!(printed, ["built\n", "built\nbuilt\n"]);
     Ok(())

@@ -73,7 +73,7 @@ fn what_the_bases_check_left_is_in_each_new_worktree() -> Outcome {
         "- [ ] T1 look (run: {{ {look}; }} > T1.txt)\n- [ ] T2 look (run: {{ {look}; }} > T2.txt) (depends: T1)\n"
     );
     let played = play(&world, &plan, BUILDS)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     for file in ["T1.txt", "T2.txt"] {
         same(&world.merged(&played.report, file)?, "1000 2\nbuilt")?;
     }
@@ -106,7 +106,7 @@ fn a_first_build_compiles_only_what_has_changed() -> Outcome {
                 - [ ] T2 change (run: echo 'pub fn new() {}' >> src/lib.rs; cargo test --offline 2> T2.txt)\n\
                 - [ ] T3 change (run: echo 'pub fn new() {}' >> lower/src/lib.rs; cargo test --offline 2> T3.txt)\n";
     let played = play(&world, plan, "cargo test --offline")?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     for (file, expected) in [
         ("T1.txt", ""),
         ("T2.txt", "upper"),
@@ -129,7 +129,7 @@ fn what_one_agent_writes_reaches_no_other() -> Outcome {
                 - [ ] T2 look (run: cat target/* > T2.txt) (depends: T1)\n";
     let verify = format!("! grep -r evil target && {BUILDS}");
     let played = play(&world, plan, &verify)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     same(&world.merged(&played.report, "T2.txt")?, "built\nbuilt")
 }
 
@@ -249,13 +249,13 @@ fn caches_of_the_home_are_seeded_by_the_base_alone() -> Outcome {
                 - [ ] T2 look (run: cp $XDG_CACHE_HOME/go-build/entry two) (depends: T1)\n\
                 - [ ] T3 keep (run: echo 3 > $XDG_CACHE_HOME/own; test -w $GRADLE_USER_HOME/.. && touch three)\n";
     let played = play(&world, plan, verify)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     for file in ["one", "two"] {
         same(&world.merged(&played.report, file)?, "base")?;
     }
     let plan = "- [ ] T4 look (run: cp $XDG_CACHE_HOME/go-build/entry four; test ! -e $XDG_CACHE_HOME/own)\n";
     let second = play(&world, plan, verify)?;
-    second.require(0, &[("T4", Merged)])?;
+    second.require_merged(&["T4"])?;
     same(&world.merged(&second.report, "four")?, "base")?;
     let is_checked =
         |event: &Event| matches!(event, Event::BaseVerified { output: None, .. }).then_some(());
@@ -294,7 +294,7 @@ fn a_worktree_with_files_of_its_own_stays() -> Outcome {
         "- [ ] T1 one (run: echo mine > notes.log; touch one)\n",
         BUILDS,
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let path = played
         .coordinator
         .layout()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::TaskState::{Merged, Waiting};
+use orchestrate_core::TaskState::Waiting;
 use orchestrate_core::event::{ErrorKind, Event};
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::run::request::Request;
@@ -178,7 +178,7 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     assert!(!before.contains(&own), "{rule}: {arguments}\n{before}");
     agree(played, call)?;
     let resumed = world.resume(&run, &script, asks)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     let texts = resumed.results("T1")?;
     assert_answers(
         &texts,
@@ -244,7 +244,7 @@ fn users_commits_are_not_published_unasked() -> Outcome {
     assert!(!branches.contains("shared"), "{branches}");
     let run = agree(played, call)?;
     let resumed = world.resume(&run, &calls("T1", &work), asks)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     assert_answers(
         &resumed.results("T1")?,
         &[
@@ -323,7 +323,7 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
             (19, "as the new branch origin/x"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let denied = played.pick(|event| match event {
         Event::ToolFinished {
             error_class: Some(kind),
@@ -411,7 +411,7 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
             (8, "it has no branch of this name"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let tip = world.git(&format!(
         "rev-parse orchestrate/{}/T1",
         played.report.run_id
@@ -464,7 +464,7 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
             (10, " to origin/shared ("),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let merged = world.merged(&played.report, "src/lib.txt")?;
     assert_eq!(merged, "one\nsomebody\nT1\nthree");
     Ok(())

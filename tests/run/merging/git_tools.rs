@@ -3,7 +3,6 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{CleanOptions, Settings};
-use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{ErrorKind, Event};
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use serde_json::json;
@@ -113,7 +112,7 @@ fn a_commit_takes_what_was_selected() -> Outcome {
             (12, "nothing to commit"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let first = format!("orchestrate/{}/T1~1", played.report.run_id);
     let shown = [
         world.repository.show(&first, "a.txt")?,
@@ -168,7 +167,7 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
             (13, "A a.txt"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let run = &played.report.run_id;
     let listed = world.git(&format!(
         "for-each-ref --format=%(refname) refs/orchestrate/keep/{run}/T1/branch"
@@ -226,7 +225,7 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
             (14, "ignored"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     // What was replaced is held by a snapshot.
     let held = world.git("log --glob=refs/orchestrate --format=%s -- new.txt")?;
     assert!(held.contains("Snapshot"), "{held}");
@@ -278,7 +277,7 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
             (20, "Changes of T1"),
         ],
     );
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let prefix = format!("refs/orchestrate/keep/{}/T1", played.report.run_id);
     let dropped = world
         .repository
@@ -370,7 +369,7 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
         settings.run.rules = rules;
         settings.run.ask_parks = true;
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let expected: Vec<(usize, &str)> = refused
         .iter()
         .map(|(_, expected)| *expected)
@@ -424,7 +423,7 @@ fn another_agents_work_is_merged() -> Outcome {
             (6, "your branch has everything of T2"),
         ],
     );
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let merges = world.git(&format!(
         "log --merges --format=%s {}..orchestrate/{}/T2",
         played.report.base_commit, played.report.run_id
@@ -477,7 +476,7 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
             (11, "nothing to commit"),
         ],
     );
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let returned = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
     let text = world.merged(&played.report, "src/lib.txt")?;
     assert!(returned.is_empty(), "{played}");
@@ -647,7 +646,7 @@ fn a_command_names_the_tool_to_use() -> Outcome {
             .is_some_and(|text| text.contains("use the tool")),
         "{texts:#?}"
     );
-    played.require(0, &[("T1", Merged)])
+    played.require_merged(&["T1"])
 }
 
 /// A command may change a forbidden file, whose content git then knows.
@@ -719,7 +718,7 @@ fn no_checkout_and_no_merge_changes_forbidden_files() -> Outcome {
         (8, "mine\\ntheirs"),
     ];
     assert_answers(&played.results("T2")?, &expected);
-    played.require(0, &[("T1", Merged), ("T2", Merged)])
+    played.require_merged(&["T1", "T2"])
 }
 
 /// The repository's configuration has settings that are not shown, so git could not read it in this

@@ -135,7 +135,7 @@ fn a_parent_takes_the_work_of_two_children() -> Outcome {
         .rule(done("a"))
         .rule(done("b"));
     let (world, played) = grow(&waits_soon(script, "p", &["a", "b"]), |_| {}, &FAMILY)?;
-    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    played.require_merged(&["p", "a", "b"])?;
     for (file, content) in [("p.txt", "mine"), ("a.txt", "a"), ("b.txt", "b")] {
         if world.merged(&played.report, file)? != content {
             return fail(format!("{file}\n{}", played.story()));
@@ -180,7 +180,7 @@ fn siblings() -> Script {
 
 fn a_conflict_between_siblings_is_resolved() -> Outcome {
     let (world, played) = grow(&siblings(), |_| {}, &FAMILY)?;
-    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    played.require_merged(&["p", "a", "b"])?;
     let returned = played.pick(|event| match event {
         Event::TaskReturned {
             cause: ReturnCause::Conflict,
@@ -247,7 +247,7 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
     let check =
         |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
     let (world, played) = grow(&waits_soon(script, "p", &["a", "b"]), check, &FAMILY)?;
-    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    played.require_merged(&["p", "a", "b"])?;
     let returns = played.pick(|event| match event {
         Event::TaskReturned { task, cause, .. } => Some((task.as_str(), *cause)),
         _ => None,
@@ -274,7 +274,7 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
         .rule(done("a"))
         .rule(done("b"));
     let (world, played) = grow(&script, |_| {}, &FAMILY)?;
-    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    played.require_merged(&["p", "a", "b"])?;
     played.require_told(
         "p",
         &[
@@ -305,7 +305,7 @@ fn three_levels_with_one_agent_at_a_time() -> Outcome {
         ("g", None, Some("c")),
     ];
     let (world, played) = grow(&script, |settings| settings.run.max_agents = 1, &agents)?;
-    played.require(0, &[("p", Merged), ("c", Merged), ("g", Merged)])?;
+    played.require_merged(&["p", "c", "g"])?;
     if merges(&played) != ["g into c", "c into p", "p up"] {
         return fail(played.story());
     }
@@ -328,7 +328,7 @@ fn a_parent_that_reports_hands_over_its_children() -> Outcome {
         .rule(done("a"));
     let agents = [("p", Some("chief"), None), ("a", None, Some("p"))];
     let (world, played) = grow(&waits_soon(script, "p", &["a"]), |_| {}, &agents)?;
-    played.require(0, &[("p", Merged), ("a", Merged)])?;
+    played.require_merged(&["p", "a"])?;
     let has_note = world.merged(&played.report, "note.txt").is_ok();
     assert_eq!(world.merged(&played.report, "a.txt")?, "a", "{played}");
     assert!(!has_note, "{played}");

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Archive, CleanOptions, ConfinementChoice, Settings};
-use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
 
 use crate::support::{
@@ -205,7 +204,7 @@ fn recorded_paths_lead_to_the_agents_files() -> Outcome {
         settings.run.verify = Some(verify.to_owned());
         settings.run.verify_base = true;
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let seen = world.merged(&played.report, "seen.txt")?;
     assert_eq!(seen, "of T1\nof T1\nof T1");
     Ok(())
@@ -228,7 +227,7 @@ fn a_build_of_the_base_is_current_for_an_agent() -> Outcome {
         settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
         settings.run.worktree_setup = Some("make all".to_owned());
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let seen = ["one.txt", "two.txt"].map(|file| world.merged(&played.report, file));
     let [one, two] = seen;
     let (one, two) = (one?, two?);
@@ -272,7 +271,7 @@ fn serves(tier: Confinement) -> Outcome {
             settings.run.verify_base = true;
         },
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     // The control: the same suite, below a folder whose name begins with a dot.
     let hidden = world.home.path().join(".hidden/T1");
     std::fs::create_dir_all(&hidden)?;
@@ -303,7 +302,7 @@ fn a_worktree_that_is_not_mounted_is_visible() -> Outcome {
             settings.confinement = ConfinementChoice::Exactly(Confinement::Fallback);
         },
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let seen = PathBuf::from(world.merged(&played.report, "seen.txt")?);
     let folder = world
         .home
@@ -349,7 +348,7 @@ fn what_git_refuses_names_a_tool_of_the_agent() -> Outcome {
     let played = world.play("- [ ] T1 try\n", &script.rule(done("T1")), |settings| {
         settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let told = played.told("T1")?;
     let newest = told.rsplit("Task T1: try").next().unwrap_or_default();
     let results: Vec<&str> = newest
@@ -391,7 +390,7 @@ fn a_build_of_go_records_its_commit() -> Outcome {
             settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
         },
     )?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let seen = world.merged(&played.report, "seen.txt")?;
     require_words(
         &seen,

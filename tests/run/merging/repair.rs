@@ -74,7 +74,7 @@ fn clash(mut before: Script, between: impl Fn(Script, &str) -> Script) -> Script
 const CLASH: &str = "- [ ] T1 a\n- [ ] T2 b\n";
 
 fn require_both(world: &World, played: &Played) -> Outcome {
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let text = world.merged(&played.report, "src/lib.txt")?;
     assert_eq!(text, "one\nT1\nT2\nthree", "{played}");
     Ok(())
@@ -167,7 +167,7 @@ fn a_conflict_without_markers_is_decided_by_its_author() -> Outcome {
     let decide = "rm kept.txt~* && touch README.md";
     let script = moved_away(|rule| shell(rule, decide));
     let played = world.play(CLASH, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let files = world.merged_files(&played.report)?;
     let told = format!("{:?}", played.requests()?);
     for named in ["README.md (modify/delete)", "(file/directory)"] {
@@ -258,7 +258,7 @@ fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outco
         message: Some("mended by hand".to_owned()),
     };
     let played = ask(&world, played, &binary_clash(), &retry)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let file = format!("{}:data.bin", played.report.integration_branch);
     let text = world.git(&format!("cat-file -p {file}"))?;
     assert_eq!(text, "both\0", "{played}");
@@ -284,7 +284,7 @@ fn who_can_delete_a_binary_file_decides_about_it() -> Outcome {
     let played = world.play(CLASH, &script, |settings| {
         "keeper".clone_into(&mut settings.run.agent)
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let files = world.merged_files(&played.report)?;
     assert!(!files.contains("kept.txt"), "{files}");
     Ok(())
@@ -413,7 +413,7 @@ fn what_a_person_puts_beside_an_interrupted_command_is_kept() -> Outcome {
     std::fs::write(worktree.join("note"), "a person's\n")?;
     std::fs::write(worktree.join("go.log"), "")?;
     let played = world.resume(&run, &Script::default(), |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let held = world.git("log --glob=refs/orchestrate --format=%s -- note")?;
     assert!(!held.is_empty(), "{played}");
     assert!(!worktree.join("note").exists(), "{played}");
@@ -561,7 +561,7 @@ fn deletions_are_confirmed_by_their_author() -> Outcome {
         )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 remove\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let files = world.merged_files(&played.report)?;
     assert_eq!(files, ".gitignore");
     Ok(())
@@ -608,7 +608,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     let branch = refused.report.run_id.task_branch(&"T2".into());
     assert!(!in_tree(&branch)?.lines().ne(files), "{refused}");
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
-    accepted.require(0, &[("T1", Merged)])?;
+    accepted.require_merged(&["T1"])?;
     assert!(
         in_tree(&accepted.report.integration_branch)?.is_empty(),
         "{accepted}"
@@ -637,7 +637,7 @@ fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
         ))
         .rule(done("T2"));
     let played = world.play("- [ ] T1 make\n- [ ] T2 look @reviewer\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     played.require_told("T1", &["lib/.GIT/kept"])?;
     let files = world.git(&format!(
         "ls-tree -r --name-only {} lib",
@@ -823,7 +823,7 @@ fn unfinished_work_goes_on_where_it_was_left() -> Outcome {
         message: None,
     };
     let played = ask(&world, played, &script, &retry)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_merged(&["T1", "T2"])?;
     let text = world.merged(&played.report, "half.txt")?;
     assert_eq!(text, "half");
     Ok(())
@@ -892,7 +892,7 @@ fn the_runs_check_has_what_every_worktree_has() -> Outcome {
                 Some("test -e local.log && test -e made/x.log && test -e one.txt".to_owned());
         },
     )?;
-    played.require(0, &[("T1", Merged)])
+    played.require_merged(&["T1"])
 }
 
 fn a_run_keeps_its_endpoint_and_the_place_of_its_script() -> Outcome {

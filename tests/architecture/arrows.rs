@@ -295,12 +295,14 @@ const WALLS: [Wall; 18] = [
         package: "orchestrate-core",
         ours: &[],
         // sha2 numbers the blocks of untrusted text; aho-corasick and base64 find secrets in every
-        // form; unicode-normalization folds names before they are compared; strsim, on which clap
+        // form; rpds has the maps whose copies share what they have in common;
+        // unicode-normalization folds names before they are compared; strsim, on which clap
         // depends, compares them; url, on which reqwest depends, parses hosts and addresses as
         // browsers do.
         others: &[
             "aho-corasick",
             "base64",
+            "rpds",
             "serde",
             "serde_json",
             "sha2",

@@ -161,7 +161,7 @@ impl BudgetTree {
             .as_ref()
             .and_then(|parent| self.left_to_children(parent));
         let cap = cap.map(|cap| above.map_or(cap, |above| cap.min(above)));
-        self.tasks.insert(
+        self.tasks.insert_mut(
             task,
             Node {
                 cap,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::collections::{SharedMap, SharedSet};
+use crate::collections::{SharedMap, SharedSet, update};
 use crate::ids::{BlobId, Oid, TaskId};
 
 /// How many more tries a red tree gets once its check has been seen flaky in the run: with them, a
@@ -149,8 +149,7 @@ impl CheckResults {
             result,
         }: Try<'_>,
     ) {
-        self.tries
-            .update(checked.clone(), |tries| tries.add(result));
+        update(&mut self.tries, checked.clone(), |tries| tries.add(result));
         let tries = self.tries.get(checked);
         let Some(red) = tries
             .filter(|tries| tries.green.is_some())
@@ -170,20 +169,20 @@ impl CheckResults {
                 return;
             }
         }
-        self.commands.insert(seen.command.clone(), ());
+        self.commands.insert_mut(seen.command.clone(), ());
         Arc::make_mut(&mut self.flaky).push(seen);
     }
 
     /// Forgets the tries of a task's own check, since it hands over new work.
     pub(crate) fn forget_own(&mut self, task: &TaskId) {
-        self.tries.remove(&Checked::Work(task.clone()));
+        self.tries.remove_mut(&Checked::Work(task.clone()));
     }
 
     /// Forgets the tries of a check on a tree, since what made it fail may have been mended outside
     /// of the repository.
     pub(crate) fn forget(&mut self, tree: &Oid, command: &str) {
         self.tries
-            .remove(&Checked::Tree(tree.clone(), command.to_owned()));
+            .remove_mut(&Checked::Tree(tree.clone(), command.to_owned()));
     }
 
     /// Returns the tries of a check on a tree.

@@ -2,8 +2,6 @@
 //!
 //! Hides the tree that they are made of.
 
-mod id_map;
 mod shared_map;
 
-pub(crate) use id_map::IdMap;
-pub(crate) use shared_map::{SharedMap, SharedSet};
+pub(crate) use shared_map::{IdMap, SharedMap, SharedSet, update};

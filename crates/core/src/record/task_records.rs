@@ -24,7 +24,7 @@ pub(crate) struct Changes {
 
 impl TaskRecords {
     pub(crate) fn len(&self) -> usize {
-        self.records.len()
+        self.records.size()
     }
 
     pub(crate) fn get(&self, id: &TaskId) -> Option<&TaskRecord> {
@@ -34,7 +34,7 @@ impl TaskRecords {
     pub(crate) fn insert(&mut self, record: TaskRecord) {
         self.changes.changed.push(record.task.id.clone());
         self.records
-            .insert(record.task.id.clone(), Arc::new(record));
+            .insert_mut(record.task.id.clone(), Arc::new(record));
     }
 
     /// Returns a record for a change.

@@ -118,9 +118,9 @@ pub(crate) struct Standing {
 impl Agenda {
     /// Adds a new task to those that its parent has spawned.
     pub(crate) fn add_child(&mut self, parent: &AgentId, child: usize) {
-        self.children.update(parent, |children| {
-            children.insert(child, ());
-        });
+        let mut children = self.children.get(parent).cloned().unwrap_or_default();
+        children.insert_mut(child, ());
+        self.children.insert_mut(parent.clone(), children);
         self.spawned += 1;
     }
 
@@ -160,16 +160,16 @@ impl Agenda {
                 Reverse(if list.counts_priority() { priority } else { 0 }),
                 place,
             );
-            let _ = match (before.has(list), lists.has(list)) {
-                (false, true) => entries.insert(entry, ()),
-                (true, false) => entries.remove(&entry),
-                _ => None,
-            };
+            match (before.has(list), lists.has(list)) {
+                (false, true) => entries.insert_mut(entry, ()),
+                (true, false) => drop(entries.remove_mut(&entry)),
+                _ => {}
+            }
         }
         if lists == Memberships::default() {
-            self.memberships.remove(&place);
+            self.memberships.remove_mut(&place);
         } else {
-            self.memberships.insert(place, lists);
+            self.memberships.insert_mut(place, lists);
         }
     }
 }

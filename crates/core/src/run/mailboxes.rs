@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::collections::SharedMap;
+use crate::collections::{SharedMap, update};
 use crate::event::Illegal;
 use crate::ids::{AgentId, CallOfTurn};
 use crate::messages::{Channel, Envelope, MessageKind, Receiver, Sender};
@@ -106,8 +106,9 @@ impl Mailboxes {
             });
         }
         let envelope = Arc::new(envelope.clone());
-        self.sent.insert(from.clone(), of_sender);
-        self.channels.update((from.clone(), to.clone()), |channel| {
+        self.sent.insert_mut(from.clone(), of_sender);
+        let key = (from.clone(), to.clone());
+        update(&mut self.channels, key.clone(), |channel| {
             channel.sent = *sequence
         });
         if let (Some(question), Some(asker)) = (envelope.reply_to, envelope.to_asker()) {
@@ -115,12 +116,11 @@ impl Mailboxes {
         }
         if envelope.kind == MessageKind::Question {
             let asked = Arc::clone(&envelope);
-            self.questions
-                .update((from.clone(), to.clone()), |open| open.push(asked));
+            update(&mut self.questions, key, |open| open.push(asked));
         }
         if let (Some(agent), Some(call)) = (from.agent(), &envelope.call) {
             let message = Arc::clone(&envelope);
-            self.of_turn.update(agent.clone(), |of_turn| {
+            update(&mut self.of_turn, agent.clone(), |of_turn| {
                 if of_turn.turn != call.turn {
                     *of_turn = OfTurn {
                         turn: call.turn,
@@ -135,18 +135,18 @@ impl Mailboxes {
                 if *from == Sender::User {
                     // The user has answered, so what the agent wrote before has been read.
                     self.acknowledge(&Sender::Agent(agent.clone()), &Receiver::User, None);
-                    self.to_user.remove(agent);
+                    self.to_user.remove_mut(agent);
                 }
-                self.waiting
-                    .update(agent.clone(), |waiting| waiting.push(envelope));
+                update(&mut self.waiting, agent.clone(), |waiting| {
+                    waiting.push(envelope)
+                });
             }
             Receiver::User => {
                 if let Some(agent) = from
                     .agent()
                     .filter(|_| envelope.kind != MessageKind::Question)
                 {
-                    self.to_user
-                        .update(agent.clone(), |sent| sent.push(envelope));
+                    update(&mut self.to_user, agent.clone(), |sent| sent.push(envelope));
                 }
             }
         }
@@ -187,7 +187,7 @@ impl Mailboxes {
         open.retain(|asked| asked.sequence != question);
         let was_open = open.len() < before;
         if open.is_empty() {
-            self.questions.remove(&key);
+            self.questions.remove_mut(&key);
         }
         was_open
     }
@@ -200,7 +200,7 @@ impl Mailboxes {
         {
             waiting.remove(at);
             if waiting.is_empty() {
-                self.waiting.remove(to);
+                self.waiting.remove_mut(to);
             }
             return Ok(());
         }

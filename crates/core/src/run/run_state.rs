@@ -463,7 +463,7 @@ impl RunState {
                     rule,
                     decision: None,
                 };
-                self.approvals.insert(call.clone(), Arc::new(asked));
+                self.approvals.insert_mut(call.clone(), Arc::new(asked));
             }
             // What was built on the chosen part stands.
             Event::TaskReturned {

@@ -156,7 +156,7 @@ impl Schedule {
             // No task waits for it, so it comes last in the order and closes no cycle.
             let graph = Arc::make_mut(&mut self.graph);
             graph.append(task);
-            graph.settle_review(graph.nodes.len() - 1);
+            graph.settle_review(graph.nodes.size() - 1);
             return Ok(vec![task.id.clone()]);
         }
         let mut graph = Graph::clone(&self.graph);
@@ -167,7 +167,7 @@ impl Schedule {
         let mut concerned: BTreeSet<usize> = BTreeSet::new();
         if graph.has_review {
             // What a task reviews may follow from what others wait for.
-            concerned.extend(0..graph.nodes.len());
+            concerned.extend(0..graph.nodes.size());
         } else if let Some(at) = graph.index.get(&task.id) {
             concerned.insert(*at);
             concerned.extend(graph.followers_of(*at));
@@ -294,7 +294,7 @@ impl Graph {
     /// Returns the tasks that name one that does not exist yet.
     fn namers<'a>(&'a self, id: &'a TaskId) -> impl Iterator<Item = (usize, Wait)> + 'a {
         self.awaited
-            .iter_from(&(id.clone(), 0, Wait::Depends))
+            .range((id.clone(), 0, Wait::Depends)..)
             .map_while(move |((name, namer, wait), ())| (name == id).then_some((*namer, *wait)))
     }
 
@@ -321,28 +321,31 @@ impl Graph {
 
     /// Appends a task, and resolves the references of those that named it before.
     fn append(&mut self, task: &Task) {
-        let at = self.nodes.len();
-        self.index.insert(task.id.clone(), at);
-        self.keys.insert(key_of(&task.id), ());
+        let at = self.nodes.size();
+        self.index.insert_mut(task.id.clone(), at);
+        self.keys.insert_mut(key_of(&task.id), ());
         self.has_review |= task.verdict;
         let mut node = Node::new(task);
         for (id, wait) in names(task) {
             match self.index.get(id) {
                 Some(earlier) => node.join(*earlier, wait),
                 // A name that is repeated counts once.
-                None if self.awaited.insert((id.clone(), at, wait), ()).is_none() => {
-                    node.missing += 1
+                None => {
+                    let name = (id.clone(), at, wait);
+                    if !self.awaited.contains_key(&name) {
+                        self.awaited.insert_mut(name, ());
+                        node.missing += 1;
+                    }
                 }
-                None => {}
             }
         }
         let waits: Vec<usize> = node.waits().collect();
-        self.nodes.insert(at, Arc::new(node));
-        self.positions.insert(at, at);
-        self.order.insert(at, at);
+        self.nodes.insert_mut(at, Arc::new(node));
+        self.positions.insert_mut(at, at);
+        self.order.insert_mut(at, at);
         let namers: Vec<(usize, Wait)> = self.namers(&task.id).collect();
         for (namer, wait) in namers {
-            self.awaited.remove(&(task.id.clone(), namer, wait));
+            self.awaited.remove_mut(&(task.id.clone(), namer, wait));
             if let Some(node) = self.node_mut(namer) {
                 node.join(at, wait);
                 node.missing -= 1;
@@ -356,7 +359,7 @@ impl Graph {
 
     fn add_follower(&mut self, of: usize, follower: usize) {
         if let Some(node) = self.node_mut(of) {
-            node.followers.insert(follower, ());
+            node.followers.insert_mut(follower, ());
         }
     }
 
@@ -379,8 +382,8 @@ impl Graph {
             }
         };
         for (position, at) in order.iter().enumerate() {
-            self.order.insert(position, *at);
-            self.positions.insert(*at, position);
+            self.order.insert_mut(position, *at);
+            self.positions.insert_mut(*at, position);
         }
         if self.has_review {
             for at in order {
@@ -423,7 +426,7 @@ impl Graph {
         }
         reviews.retain(|at| self.at(*at).is_some_and(|node| !node.is_review));
         if let Some(node) = self.node_mut(at) {
-            node.reviews = reviews.into_iter().collect();
+            node.reviews = reviews.into_iter().map(|at| (at, ())).collect();
         }
     }
 }
@@ -458,11 +461,11 @@ impl Node {
 
     fn join(&mut self, on: usize, wait: Wait) {
         match wait {
-            Wait::Depends => self.depends.insert(on, ()),
-            Wait::After => self.after.insert(on, ()),
+            Wait::Depends => self.depends.insert_mut(on, ()),
+            Wait::After => self.after.insert_mut(on, ()),
         };
         if wait == Wait::After && self.is_test {
-            self.tested.insert(on, ());
+            self.tested.insert_mut(on, ());
         }
     }
 

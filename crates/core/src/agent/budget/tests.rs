@@ -155,7 +155,7 @@ fn a_childs_budget_is_at_most_what_its_parent_has_left() {
     let cap_of = |steps: &str, parent: Option<&str>, cap| {
         let mut tree = after(steps);
         tree.add("new".into(), parent.map(TaskId::from), cap);
-        tree.tasks.get(&"new".into()).unwrap().cap
+        tree.tasks.get("new").unwrap().cap
     };
     assert_eq!(cap_of("", Some("parent"), Some(50_000)), Some(18_000));
     assert_eq!(cap_of("", Some("child"), Some(50_000)), Some(18_000));

@@ -84,7 +84,7 @@ impl RunState {
             if before.is_none_or(|before| before.progress != standing.progress) {
                 progressed.push(*place);
             }
-            self.agenda.standings.insert(*place, standing);
+            self.agenda.standings.insert_mut(*place, standing);
         }
         let standings = &self.agenda.standings;
         concerned.extend(self.agenda.outlook.update(

@@ -207,10 +207,10 @@ impl Exposures {
     fn added(&mut self, task: &TaskId, parent: Option<&AgentId>, depends: &[TaskId]) {
         if !depends.is_empty() {
             self.depends
-                .insert(task.clone(), Arc::new(depends.to_vec()));
+                .insert_mut(task.clone(), Arc::new(depends.to_vec()));
         }
         if let Some(parent) = parent {
-            self.parents.insert(task.clone(), parent.clone());
+            self.parents.insert_mut(task.clone(), parent.clone());
             self.hear(task, parent);
         }
     }
@@ -383,7 +383,7 @@ impl Exposures {
             self.works.add_branch(agent);
         }
         if exposure != *self.for_agent(agent).unwrap_or(&Exposure::default()) {
-            self.agents.insert(agent.clone(), Arc::new(exposure));
+            self.agents.insert_mut(agent.clone(), Arc::new(exposure));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The commits and branches whose work may contain text from outside, and what of it a program
 //! could read.
 
+use std::ops::Bound;
+
 use serde_json::Value;
 
 use crate::collections::SharedMap;
@@ -50,7 +52,7 @@ impl Works {
             .unwrap_or_default();
         if !all.contains(&work) {
             all.push(work);
-            self.commits.insert(commit.as_str().to_owned(), all);
+            self.commits.insert_mut(commit.as_str().to_owned(), all);
         }
     }
 
@@ -58,7 +60,7 @@ impl Works {
     pub(super) fn add_branch(&mut self, agent: &AgentId) {
         let name = agent.branch_component();
         if !self.branches.contains_key(&name) {
-            self.branches.insert(name, agent.clone());
+            self.branches.insert_mut(name, agent.clone());
         }
     }
 
@@ -73,7 +75,7 @@ impl Works {
         let is_id = id.len() >= LEAST_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let first = self
             .commits
-            .iter_from(id.as_str())
+            .range::<str, _>((Bound::Included(id.as_str()), Bound::Unbounded))
             .next()
             .filter(|(first, _)| is_id && first.starts_with(&id));
         first.map(|(_, work)| work.clone()).unwrap_or_default()
@@ -81,7 +83,7 @@ impl Works {
 
     /// Returns whose work a program with these texts could read.
     pub(super) fn read_by(&self, texts: &[String]) -> Vec<Found> {
-        if self.branches.len() == 0 {
+        if self.branches.is_empty() {
             return Vec::new();
         }
         let text = texts.join(" ").to_lowercase();

@@ -122,7 +122,7 @@ impl Schedule {
     ) -> Evaluation<'_> {
         let mut evaluation = Evaluation {
             graph: &self.graph,
-            states: vec![State::default(); self.graph.nodes.len()],
+            states: vec![State::default(); self.graph.nodes.size()],
         };
         for at in order {
             let Some(node) = self.graph.at(at) else {
@@ -352,7 +352,7 @@ impl States for Outlook {
             requirement,
             on: 0,
         };
-        let (first, ()) = self.unmet.iter_from(&least).next()?;
+        let (first, ()) = self.unmet.range(least..).next()?;
         let is_meant = first.task == at && first.requirement == requirement;
         is_meant.then_some(first.on)
     }
@@ -384,7 +384,8 @@ impl Outlook {
                 self.rewire(graph, at, node);
             }
             let state = State::new(at, node, progress(at), self);
-            let before = self.states.insert(at, state);
+            let before = self.states.get(&at).copied();
+            self.states.insert_mut(at, state);
             if before == Some(state) {
                 continue;
             }
@@ -416,14 +417,14 @@ impl Outlook {
             on: 0,
         };
         let mut before: Vec<Unmet> = Vec::new();
-        for (unmet, ()) in self.unmet.iter_from(&least) {
+        for (unmet, ()) in self.unmet.range(least..) {
             if unmet.task != at {
                 break;
             }
             before.push(*unmet);
         }
         for unmet in &before {
-            self.unmet.remove(unmet);
+            self.unmet.remove_mut(unmet);
         }
         for requirement in REQUIREMENTS {
             for on in requirement.edges(node).keys() {
@@ -478,9 +479,9 @@ impl Outlook {
     /// Evaluates again whether the task of a node has what it requires of another one.
     fn update_unmet(&mut self, graph: &Graph, node: &Node, unmet: Unmet) {
         if unmet.requirement.is_unmet(graph, node, unmet.on, self) {
-            self.unmet.insert(unmet, ());
+            self.unmet.insert_mut(unmet, ());
         } else {
-            self.unmet.remove(&unmet);
+            self.unmet.remove_mut(&unmet);
         }
     }
 }
@@ -555,7 +556,7 @@ mod tests {
                 }
                 outlook.update(&schedule, &rewired, changed, |at| progress[at]);
                 let of = |id: &TaskId| progress[schedule.place(id).unwrap()];
-                let places = || 0..schedule.graph.nodes.len();
+                let places = || 0..schedule.graph.nodes.size();
                 let mut ready: Vec<TaskId> = schedule.ready(of);
                 ready.sort_by_key(|id| schedule.place(id));
                 let found: Vec<TaskId> =

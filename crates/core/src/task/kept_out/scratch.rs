@@ -124,9 +124,8 @@ pub(super) fn scratch(name: &str, is_folder: bool, place: &Place<'_>) -> Option<
         return FILES.iter().find(|row| row.has(name)).map(|row| row.what);
     }
     for row in FOLDERS {
-        let is_there =
-            row.beside.is_empty() || row.beside.iter().any(|other| (place.beside)(other));
-        if is_there && row.has(name) {
+        // Its name first: what is beside it is looked up among all entries of its folder.
+        if row.has(name) && row.has_beside(place) {
             return Some(row.what);
         }
     }
@@ -141,6 +140,10 @@ pub(super) fn scratch(name: &str, is_folder: bool, place: &Place<'_>) -> Option<
 impl Row {
     fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| is_named(known, name))
+    }
+
+    fn has_beside(&self, place: &Place<'_>) -> bool {
+        self.beside.is_empty() || self.beside.iter().any(|other| (place.beside)(other))
     }
 }
 

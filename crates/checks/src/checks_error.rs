@@ -20,6 +20,28 @@ pub enum ChecksError {
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The tier that the user demands cannot be started.
+    #[error("keep to the tier that {by} demands: {source}")]
+    DemandedTier {
+        /// What demands it.
+        by: String,
+        /// Why it does not start, and the fix.
+        source: SandboxError,
+    },
+    /// The library user's program does not start the helper.
+    #[error(
+        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the first line of main, \
+         or name a program in Settings::helper"
+    )]
+    NoHelper,
+    /// Another user owns, or could replace, the state folder.
+    #[error("store runs in {path}: {reason}")]
+    StateFolder {
+        /// The folder, as the environment or the program sets it.
+        path: PathBuf,
+        /// What is wrong with its owner or its permissions.
+        reason: String,
+    },
     /// A folder or a file cannot be used.
     #[error("use {path}: {source}")]
     Io {

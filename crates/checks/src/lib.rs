@@ -10,6 +10,7 @@ mod blocking;
 pub mod caches;
 mod check;
 mod checks_error;
+mod confinement;
 mod green;
 mod layout;
 mod prepare;
@@ -20,15 +21,18 @@ mod setup_files;
 mod setup_network;
 mod shutdown;
 mod site;
+mod state_folder;
 pub mod verifier;
 pub mod warm;
 
 pub use base_outputs::Warm;
 pub use base_setup::{BaseSetup, OnBase, on_base_blocking};
+pub use blocking::blocking;
 pub use check::{
     Check, CheckResult, ShellCommand, Verification, place_of, run_check, run_check_blocking,
 };
 pub use checks_error::ChecksError;
+pub use confinement::{ConfinementChoice, SandboxSettings, default_memory_mib, with_interpreters};
 pub use green::{CheckedTree, conditions};
 pub use layout::Layout;
 pub use prepare::prepare;
@@ -38,3 +42,4 @@ pub use setup::Unprepared;
 pub use setup_network::setup_hosts;
 pub use shutdown::{Shutdown, ShutdownLevel};
 pub use site::{KnownBase, Site};
+pub use state_folder::require_own_state;

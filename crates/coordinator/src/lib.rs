@@ -45,7 +45,7 @@ pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace, ResultRefusal};
 pub use orchestrate_checks::{
-    Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel, setup_hosts,
+    ConfinementChoice, Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel, setup_hosts,
 };
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
@@ -65,7 +65,7 @@ pub use run::open_files::{raise_open_files, require_open_files};
 pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
-pub use run::settings::{ConfinementChoice, Settings};
+pub use run::settings::Settings;
 pub use texts::repository_map::{MapError, NoMap};
 pub use texts::roles::{FoundRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

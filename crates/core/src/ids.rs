@@ -146,6 +146,11 @@ impl RunId {
         format!("refs/orchestrate/keep/{self}/")
     }
 
+    /// Returns the ref that holds the merge written into a task's worktree.
+    pub fn conflict_ref(&self, task: &TaskId) -> String {
+        format!("{}{}/conflict", self.keep_prefix(), task.branch_component())
+    }
+
     /// Returns the prefix of the refs that hold the branches of superseded attempts, with its
     /// trailing slash.
     pub fn attempts_prefix(&self) -> String {

@@ -4,6 +4,7 @@
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
 //! user's files and follow the user's umask.
 
+mod absolute;
 mod copies;
 mod locked;
 mod place;
@@ -15,6 +16,7 @@ mod repository;
 mod temporary;
 mod usage;
 
+pub use absolute::absolute;
 pub use copies::{Extent, copy_folder, extent, shares_blocks};
 pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};

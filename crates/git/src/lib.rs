@@ -56,5 +56,6 @@ pub use store::walk::TakenFiles;
 pub use worktree::ignored::made::Made;
 pub use worktree::ignored::outputs::{CopyLimit, LeftOut, Outputs};
 pub use worktree::kept::KeptFiles;
+pub use worktree::own_refs;
 pub use worktree::reconcile::Reconciled;
 pub use worktree::worktrees::{Removed, WorktreeSpec, Worktrees};

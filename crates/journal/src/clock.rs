@@ -82,6 +82,11 @@ pub fn unix_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Returns the system's date in Unix seconds, as git records it.
+pub fn unix_seconds() -> i64 {
+    i64::try_from(unix_ms() / 1_000).unwrap_or(i64::MAX)
+}
+
 fn since_boot() -> u64 {
     ms(ClockId::Boottime)
 }

@@ -49,7 +49,7 @@ mod removal;
 mod write;
 
 pub use blobs::{Blob, INLINE_BYTES};
-pub use clock::{Clock, unix_ms};
+pub use clock::{Clock, unix_ms, unix_seconds};
 pub use error::{Cause, JournalError};
 pub use journal::{Appended, Journal, Slot};
 pub use reader::{ReadableEvents, RunSummary, Store};

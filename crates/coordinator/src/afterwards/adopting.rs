@@ -17,12 +17,11 @@ use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{
     CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
 };
+use orchestrate_journal::unix_seconds;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
-use crate::run::time::unix_seconds;
 use crate::worktree::compare::base_of;
-use crate::worktree::worktrees::conflict_anchor;
 
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.
 const SHORT: usize = 12;
@@ -348,7 +347,7 @@ impl Archive {
         }
         Ok(self
             .repo
-            .read_ref(&conflict_anchor(&state.run_id, &record.task.id))?)
+            .read_ref(&state.run_id.conflict_ref(&record.task.id))?)
     }
 
     /// Requires that no conflict of a merge that was written into the worktree is left.

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_checks::{Layout, RunningCheck, RunningChecks, noted_by};
+use orchestrate_checks::{Layout, RunningCheck, RunningChecks, noted_by, require_own_state};
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 use orchestrate_journal::{JournalError, Store};
@@ -17,7 +17,6 @@ use crate::afterwards::moved;
 use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::run::settings::Settings;
-use crate::run::state_folder::require_own_state;
 
 /// The runs of a repository.
 #[derive(Clone)]

@@ -16,12 +16,12 @@ use orchestrate_core::event::Event;
 use orchestrate_core::run::request::Purpose;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
 use crate::error::{CoordinatorError, ResultRefusal};
-use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::release::hold_files;
 
 /// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the

@@ -8,14 +8,13 @@ use orchestrate_core::text::invisible::shown;
 use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
+use orchestrate_journal::unix_seconds;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::tree_check::RedTree;
 use crate::afterwards::wording::Wording;
 use crate::error::{CoordinatorError, ResultRefusal};
-use crate::run::time::unix_seconds;
-use crate::worktree::commit;
 
 /// How a result is brought into a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -278,10 +277,10 @@ impl Course<'_> {
         if !has_children && merge.parents.len() > 1 {
             return Ok(None);
         }
-        let mut trailers = commit::trailers(&self.state.run_id, record);
+        let mut trailers = record.trailers(&self.state.run_id);
         for child in self.state.tasks().filter(|other| other.parent.is_some()) {
             if self.is_brought(child, merge)? {
-                let more = commit::trailers(&self.state.run_id, child);
+                let more = child.trailers(&self.state.run_id);
                 let more: Vec<_> = more
                     .into_iter()
                     .filter(|trailer| !trailers.contains(trailer))

@@ -6,14 +6,14 @@ use orchestrate_checks::{
     Check, CheckResult, CheckedTree, Layout, OnBase, ProjectSetup, ShellCommand, explained,
     on_base_blocking, run_check_blocking, sandbox_of, verifier,
 };
+use orchestrate_core::checks::EVIDENCE_BYTES;
+use orchestrate_core::text::cut;
 use orchestrate_core::{Oid, RunState};
 use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
 use crate::error::{CoordinatorError, ResultRefusal};
-use crate::run::confinement::sandbox;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
 /// How the check of a tree has failed.
 pub(crate) struct RedTree {
@@ -64,8 +64,11 @@ impl Archive {
         commit: &Oid,
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
-        let sandbox = Arc::new(sandbox(&self.settings, Some(self.repo.workdir()))?);
-        let sandbox = sandbox_of(&sandbox, &self.layout, state);
+        let sandbox = self
+            .settings
+            .of_sandbox()
+            .sandbox(Some(self.repo.workdir()))?;
+        let sandbox = sandbox_of(&Arc::new(sandbox), &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;

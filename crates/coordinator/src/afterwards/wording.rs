@@ -3,10 +3,9 @@
 
 use std::cell::Cell;
 
+use orchestrate_core::text::cut;
 use orchestrate_core::text::message_template::{MessageTemplate, Place, Placeholder};
 use orchestrate_core::{RunState, TaskId, TaskRecord};
-
-use crate::texts::prompts::cut;
 
 /// The maximum size of a task's summary in a message, in bytes: some paragraphs, as a person would
 /// write.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_checks::{KnownBase, Layout, RunningChecks, Site, sandbox_of};
+use orchestrate_checks::{KnownBase, Layout, RunningChecks, Site, require_own_state, sandbox_of};
 use orchestrate_core::event::Event;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::tool_extensions::PluginTools;
@@ -35,7 +35,6 @@ use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
 use crate::run::admitted::Admitted;
 use crate::run::callbacks::Callbacks;
-use crate::run::confinement::sandbox;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::open_files::{proxy_connections, require_open_files};
@@ -43,7 +42,6 @@ use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::settings::Settings;
-use crate::run::state_folder::require_own_state;
 use crate::run::web::Web;
 use crate::run::{logs, worktree_folder};
 use crate::texts::map_parts::MapParts;
@@ -112,7 +110,7 @@ impl Coordinator {
         // temporary files, would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
-        let sandbox = Arc::new(sandbox(&settings, Some(repo.workdir()))?);
+        let sandbox = Arc::new(settings.of_sandbox().sandbox(Some(repo.workdir()))?);
         let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use orchestrate_checks::{require_own_state, with_interpreters};
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{
@@ -21,7 +22,6 @@ use crate::api::web_search::SearchService;
 use crate::error::CoordinatorError;
 use crate::run::confinement::additions_of;
 use crate::run::open_files::OpenFiles;
-use crate::run::state_folder::require_own_state;
 use crate::texts::repository_map::NoMap;
 
 /// The results of all tests.
@@ -350,7 +350,10 @@ async fn of_commands(directory: &Path, state_dir: &Path, settings: &Loaded) -> V
     let project = Project::open(directory, state_dir).ok();
     let workdir = project.as_ref().map(Project::workdir);
     seen_programs(
-        &sandbox.adding(additions_of(&settings.additions, workdir)),
+        &sandbox.adding(with_interpreters(
+            additions_of(&settings.additions),
+            workdir,
+        )),
         settings,
         workdir,
     )

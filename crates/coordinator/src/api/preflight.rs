@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_checks::place_of;
+use orchestrate_checks::{ConfinementChoice, default_memory_mib, place_of};
 use orchestrate_core::task::Work;
 use orchestrate_core::{Price, RunSettings, Task};
 use orchestrate_model::{Environment, ModelName, Models, Preferences};
@@ -14,8 +14,7 @@ use serde_json::Value;
 use crate::api::coordinator::Coordinator;
 use crate::api::programs;
 use crate::error::CoordinatorError;
-use crate::run::confinement::{MIB, default_memory};
-use crate::run::settings::{ConfinementChoice, Settings};
+use crate::run::settings::Settings;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
 
@@ -37,7 +36,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
     let mut run = loaded.run.clone();
     if loaded.resolved.is_of_repository("command_memory_mib") {
         // A repository cannot widen the share of the memory that applies without it.
-        let share = default_memory().map(|bytes| bytes / MIB);
+        let share = default_memory_mib();
         run.command_memory_mib = run
             .command_memory_mib
             .map(|mib| share.map_or(mib, |share| mib.min(share)));

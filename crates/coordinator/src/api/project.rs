@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_checks::Layout;
+use orchestrate_checks::{Layout, require_own_state};
 use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, Redactor, RunId, RunSettings, RunState, Task, TaskId, TokenCounter};
 use orchestrate_git::Repo;
@@ -22,7 +22,6 @@ use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
 use crate::run::secrets::redactor_of;
-use crate::run::state_folder::require_own_state;
 use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;
 use crate::texts::prompts::{Prompts, project_text};

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use orchestrate_checks::require_own_state;
 use orchestrate_core::policy::cache::NO_COMMIT;
 use orchestrate_git::{Content, GitError, Glance};
 
 use crate::error::CoordinatorError;
-use crate::run::state_folder::require_own_state;
 
 /// Our folder for calls, below the state folder.
 const CALLS: &str = "tool-calls";

@@ -586,6 +586,9 @@ impl From<ChecksError> for CoordinatorError {
             ChecksError::Git(error) => Self::Git(error),
             ChecksError::ReadOnlyRepository { source } => Self::ReadOnlyRepository { source },
             ChecksError::Sandbox(error) => Self::Sandbox(error),
+            ChecksError::DemandedTier { by, source } => Self::DemandedTier { by, source },
+            ChecksError::NoHelper => Self::NoHelper,
+            ChecksError::StateFolder { path, reason } => Self::StateFolder { path, reason },
             ChecksError::Io { path, source } => Self::Io { path, source },
             ChecksError::Panicked { what } => Self::Panicked { what },
         }

@@ -10,14 +10,13 @@ use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
-use orchestrate_journal::Batch;
+use orchestrate_journal::{Batch, unix_seconds};
 
 use crate::error::CoordinatorError;
 use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::merge::{exact_tree, return_to_agent, target_branch};
 use crate::run::context::RunContext;
-use crate::run::time::unix_seconds;
-use crate::worktree::commit::{keep_commit, trailers};
+use crate::worktree::commit::keep_commit;
 
 /// Carries out one step and records its outcome.
 pub(crate) async fn carry_out(
@@ -308,7 +307,7 @@ async fn commit_merge(
         tree,
         parents,
         message: format!("Merge {}", record.task.label()),
-        trailers: trailers(&context.run, &record),
+        trailers: record.trailers(&context.run),
         by: context.host.identities.clone(),
         time_unix: unix_seconds(),
     };

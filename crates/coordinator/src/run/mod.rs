@@ -18,8 +18,6 @@ pub(crate) mod results;
 pub(crate) mod retry_notices;
 pub(crate) mod secrets;
 pub(crate) mod settings;
-pub(crate) mod state_folder;
-pub(crate) mod time;
 pub(crate) mod time_limit;
 pub(crate) mod web;
 pub(crate) mod worktree_folder;

@@ -1,14 +1,14 @@
 //! The settings with which a program opens a repository. A run freezes a part of them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_checks::ConfinementChoice;
 use orchestrate_core::RunSettings;
 use orchestrate_git::Waiting;
 use orchestrate_model::Model;
-use orchestrate_sandbox::Confinement;
 use orchestrate_settings::Additions;
 use orchestrate_tools::{Plugin, Tool};
 
@@ -106,40 +106,13 @@ impl Settings {
         ];
         for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
             if path.is_relative() {
-                *path = absolute(path).map_err(|source| CoordinatorError::Io {
-                    path: path.clone(),
-                    source,
-                })?;
+                *path =
+                    orchestrate_files::absolute(path).map_err(|source| CoordinatorError::Io {
+                        path: path.clone(),
+                        source,
+                    })?;
             }
         }
         Ok(self)
     }
-}
-
-/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what
-/// git says of them.
-fn absolute(path: &Path) -> std::io::Result<PathBuf> {
-    let whole = std::path::absolute(path)?;
-    let found = whole
-        .ancestors()
-        .find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, real)) = found else {
-        return Ok(whole);
-    };
-    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
-    Ok(if rest.as_os_str().is_empty() {
-        real
-    } else {
-        real.join(rest)
-    })
-}
-
-/// How commands are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ConfinementChoice {
-    /// The strongest tier that works here; none at all is an error.
-    #[default]
-    Strongest,
-    /// Exactly this tier.
-    Exactly(Confinement),
 }

@@ -1,8 +1,8 @@
 //! What is said of work whose check has failed: to its agent, and to the user once it is given up.
 
+use orchestrate_core::checks::EVIDENCE_BYTES;
+use orchestrate_core::text::cut;
 use orchestrate_core::{TaskRecord, VerifyResult, failing_lines, with_hint};
-
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
 /// Returns how the last of these tries ended.
 pub(crate) fn last_exit(tries: &[VerifyResult]) -> &str {

@@ -9,9 +9,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use orchestrate_core::text::cut;
 use orchestrate_core::text::git_path::{self, shown_path};
-
-use crate::texts::prompts::cut;
 
 /// The files that may contain a folder's instructions; the first that there is counts.
 const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, block};
 use orchestrate_git::{GitError, Repo};
@@ -84,10 +85,6 @@ const SHIPPED: [(&str, &str); 20] = [
         include_str!("../../../../prompts/system/children_ended.md"),
     ),
 ];
-
-/// How much of a check's output, or of a list of files, is returned to an agent: enough to fix the
-/// failure, within a context of 16,000 tokens.
-pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
 /// The maximum size of a project's text in bytes: far more than fits into any context, and small
 /// enough to be part of every assignment.
@@ -262,17 +259,6 @@ fn fill(template: &str, places: &[(&str, &str)]) -> String {
     out
 }
 
-/// Truncates a text in the middle, keeping head and tail, with a mark; never inside a character.
-pub(crate) fn cut(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(bytes * 6 / 10);
-    let tail = text.ceil_char_boundary(text.len() - (bytes - head));
-    let (start, end) = (text.split_at(head).0, text.split_at(tail).1);
-    format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
-}
-
 /// Lists files, as many as are returned to an agent, and says how many more there are: a merge may
 /// conflict in thousands.
 pub(crate) fn listed(files: &[String], between: &str) -> String {
@@ -321,21 +307,6 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
-        let text = "é".repeat(100);
-        let short = cut(&text, 21);
-        assert_eq!(
-            short,
-            format!(
-                "{}\n[… {} bytes left out …]\n{}",
-                "é".repeat(6),
-                180,
-                "é".repeat(4)
-            )
-        );
     }
 
     #[test]

@@ -5,10 +5,9 @@
 //! out and named, because an agent that knows what it lacks can ask for it.
 
 use orchestrate_core::task::Work;
+use orchestrate_core::text::cut;
 use orchestrate_core::{AgentId, Oid, RunState, Task, TaskId, block};
 use orchestrate_plan::Note;
-
-use crate::texts::prompts::cut;
 
 /// The most files that are listed of one task.
 const LISTED_FILES: usize = 20;

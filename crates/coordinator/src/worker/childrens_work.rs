@@ -1,9 +1,11 @@
 //! What an agent is told of those that it spawned: what has become of them, and what of their work
 //! was merged.
 
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::event::Event;
 use orchestrate_core::record::HandOver;
 use orchestrate_core::task::ReturnCause;
+use orchestrate_core::text::cut;
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
@@ -13,7 +15,6 @@ use orchestrate_tools::{EndedAgentsWait, MergedWork};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
 /// The maximum number of files of one merge that are named: the agent can look at the merge itself.
 const NAMED_FILES: usize = 50;

@@ -2,15 +2,17 @@
 //! with into the worktree: what the worker itself finds wrong. What a merge finds wrong is returned
 //! by `merge/return_to_agent.rs`.
 
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::event::Event;
 use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::task::{FailureCause, ReturnCause};
+use orchestrate_core::text::cut;
 use orchestrate_core::{AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult};
 
 use crate::error::CoordinatorError;
 use crate::link::requests::{Facts, ReadBlobs};
 use crate::texts::failed_checks::{after_rounds, last_exit, shown_tries, with_failing_lines};
-use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
+use crate::texts::prompts::listed;
 use crate::worker::failing;
 use crate::worker::workplace::Workplace;
 use crate::worktree::attempt::Unresolved;

@@ -2,15 +2,17 @@
 //! with the messages to the agents whose work is returned.
 
 use orchestrate_checks::Layout;
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::event::Event;
 use orchestrate_core::task::{FailureCause, ReturnCause};
+use orchestrate_core::text::cut;
 use orchestrate_core::{AfterFault, AfterReview, RunId, RunState, TaskId, VerdictEnd};
 use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::failed_checks::after_rounds;
-use crate::texts::prompts::{EVIDENCE_BYTES, Prompts, cut};
+use crate::texts::prompts::Prompts;
 
 /// Records what follows from the verdict, unless the agent has to read a message first; returns
 /// whether it was recorded.

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitSpec, Merge};
+use orchestrate_journal::unix_seconds;
 
 use crate::error::CoordinatorError;
 use crate::merge::step::combine;
 use crate::run::context::RunContext;
-use crate::run::time::unix_seconds;
-use crate::worktree::commit::{keep_commit, trailers};
+use crate::worktree::commit::keep_commit;
 
 /// The work that one reviewing task reviews; empty for any other task.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ async fn joined(
         tree,
         parents,
         message: format!("Show {} to {}", reviewed.task.label(), reviewer.task.id),
-        trailers: trailers(&context.run, reviewed),
+        trailers: reviewed.trailers(&context.run),
         by: context.host.identities.clone(),
         time_unix: unix_seconds(),
     };

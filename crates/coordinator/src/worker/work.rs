@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_checks::{Shutdown, ShutdownLevel, Verification};
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::record::{FinishedWork, HandOverFinding, HandOverOutcome, HandOverStep};
 use orchestrate_core::task::{Delivers, FailureCause, ReturnCause, Work};
+use orchestrate_core::text::cut;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{
     Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
@@ -27,7 +29,6 @@ use crate::link::requests::{
 use crate::link::worker_link::WorkerLink;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{

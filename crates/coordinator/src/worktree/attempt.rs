@@ -6,12 +6,11 @@ use orchestrate_core::record::Repair;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, RunId, TaskId};
+use orchestrate_git::own_refs::{MERGING, OwnRefs, RESTORING, SELECTED};
 use orchestrate_git::{ConflictFile, GitError, Merge, Repo, Worktree, WrittenConflict};
 
 use crate::error::CoordinatorError;
-use crate::worktree::own_refs::{MERGING, OwnRefs, RESTORING, SELECTED};
 use crate::worktree::workspace::Workspace;
-use crate::worktree::worktrees;
 
 /// The unresolved files of a conflict that an agent is resolving.
 #[derive(Default)]
@@ -80,7 +79,7 @@ impl Workspace {
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
         self.keep_replaced().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record().await?);
-        let anchor = worktrees::conflict_anchor(&self.link.run, &self.link.agent);
+        let anchor = self.link.run.conflict_ref(&self.link.agent);
         let written = self.host.git(move |repo| {
             repo.worktrees().restart(&worktree, &tip, &tip)?;
             let WrittenConflict { tree, files, .. } = repo

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use orchestrate_core::Oid;
 use orchestrate_git::CommitSpec;
+use orchestrate_git::own_refs::BEFORE;
 use orchestrate_tools::{GitChange, ServiceError, undo_advice};
 
 use crate::error::CoordinatorError;
-use crate::worktree::own_refs::BEFORE;
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
 

@@ -3,13 +3,12 @@
 
 use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskId};
+use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
+use orchestrate_journal::unix_seconds;
 use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
 
 use crate::error::CoordinatorError;
-use crate::run::time::unix_seconds;
-use crate::worktree::commit::trailers;
-use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::workspace::Workspace;
 
 /// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's
@@ -47,7 +46,11 @@ impl Workspace {
                 NameChange::Delete(target) => drop(repo.delete(&RefEntry { name, target })?),
                 NameChange::Refused(reason) => return Ok(Err(reason)),
             }
-            own.branches(repo).map(Ok)
+            Ok(Ok(own
+                .branches(repo)?
+                .into_iter()
+                .map(git_branch)
+                .collect()))
         });
         let branches = done.await?.map_err(ServiceError::Invalid)?;
         let current = record.branch().unwrap_or_default().to_owned();
@@ -104,16 +107,12 @@ impl Workspace {
         message: String,
     ) -> Result<CommitSpec, CoordinatorError> {
         let (record, _) = self.record().await?;
-        let (trailers, by) = (
-            trailers(&self.link.run, &record),
-            self.host.identities.clone(),
-        );
         Ok(CommitSpec {
             tree,
             parents,
             message,
-            trailers,
-            by,
+            trailers: record.trailers(&self.link.run),
+            by: self.host.identities.clone(),
             time_unix: unix_seconds(),
         })
     }
@@ -131,9 +130,9 @@ fn change_of_names(
     let there = known
         .iter()
         .find(|branch| branch.name == wanted)
-        .map(|branch| branch.commit.clone());
+        .map(|branch| branch.target.clone());
     let nested =
-        |branch: &&GitBranch| is_above(&branch.name, wanted) || is_above(wanted, &branch.name);
+        |branch: &&RefEntry| is_above(&branch.name, wanted) || is_above(wanted, &branch.name);
     Ok(match (action, there) {
         (BranchAction::List, _) => NameChange::Nothing,
         (BranchAction::Create, Some(there)) if there == *at => NameChange::Nothing,
@@ -158,6 +157,13 @@ fn change_of_names(
             ))
         }
     })
+}
+
+fn git_branch(entry: RefEntry) -> GitBranch {
+    GitBranch {
+        name: entry.name,
+        commit: entry.target,
+    }
 }
 
 fn is_above(one: &str, two: &str) -> bool {

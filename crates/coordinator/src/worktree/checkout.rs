@@ -9,10 +9,10 @@ use orchestrate_core::Oid;
 use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::text::invisible::shown;
+use orchestrate_git::own_refs::MERGING;
 use orchestrate_git::{FileChange, GitError, Repo};
 use orchestrate_tools::{GitCheckoutResult, ServiceError};
 
-use crate::worktree::own_refs::MERGING;
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
 

@@ -13,15 +13,15 @@ use orchestrate_core::record::Snapshot;
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::text::git_path;
 use orchestrate_core::{LeftAside, Oid, RunId, ScratchFile, TaskRecord};
+use orchestrate_git::own_refs::{MERGING, SELECTED};
 use orchestrate_git::{CommitSpec, Identity, Loss, SnapshotRules};
+use orchestrate_journal::unix_seconds;
 use orchestrate_plan::{KeptBoxes, MAX_PLAN_BYTES, keep_boxes};
 use orchestrate_tools::GitCommit;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHistory;
 use crate::run::host::Host;
-use crate::run::time::unix_seconds;
-use crate::worktree::own_refs::{MERGING, SELECTED};
 use crate::worktree::workspace::Workspace;
 
 /// How many paths that git cannot store an event names before only counting them.
@@ -320,7 +320,7 @@ impl Workspace {
             tree: tree.clone(),
             parents,
             message: as_tip.map_or("Snapshot", |tip| tip.message).to_owned(),
-            trailers: trailers(&self.link.run, record),
+            trailers: record.trailers(&self.link.run),
             by: self.host.identities.clone(),
             time_unix: time,
         };
@@ -457,7 +457,7 @@ impl Workspace {
             tree,
             parents: vec![tip],
             message: "Staged by a person".to_owned(),
-            trailers: trailers(&self.link.run, record),
+            trailers: record.trailers(&self.link.run),
             by: self.host.identities.clone(),
             time_unix: unix_seconds(),
         };
@@ -628,20 +628,6 @@ fn permitted_loss(record: &TaskRecord) -> Loss {
     } else {
         Loss::Half
     }
-}
-
-/// Returns the trailers of all our commits.
-pub(crate) fn trailers(run: &RunId, record: &TaskRecord) -> Vec<(String, String)> {
-    let mut trailers = Vec::new();
-    if let Some(model) = record.model() {
-        trailers.push(("Assisted-by".to_owned(), format!("orchestrate:{model}")));
-    }
-    trailers.push(("Orchestrate-Run".to_owned(), run.to_string()));
-    trailers.push(("Orchestrate-Task".to_owned(), record.task.id.to_string()));
-    if let Some(agent) = record.agent() {
-        trailers.push(("Orchestrate-Agent".to_owned(), agent.to_owned()));
-    }
-    trailers
 }
 
 /// Returns a scratch file as it is recorded; the name of a folder ends with a slash.

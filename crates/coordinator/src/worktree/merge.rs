@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use orchestrate_core::policy::Policy;
 use orchestrate_core::record::Repair;
+use orchestrate_core::text::cut;
 use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, TaskId};
+use orchestrate_git::own_refs::MERGING;
 use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo, Side};
 use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
-use crate::texts::prompts::cut;
 use crate::worktree::attempt::Unresolved;
 use crate::worktree::checkout::require_none_forbidden;
 use crate::worktree::commit::NewTip;
-use crate::worktree::own_refs::MERGING;
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
 

@@ -11,7 +11,6 @@ pub(crate) mod commit;
 pub(crate) mod compare;
 pub(crate) mod contents;
 pub(crate) mod merge;
-pub(crate) mod own_refs;
 mod rehearsal;
 pub(crate) mod release;
 pub(crate) mod remote;

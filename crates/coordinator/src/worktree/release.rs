@@ -7,11 +7,11 @@
 
 use orchestrate_checks::caches;
 use orchestrate_core::{Event, Oid, RunId, TaskId, TaskRecord};
+use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::worktree::own_refs::OwnRefs;
 
 /// Removes the worktree of a task whose work is merged, unless it has something that is stored
 /// nowhere else.

@@ -10,6 +10,7 @@ use orchestrate_core::policy::Policy;
 use orchestrate_core::policy::host::{GitAddress, Host};
 use orchestrate_core::run::RunBranches;
 use orchestrate_core::text::invisible::shown;
+use orchestrate_git::own_refs::PULLED;
 use orchestrate_git::{
     CommitInfo, Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms,
     Unpushed,
@@ -23,7 +24,6 @@ use orchestrate_tools::{
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadWorkSpan;
 use crate::worktree::merge::Source;
-use crate::worktree::own_refs::PULLED;
 use crate::worktree::workspace::Workspace;
 
 /// The most commits that whoever is asked about a push is shown.

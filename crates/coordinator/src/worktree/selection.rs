@@ -7,11 +7,11 @@ use std::sync::Arc;
 use orchestrate_core::Oid;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::text::invisible::shown;
+use orchestrate_git::own_refs::SELECTED;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
 
 use crate::worktree::checkout::unknown_path;
 use crate::worktree::commit::NewTip;
-use crate::worktree::own_refs::SELECTED;
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
 

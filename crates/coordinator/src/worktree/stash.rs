@@ -9,11 +9,11 @@ use std::sync::Arc;
 use orchestrate_core::Oid;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::text::git_path::shown_path;
+use orchestrate_git::own_refs::{SELECTED, Stashed};
 use orchestrate_git::{CommitSpec, FileChange, Merge};
 use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
 
 use crate::worktree::checkout::new_here;
-use crate::worktree::own_refs::{SELECTED, Stashed};
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
 

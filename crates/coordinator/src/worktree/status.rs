@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::{LeftAside, Oid};
+use orchestrate_git::own_refs::{MERGING, SELECTED};
 use orchestrate_git::{CommitInfo, FileChange};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath};
 
 use crate::error::CoordinatorError;
 use crate::worktree::commit::author;
-use crate::worktree::own_refs::{MERGING, SELECTED};
 use crate::worktree::workspace::Workspace;
 
 impl Workspace {

@@ -12,6 +12,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskRecord, WithheldFile};
 use orchestrate_git::Worktree;
+use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_sandbox::{Content, Mask, Mount, Mounted, Seen, View};
 use orchestrate_tools::{ViewSource, WorktreeScope};
 
@@ -19,7 +20,6 @@ use crate::error::CoordinatorError;
 use crate::link::requests::ReadBranches;
 use crate::link::worker_link::WorkerLink;
 use crate::run::host::Host;
-use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::worktrees;
 
 /// One agent's worktree and branch.

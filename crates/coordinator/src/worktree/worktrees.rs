@@ -46,7 +46,7 @@ pub(crate) async fn restore(
     let merged = record
         .repair()
         .is_some()
-        .then(|| conflict_anchor(run, &record.task.id));
+        .then(|| run.conflict_ref(&record.task.id));
     let restored = host.git(move |repo| {
         let merged = merged
             .map(|anchor| repo.read_ref(&anchor))
@@ -56,11 +56,6 @@ pub(crate) async fn restore(
             .restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
     });
     restored.await
-}
-
-/// Returns the ref that holds the merge written into a task's worktree.
-pub(crate) fn conflict_anchor(run: &RunId, task: &TaskId) -> String {
-    format!("{}{}/conflict", run.keep_prefix(), task.branch_component())
 }
 
 /// Reports whether a task's worktree is gone although it was prepared, so that its setup and merges

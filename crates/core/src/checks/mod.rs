@@ -11,4 +11,4 @@ pub mod tries;
 pub(crate) use base_result::BaseResult;
 pub use base_result::RedBase;
 pub(crate) use command::{Changes, Reading, read};
-pub use output::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
+pub use output::{CONNECTION_REFUSED, EVIDENCE_BYTES, NOT_REACHED, failing_lines};

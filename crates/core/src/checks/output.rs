@@ -6,6 +6,10 @@ const MOST_LINES: usize = 6;
 /// The maximum length of a shown line, in characters.
 const MOST_CHARS: usize = 160;
 
+/// How much of a check's output, or of a list of files, is returned to an agent: enough to fix the
+/// failure, within a context of 16,000 tokens.
+pub const EVIDENCE_BYTES: usize = 6 * 1024;
+
 /// The beginning of a line that names a connection which the proxy of a setup has refused.
 pub const CONNECTION_REFUSED: &str = "refused: ";
 /// The beginning of a line that names a server which the proxy of a setup has not reached.

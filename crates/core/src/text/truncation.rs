@@ -1,4 +1,5 @@
-//! Texts of which only the beginning is shown, with the number of characters left out.
+//! Texts of which only the beginning is shown, or the beginning and the end, with how much is left
+//! out.
 
 /// The end of a truncated text.
 const END: &str = "more characters)";
@@ -13,6 +14,17 @@ pub fn truncate(text: &str, chars: usize) -> String {
         }
         None => text.to_owned(),
     }
+}
+
+/// Truncates a text in the middle, keeping head and tail, with a mark; never inside a character.
+pub fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(bytes * 6 / 10);
+    let tail = text.ceil_char_boundary(text.len() - (bytes - head));
+    let (start, end) = (text.split_at(head).0, text.split_at(tail).1);
+    format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
 }
 
 /// Reports whether a text ends as a truncated one does.
@@ -30,5 +42,20 @@ mod tests {
         let short = truncate("één of twee", 3);
         assert_eq!(short, "één… (8 more characters)");
         assert!(is_truncated(&short) && !is_truncated("één"));
+    }
+
+    #[test]
+    fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
+        let text = "é".repeat(100);
+        let short = cut(&text, 21);
+        assert_eq!(
+            short,
+            format!(
+                "{}\n[… {} bytes left out …]\n{}",
+                "é".repeat(6),
+                180,
+                "é".repeat(4)
+            )
+        );
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod entries;
 pub(crate) mod ignored;
 pub(crate) mod kept;
 pub(crate) mod moved;
+pub mod own_refs;
 pub(crate) mod reconcile;
 pub(crate) mod tracked;
 pub(crate) mod uncommitted;

@@ -9,8 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_checks::CheckResult;
 use orchestrate_core::CallId;
+use orchestrate_core::checks::EVIDENCE_BYTES;
 use orchestrate_core::event::{ErrorKind, Event, ResourceUsage, ToolOutcome};
 use orchestrate_core::task::FailureCause;
+use orchestrate_core::text::cut;
 use orchestrate_tools::{ToolOutput, command_usage};
 use serde_json::json;
 
@@ -21,7 +23,6 @@ use crate::link::requests::{Facts, ReadBlobs, ReadHistory};
 use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
 use crate::texts::failed_checks::with_failing_lines;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::workplace::Workplace;
 
 /// The name of the command among the tool calls.

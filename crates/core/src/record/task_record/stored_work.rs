@@ -2,10 +2,24 @@
 
 use super::TaskRecord;
 use super::branch::Snapshot;
-use crate::ids::Oid;
+use crate::ids::{Oid, RunId};
 use crate::task::{ChangedPath, LeftAside};
 
 impl TaskRecord {
+    /// Returns the trailers of the commits that are made for it.
+    pub fn trailers(&self, run: &RunId) -> Vec<(String, String)> {
+        let mut trailers = Vec::new();
+        if let Some(model) = self.model() {
+            trailers.push(("Assisted-by".to_owned(), format!("orchestrate:{model}")));
+        }
+        trailers.push(("Orchestrate-Run".to_owned(), run.to_string()));
+        trailers.push(("Orchestrate-Task".to_owned(), self.task.id.to_string()));
+        if let Some(agent) = self.agent() {
+            trailers.push(("Orchestrate-Agent".to_owned(), agent.to_owned()));
+        }
+        trailers
+    }
+
     /// Returns the newest snapshot.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.branched()?.snapshot.as_ref()

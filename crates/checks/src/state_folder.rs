@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use crate::error::CoordinatorError;
+use crate::checks_error::ChecksError;
 
 /// Refuses a state folder that another user owns or could replace, since its content is trusted.
 /// Access to the user's own folder is removed from everyone else.
 ///
 /// # Errors
 ///
-/// [`CoordinatorError::StateFolder`].
-pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError> {
-    let refused = |reason: String| CoordinatorError::StateFolder {
+/// [`ChecksError::StateFolder`].
+pub fn require_own_state(state_dir: &Path) -> Result<(), ChecksError> {
+    let refused = |reason: String| ChecksError::StateFolder {
         path: state_dir.to_owned(),
         reason,
     };

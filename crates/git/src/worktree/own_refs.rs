@@ -10,19 +10,22 @@
 use std::collections::BTreeSet;
 
 use orchestrate_core::{Oid, RunId, TaskId};
-use orchestrate_git::{CommitInfo, GitError, RefEntry, Repo};
-use orchestrate_tools::GitBranch;
+
+use crate::error::GitError;
+use crate::repo::refs::RefEntry;
+use crate::repo::repository::Repo;
+use crate::store::objects::CommitInfo;
 
 /// The name of what the next commit takes.
-pub(crate) const SELECTED: &str = "selected";
+pub const SELECTED: &str = "selected";
 /// The name of the merge in progress: a commit of its tree, with both sides as parents.
-pub(crate) const MERGING: &str = "merging";
+pub const MERGING: &str = "merging";
 /// The name of the worktree's files before the newest command.
-pub(crate) const BEFORE: &str = "before-command";
+pub const BEFORE: &str = "before-command";
 /// The name of the snapshot whose files are being brought into a worktree that was made again.
-pub(crate) const RESTORING: &str = "restoring";
+pub const RESTORING: &str = "restoring";
 /// The name of what was fetched from a remote last.
-pub(crate) const PULLED: &str = "pulled";
+pub const PULLED: &str = "pulled";
 /// The folder of the agent's names for commits.
 const BRANCHES: &str = "branch/";
 /// The folder of changes that were set aside.
@@ -32,20 +35,22 @@ const DROPPED: &str = "dropped-stash/";
 
 /// The names of one agent's own refs.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnRefs {
+pub struct OwnRefs {
     prefix: String,
 }
 
 /// Changes that were set aside.
 #[derive(Clone, Debug)]
-pub(crate) struct Stashed {
-    pub(crate) number: String,
-    pub(crate) commit: CommitInfo,
+pub struct Stashed {
+    /// Its number.
+    pub number: String,
+    /// The commit of the files.
+    pub commit: CommitInfo,
 }
 
 impl OwnRefs {
     /// Returns the names for a task's agent.
-    pub(crate) fn for_task(run: &RunId, task: &TaskId) -> Self {
+    pub fn for_task(run: &RunId, task: &TaskId) -> Self {
         Self {
             prefix: format!("{}{}/", run.keep_prefix(), task.branch_component()),
         }
@@ -53,17 +58,17 @@ impl OwnRefs {
 
     /// Returns the full name of the ref of the tree that a merge in progress wrote into the
     /// worktree.
-    pub(crate) fn merged_tree(&self) -> String {
+    pub fn merged_tree(&self) -> String {
         format!("{}merged-tree", self.prefix)
     }
 
     /// Returns the full name of the agent's own name for a commit.
-    pub(crate) fn branch(&self, name: &str) -> String {
+    pub fn branch(&self, name: &str) -> String {
         format!("{}{BRANCHES}{name}", self.prefix)
     }
 
     /// Returns what a ref holds, if it belongs to this tip.
-    pub(crate) fn current(
+    pub fn current(
         &self,
         repo: &Repo,
         name: &str,
@@ -77,13 +82,13 @@ impl OwnRefs {
     }
 
     /// Makes a ref hold a commit, whatever it held before.
-    pub(crate) fn set(&self, repo: &Repo, name: &str, commit: &Oid) -> Result<(), GitError> {
+    pub fn set(&self, repo: &Repo, name: &str, commit: &Oid) -> Result<(), GitError> {
         let name = format!("{}{name}", self.prefix);
         repo.advance(&name, repo.read_ref(&name)?.as_ref(), commit)
     }
 
     /// Deletes refs, as far as they exist.
-    pub(crate) fn forget(&self, repo: &Repo, names: &[&str]) -> Result<(), GitError> {
+    pub fn forget(&self, repo: &Repo, names: &[&str]) -> Result<(), GitError> {
         for name in names.iter().map(|name| format!("{}{name}", self.prefix)) {
             if let Some(target) = repo.read_ref(&name)? {
                 repo.delete(&RefEntry { name, target })?;
@@ -92,32 +97,20 @@ impl OwnRefs {
         Ok(())
     }
 
-    /// Lists the agent's own names for commits, sorted.
-    pub(crate) fn branches(&self, repo: &Repo) -> Result<Vec<GitBranch>, GitError> {
-        let prefix = format!("{}{BRANCHES}", self.prefix);
-        let named = |entry: RefEntry| {
-            let name = entry.name.strip_prefix(&prefix)?.to_owned();
-            Some(GitBranch {
-                name,
-                commit: entry.target,
-            })
-        };
-        Ok(repo
-            .refs_below(&prefix)?
-            .into_iter()
-            .filter_map(named)
-            .collect())
+    /// Lists the agent's own names for commits, sorted, without what all of them begin with.
+    pub fn branches(&self, repo: &Repo) -> Result<Vec<RefEntry>, GitError> {
+        self.named(repo, BRANCHES)
     }
 
     /// Lists the changes that are set aside, newest first.
-    pub(crate) fn stashes(&self, repo: &Repo) -> Result<Vec<Stashed>, GitError> {
+    pub fn stashes(&self, repo: &Repo) -> Result<Vec<Stashed>, GitError> {
         let gone: BTreeSet<String> = self
-            .numbers(repo, DROPPED)?
+            .named(repo, DROPPED)?
             .into_iter()
             .map(|entry| entry.name)
             .collect();
         let mut stashes = Vec::new();
-        for RefEntry { name, target } in self.numbers(repo, STASHES)?.into_iter().rev() {
+        for RefEntry { name, target } in self.named(repo, STASHES)?.into_iter().rev() {
             if !gone.contains(&name) {
                 stashes.push(Stashed {
                     number: name,
@@ -129,9 +122,9 @@ impl OwnRefs {
     }
 
     /// Puts a commit on top of the changes that are set aside.
-    pub(crate) fn push(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
+    pub fn push(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
         let newest = self
-            .numbers(repo, STASHES)?
+            .named(repo, STASHES)?
             .last()
             .and_then(|entry| entry.name.parse::<u32>().ok());
         let number = newest.unwrap_or(0).saturating_add(1);
@@ -139,7 +132,7 @@ impl OwnRefs {
     }
 
     /// Takes changes off the stack; a ref still holds them.
-    pub(crate) fn take_off(&self, repo: &Repo, stashed: &Stashed) -> Result<(), GitError> {
+    pub fn take_off(&self, repo: &Repo, stashed: &Stashed) -> Result<(), GitError> {
         self.set(
             repo,
             &format!("{DROPPED}{}", stashed.number),
@@ -147,8 +140,8 @@ impl OwnRefs {
         )
     }
 
-    /// Lists the refs in a folder, oldest first, by their numbers.
-    fn numbers(&self, repo: &Repo, folder: &str) -> Result<Vec<RefEntry>, GitError> {
+    /// Lists the refs in a folder by their names in it, sorted: numbered ones are oldest first.
+    fn named(&self, repo: &Repo, folder: &str) -> Result<Vec<RefEntry>, GitError> {
         let prefix = format!("{}{folder}", self.prefix);
         let numbered = |entry: RefEntry| {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
@@ -164,13 +157,9 @@ impl OwnRefs {
     /// Lists the refs that are not needed once the task's worktree is gone: changes that were
     /// dropped or applied, a selection, a merge in progress, and names for commits that the task's
     /// branch contains.
-    pub(crate) fn disposable(
-        &self,
-        repo: &Repo,
-        tip: Option<&Oid>,
-    ) -> Result<Vec<RefEntry>, GitError> {
+    pub fn disposable(&self, repo: &Repo, tip: Option<&Oid>) -> Result<Vec<RefEntry>, GitError> {
         let gone: BTreeSet<String> = self
-            .numbers(repo, DROPPED)?
+            .named(repo, DROPPED)?
             .into_iter()
             .map(|entry| entry.name)
             .collect();

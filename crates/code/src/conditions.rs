@@ -30,33 +30,43 @@ pub(crate) fn without_split_blocks(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 
 /// Returns what is to be blank.
 fn blanks(bytes: &[u8]) -> Vec<Range<usize>> {
-    let (mut scan, mut at) = (Scan::default(), 0);
-    while at < bytes.len() {
-        let mut end = end_of_line(bytes, at);
-        let mut line = bytes.get(at..end).unwrap_or_default();
-        match line.trim_ascii_start().strip_prefix(b"#") {
+    let (mut scan, mut rest) = (Scan::default(), bytes);
+    while let Some(line) = lines(rest).next() {
+        let begin = bytes.len() - rest.len();
+        let length = match line.trim_ascii_start().strip_prefix(b"#") {
             Some(directive) if !scan.in_comment => {
-                // It goes on behind a backslash, and ends with an empty line.
-                while end < bytes.len() && line.trim_ascii_end().ends_with(b"\\") {
-                    let next = end;
-                    end = end_of_line(bytes, next);
-                    line = bytes.get(next..end).unwrap_or_default();
-                }
-                scan.directive(directive.trim_ascii_start(), at..end);
-                scan.comment_in(bytes.get(at..end).unwrap_or_default());
+                let length = directive_length(rest);
+                scan.directive(directive.trim_ascii_start(), begin..begin + length);
+                let (directive, _) = rest.split_at(length);
+                scan.comment_in(directive);
+                length
             }
-            _ => scan.code(line),
-        }
-        at = end;
+            _ => {
+                scan.code(line);
+                line.len()
+            }
+        };
+        (_, rest) = rest.split_at(length);
     }
     scan.blanks
 }
 
-fn end_of_line(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
-    rest.iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(bytes.len(), |length| at + length + 1)
+/// Returns the lines of a text, with their ends.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// Returns the length of the directive that a text begins with. It goes on behind a backslash, and
+/// ends with an empty line.
+fn directive_length(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    for line in lines(bytes) {
+        length += line.len();
+        if !line.trim_ascii_end().ends_with(b"\\") {
+            break;
+        }
+    }
+    length
 }
 
 /// A condition whose end has not been reached.
@@ -87,7 +97,8 @@ impl Scan {
             .iter()
             .take_while(|byte| byte.is_ascii_alphabetic())
             .count();
-        match text.get(..length).unwrap_or_default() {
+        let (name, _) = text.split_at(length);
+        match name {
             b"if" | b"ifdef" | b"ifndef" => {
                 let depth = self.depth;
                 self.conditions.push(Condition {

@@ -30,24 +30,24 @@ pub(crate) fn without_export_macros(text: &str) -> Cow<'_, [u8]> {
 /// Returns the places of the macros between a keyword and the name of a class that has a body or
 /// bases.
 fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
-    let mut at = begin + keyword.len();
-    let [before, follows] = [text.get(..begin), text.get(at..)].map(Option::unwrap_or_default);
-    if before.ends_with(is_in_name) || !follows.starts_with(char::is_whitespace) {
+    let (before, head) = text.split_at(begin);
+    let (_, mut after) = head.split_at(keyword.len());
+    if before.ends_with(is_in_name) || !after.starts_with(char::is_whitespace) {
         return Vec::new();
     }
     let mut words = Vec::new();
-    let after = loop {
-        let rest = text.get(at..).unwrap_or_default().trim_start();
-        let length = rest.find(|c: char| !is_in_name(c)).unwrap_or(rest.len());
+    loop {
+        after = after.trim_start();
+        let length = after.find(|c: char| !is_in_name(c)).unwrap_or(after.len());
         if length == 0 || words.len() == MAX_WORDS {
-            break rest;
+            break;
         }
-        let begin = text.len() - rest.len();
-        at = begin + length;
-        words.push(begin..at);
-    };
-    let word = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
-    if words.last().is_some_and(|last| word(last) == "final") {
+        let begin = text.len() - after.len();
+        let (word, behind) = after.split_at(length);
+        words.push(Word { begin, text: word });
+        after = behind;
+    }
+    if words.last().is_some_and(|last| last.text == "final") {
         words.pop();
     }
     // The name itself.
@@ -56,10 +56,21 @@ fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
         .strip_prefix('{')
         .is_some_and(|inside| keyword == "class" || !are_values(inside));
     let is_head = has_body || after.starts_with(':') && !after.starts_with("::");
-    if is_head && words.iter().all(|place| is_macro(word(place))) {
-        words
-    } else {
-        Vec::new()
+    if !is_head || !words.iter().all(|word| is_macro(word.text)) {
+        return Vec::new();
+    }
+    words.iter().map(Word::place).collect()
+}
+
+/// A word of a head.
+struct Word<'t> {
+    begin: usize,
+    text: &'t str,
+}
+
+impl Word<'_> {
+    fn place(&self) -> Range<usize> {
+        self.begin..self.begin + self.text.len()
     }
 }
 

@@ -113,7 +113,13 @@ impl<'t> Source<'t> {
 
     /// Returns the text of a node.
     pub(crate) fn text_of(&self, node: Node<'_>) -> &'t str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        self.text_between(node.start_byte(), node.end_byte())
+    }
+
+    /// Returns the text between two places of the tree. Where the parser has been given blanks
+    /// instead of the text, they may be within a character: such a text is empty.
+    pub(crate) fn text_between(&self, begin: usize, end: usize) -> &'t str {
+        self.text.get(begin..end).unwrap_or_default()
     }
 }
 
@@ -155,6 +161,7 @@ fn tree(
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
+    // The parser takes nothing for the end of the text, also behind it.
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     PARSER.with_borrow_mut(|parser| {
         parser

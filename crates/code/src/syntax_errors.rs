@@ -220,23 +220,23 @@ fn near_change(
 /// Returns the first byte of a row that is no white space.
 fn row_begin(text: &str, row: usize) -> usize {
     let begin = text.split_inclusive('\n').take(row).map(str::len).sum();
-    let line = text
-        .get(begin..)
-        .and_then(|rest| rest.lines().next())
-        .unwrap_or_default();
-    begin + line.len() - line.trim_start().len()
+    match text.lines().nth(row) {
+        Some(line) => begin + line.len() - line.trim_start().len(),
+        None => begin,
+    }
 }
 
 /// Describes an error at a byte of a text.
 fn error_at(source: &Source<'_>, at: usize, message: String) -> SyntaxError {
-    let before = source.text().get(..at).unwrap_or_default();
+    let text = source.text();
+    let (before, _) = text.split_at(text.floor_char_boundary(at));
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = at - before.rfind('\n').map_or(0, |end| end + 1) + 1;
     SyntaxError {
         line,
         column,
         message,
-        text: line_around(source.text(), at),
+        text: line_around(text, at),
     }
 }
 

@@ -149,26 +149,22 @@ impl<'n> Visitor<'n> for Finder<'_, '_> {
 
 impl Finder<'_, '_> {
     fn add(&mut self, node: Node<'_>, captured: Captured) {
-        let text =
-            |range: Range<usize>| cut(self.source.text().get(range).unwrap_or_default(), MAX_TEXT);
-        let captures = self
-            .pattern
-            .names
-            .iter()
-            .zip(captured)
-            .filter_map(|(name, range)| {
-                range.map(|range| Capture {
+        let mut captures = Vec::new();
+        for (name, range) in self.pattern.names.iter().zip(captured) {
+            if let Some(range) = range {
+                captures.push(Capture {
                     name: name.clone(),
-                    text: text(range),
-                })
-            });
+                    text: self.shown(&range),
+                });
+            }
+        }
         let (begin, end) = (node.start_position(), node.end_position());
         let shown = PatternMatch {
             line: begin.row + 1,
             column: begin.column + 1,
             end_line: end.row + 1,
-            text: text(node.byte_range()),
-            captures: captures.collect(),
+            text: self.shown(&node.byte_range()),
+            captures,
         };
         self.found.push(Found {
             range: node.byte_range(),
@@ -304,23 +300,26 @@ impl Finder<'_, '_> {
         range: Range<usize>,
         captured: &mut Captured,
     ) -> bool {
-        let nodes = nodes.get(range).unwrap_or_default();
-        let (begin, end) = match (nodes.first(), nodes.last()) {
-            (Some(first), Some(last)) => (first.start_byte(), last.end_byte()),
-            _ => (0, 0),
+        let mut nodes = nodes.iter().take(range.end).skip(range.start);
+        let Some(first) = nodes.next() else {
+            return self.capture(index, 0..0, captured);
         };
+        let (begin, last) = (first.start_byte(), nodes.next_back().unwrap_or(first));
         // A list of Go ends with the end of a line.
-        let text = self.source.text().get(begin..end).unwrap_or_default();
+        let text = self.source.text_between(begin, last.end_byte());
         self.capture(index, begin..begin + text.trim_end().len(), captured)
     }
 
     /// Reports whether two pieces of code differ at most in white space.
     fn is_same(&self, left: Range<usize>, right: Range<usize>) -> bool {
-        let code = |range: Range<usize>| self.source.text().get(range).unwrap_or_default();
-        code(left)
-            .chars()
-            .filter(is_visible)
-            .eq(code(right).chars().filter(is_visible))
+        let left = self.source.text_between(left.start, left.end);
+        let right = self.source.text_between(right.start, right.end);
+        let right = right.chars().filter(is_visible);
+        left.chars().filter(is_visible).eq(right)
+    }
+
+    fn shown(&self, range: &Range<usize>) -> String {
+        cut(self.source.text_between(range.start, range.end), MAX_TEXT)
     }
 }
 

@@ -64,16 +64,17 @@ impl Template {
             let (before, from) = rest.split_at(at);
             code.push_str(before);
             let named = from.trim_start_matches('$');
-            let dollars = from.len() - named.len();
+            let (dollars, named) = from.split_at(from.len() - named.len());
             let length =
                 named.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
             let (name, after) = named.split_at(length.unwrap_or(named.len()));
-            let is_any = dollars >= 3;
+            let is_any = dollars.len() >= 3;
             // `$x` and `$1` are variables of shells and part of names elsewhere.
             if !is_any
-                && (dollars > 1 || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+                && (dollars.len() > 1
+                    || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
             {
-                code.push_str(from.get(..dollars).unwrap_or_default());
+                code.push_str(dollars);
                 rest = named;
                 continue;
             }

@@ -147,18 +147,12 @@ impl<'t, 's> Stacks<'t, 's> {
     }
 
     fn add_path(&mut self, frames: &[FunctionNumber], value: u64) {
-        let is_long = frames.len() > OUTER_FRAMES + INNER_FRAMES;
-        let outer = if is_long { OUTER_FRAMES } else { frames.len() };
-        let inner = if is_long {
-            frames.len() - INNER_FRAMES
-        } else {
-            frames.len()
-        };
-        let (outer, inner) = (
-            frames.get(..outer).unwrap_or_default(),
-            frames.get(inner..).unwrap_or_default(),
-        );
-        let middle: &[FunctionNumber] = if is_long { &[MIDDLE] } else { &[] };
+        let (mut outer, mut middle, mut inner) = (frames, [].as_slice(), [].as_slice());
+        if frames.len() > OUTER_FRAMES + INNER_FRAMES {
+            (outer, _) = frames.split_at(OUTER_FRAMES);
+            (_, inner) = frames.split_at(frames.len() - INNER_FRAMES);
+            middle = &[MIDDLE];
+        }
         let mut node = 0;
         for function in outer.iter().chain(middle).chain(inner) {
             let Some(below) = self.below(node, *function) else {

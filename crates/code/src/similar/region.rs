@@ -29,11 +29,10 @@ pub(super) fn regions(
         if similarity < percent {
             break;
         }
-        let inside = found.get(best.first..best.last).unwrap_or_default();
-        if let Some(region) = describe(snippet, tokens, inside, similarity) {
+        let inside: Vec<Fingerprint> = found.drain(best.first..best.last).collect();
+        if let Some(region) = describe(snippet, tokens, &inside, similarity) {
             regions.push(region);
         }
-        found.drain(best.first..best.last);
     }
     regions
 }

@@ -287,14 +287,8 @@ impl<'t> Collector<'_, 't> {
     /// Returns a declaration without its body, on one line.
     fn signature(&self, node: Node<'_>, begin: Node<'_>) -> String {
         let end = signature_end(node).map_or(node.end_byte(), |end| end.start_byte());
-        let all = self
-            .source
-            .text()
-            .get(begin.start_byte()..end)
-            .unwrap_or_default();
-        let first = all
-            .get(..all.floor_char_boundary(MAX_SIGNATURE_BYTES))
-            .unwrap_or(all);
+        let all = self.source.text_between(begin.start_byte(), end);
+        let (first, _) = all.split_at(all.floor_char_boundary(MAX_SIGNATURE_BYTES));
         let first = match self.source.language() {
             _ if node.kind() == "macro_definition" => first.split('{').next().unwrap_or_default(),
             Language::C | Language::Cpp | Language::Go => {

@@ -245,7 +245,7 @@ impl Marks {
             strings: Vec::new(),
         };
         let mut finder = Finder {
-            text: source.text(),
+            source,
             marks,
             around: Vec::new(),
         };
@@ -275,14 +275,14 @@ impl Marks {
     }
 }
 
-struct Finder<'t, 'n> {
-    text: &'t str,
+struct Finder<'s, 't, 'n> {
+    source: &'s Source<'t>,
     marks: Marks,
     /// The kinds of the nodes around the current one.
     around: Vec<&'n str>,
 }
 
-impl<'n> Visitor<'n> for Finder<'_, 'n> {
+impl<'n> Visitor<'n> for Finder<'_, '_, 'n> {
     fn enter(&mut self, node: Node<'n>, _: Option<&'n str>) -> Step {
         let parent = self.around.last().copied().unwrap_or_default();
         self.around.push(node.kind());
@@ -302,9 +302,9 @@ impl<'n> Visitor<'n> for Finder<'_, 'n> {
     }
 }
 
-impl Finder<'_, '_> {
+impl Finder<'_, '_, '_> {
     fn string(&mut self, node: Node<'_>, parent: &str) {
-        let text = self.text.get(node.byte_range()).unwrap_or_default();
+        let text = self.source.text_of(node);
         let Some(at) = text.find(['"', '\'', '`']) else {
             return;
         };
@@ -360,12 +360,10 @@ fn is_string(node: Node<'_>) -> bool {
 
 /// Returns the text of the line around a byte.
 pub(super) fn line_around(text: &str, at: usize) -> String {
-    let before = text
-        .get(text.floor_char_boundary(at.saturating_sub(LINE_BYTES))..at)
-        .unwrap_or_default();
-    let after = text
-        .get(at..text.floor_char_boundary(at.saturating_add(LINE_BYTES)))
-        .unwrap_or_default();
+    let (before, after) = text.split_at(text.floor_char_boundary(at));
+    let begin = before.len().saturating_sub(LINE_BYTES);
+    let (_, before) = before.split_at(before.floor_char_boundary(begin));
+    let (after, _) = after.split_at(after.floor_char_boundary(LINE_BYTES));
     let before = before.rsplit('\n').next().unwrap_or_default();
     let after = after.lines().next().unwrap_or_default();
     format!("{before}{after}").trim().to_owned()

@@ -13,7 +13,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use git2::Repository;
-use orchestrate_core::text::parts::Parts;
 use orchestrate_files::Links;
 use rustix::fs::FileType;
 
@@ -266,9 +265,9 @@ impl Line {
         };
         let mut rest = inner;
         while let Some(at) = rest.iter().position(|byte| *byte == b'*') {
-            let behind = rest.tail(at);
+            let (_, behind) = rest.split_at(at);
             let stars = behind.iter().take_while(|byte| **byte == b'*').count();
-            rest = behind.tail(stars);
+            (_, rest) = behind.split_at(stars);
             match (stars, rest.first()) {
                 // A trailing star is matched without trying, and a star between slashes in only one
                 // way.

@@ -9,8 +9,6 @@
 //! No other matcher, of ours or of a library, supports git's classes, escapes, unfinished patterns
 //! and bytes that are not UTF-8. One that differs would commit a file that git ignores.
 
-use orchestrate_core::text::parts::Parts;
-
 /// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct Glob {
@@ -271,12 +269,13 @@ impl Reader<'_> {
     }
 
     fn class(&self, from: usize) -> Class<'_> {
-        let rest = self.pattern.tail(from);
-        let Some(end) = rest.iter().position(|byte| *byte == b']') else {
+        let (_, rest) = self.pattern.split_at(from);
+        let mut parts = rest.splitn(2, |byte| *byte == b']');
+        let (Some(inner), Some(_)) = (parts.next(), parts.next()) else {
             return Class::Endless;
         };
-        match rest.get(..end).and_then(|inner| inner.strip_suffix(b":")) {
-            Some(name) => Class::Named(name, from + end + 1),
+        match inner.strip_suffix(b":") {
+            Some(name) => Class::Named(name, from + inner.len() + 1),
             None => Class::None,
         }
     }

@@ -16,7 +16,6 @@ use crate::files::bounds;
 use crate::files::glob;
 use crate::files::glob::{Glob, Style};
 use crate::files::openat;
-use orchestrate_core::text::parts::Parts;
 
 /// The name of the rules file in a folder.
 const RULES: &[u8] = b".gitignore";
@@ -265,11 +264,12 @@ impl Pattern {
             }
         };
         let below = match self.anywhere {
-            true => name,
-            false if self.base == 0 => path,
-            false => path.tail(self.base + 1),
+            true => Some(name),
+            false if self.base == 0 => Some(path),
+            false => path.get(self.base + 1..),
         };
-        let Some((begin, rest)) = below.split_at_checked(self.plain.len()) else {
+        let Some((begin, rest)) = below.and_then(|below| below.split_at_checked(self.plain.len()))
+        else {
             return false;
         };
         same(begin, &self.plain)

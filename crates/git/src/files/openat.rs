@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use memchr::memmem::Finder;
-use orchestrate_core::text::parts::Parts;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps,
 };
@@ -49,9 +48,15 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 /// Splits git's path into its folder and its name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (path.head(at), path.tail(at + 1)),
+        Some(at) => around(path, at),
         None => (b"", path),
     }
+}
+
+/// Returns what is before a slash of a path, and what is after it.
+fn around(path: &[u8], slash: usize) -> (&[u8], &[u8]) {
+    let (before, from) = path.split_at(slash);
+    (before, from.strip_prefix(b"/").unwrap_or(from))
 }
 
 /// Appends a name to git's path of a folder; the empty path is the root.
@@ -120,7 +125,10 @@ impl Held {
 
     /// Opens a folder below this one by its path from the root.
     pub(crate) fn open(&self, path: &[u8]) -> Result<Rc<OwnedFd>, Errno> {
-        open_folder(&*self.folder, path.tail(self.length)).map(Rc::new)
+        let Some((_, below)) = path.split_at_checked(self.length) else {
+            return Err(Errno::INVAL);
+        };
+        open_folder(&*self.folder, below).map(Rc::new)
     }
 
     /// Returns what the folders within such a folder are opened by: itself, unless many are held
@@ -145,7 +153,7 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
         .rposition(|byte| *byte == b'/')
         .filter(|_| head.len() < path.len())
     {
-        Some(at) => (path.head(at), path.tail(at + 1)),
+        Some(at) => around(path, at),
         None => (path, b""),
     }
 }
@@ -446,10 +454,10 @@ pub(crate) fn contains(
         .clamp(longest, SEARCHED_AT_ONCE);
     let (mut buffer, mut filled) = (vec![0; size + 1], 0);
     loop {
-        let room = buffer.get_mut(filled..).unwrap_or_default();
+        let (_, room) = buffer.split_at_mut(filled);
         let read = file.read(room).map_err(|error| errno(&error))?;
         filled += read;
-        let there = buffer.head(filled);
+        let (there, _) = buffer.split_at(filled);
         if read == 0 || filled == buffer.len() {
             if texts
                 .iter()
@@ -619,7 +627,7 @@ fn put(folder: impl AsFd, temporary: &OsStr, name: &[u8]) -> Result<(), Errno> {
 /// Returns the name of a file until it is complete. A file that a killed process left is removed
 /// when the same file is written again, as the first step.
 fn temporary_name(name: &[u8]) -> OsString {
-    let kept = name.head(name.len().min(200));
+    let (kept, _) = name.split_at(name.len().min(200));
     OsString::from_vec([b".".as_slice(), kept, b".orchestrate-tmp"].concat())
 }
 

@@ -17,7 +17,6 @@ use std::sync::PoisonError;
 
 use orchestrate_core::Oid;
 use orchestrate_core::text::git_path;
-use orchestrate_core::text::parts::Parts;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
@@ -288,22 +287,17 @@ fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
 /// NUL)*`. Behind that, an older git prints advice about submodules, which no NUL ends.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
-    let end = ended
-        .stdout
-        .iter()
-        .rposition(|byte| *byte == 0)
-        .unwrap_or_default();
-    let mut fields = ended.stdout.head(end).split(|byte| *byte == 0).skip(1);
+    let mut ends = ended.stdout.rsplitn(2, |byte| *byte == 0).skip(1);
+    let ended = ends.next().ok_or_else(cut_off)?;
+    let mut fields = ended.split(|byte| *byte == 0).skip(1);
     let mut kinds: BTreeMap<Vec<u8>, String> = BTreeMap::new();
     for field in fields.by_ref() {
         if field.is_empty() {
             break;
         }
-        let tab = field
-            .iter()
-            .position(|byte| *byte == b'\t')
-            .ok_or_else(cut_off)?;
-        kinds.insert(field.tail(tab + 1).to_vec(), UNNAMED.to_owned());
+        let mut parts = field.splitn(2, |byte| *byte == b'\t').skip(1);
+        let path = parts.next().ok_or_else(cut_off)?;
+        kinds.insert(path.to_vec(), UNNAMED.to_owned());
     }
     let mut messages = Vec::new();
     while let Some(count) = fields.next().filter(|field| !field.is_empty()) {

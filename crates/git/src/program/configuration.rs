@@ -23,7 +23,6 @@ use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
 use crate::program::run::Program;
 use crate::program::unreadable_config;
-use orchestrate_core::text::parts::Parts;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
 const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
@@ -502,23 +501,22 @@ impl Entry {
 
     /// Returns the setting in the syntax of a configuration file.
     fn text(&self) -> Vec<u8> {
-        let first = self.key.iter().position(|byte| *byte == b'.');
-        let last = self.key.iter().rposition(|byte| *byte == b'.');
-        let (Some(first), Some(last)) = (first, last) else {
+        let mut parts = self.key.splitn(2, |byte| *byte == b'.');
+        let (Some(section), Some(rest)) = (parts.next(), parts.next()) else {
             return Vec::new();
         };
-        let section = self.key.head(first);
-        let below = self
-            .key
-            .get(first + 1..last)
-            .map(|below| [b" \"", quoted(below).as_slice(), b"\""].concat());
-        let name = self.key.tail(last + 1);
-        let value = self
-            .value
-            .as_deref()
-            .map(|value| [b" = \"", quoted(value).as_slice(), b"\""].concat());
-        let (below, value) = (below.unwrap_or_default(), value.unwrap_or_default());
-        [b"[", section, &below, b"]\n\t", name, &value, b"\n"].concat()
+        let mut parts = rest.rsplitn(2, |byte| *byte == b'.');
+        let (name, below) = (parts.next().unwrap_or(rest), parts.next());
+        let mut text = [b"[", section].concat();
+        if let Some(below) = below {
+            text.extend([b" \"", quoted(below).as_slice(), b"\""].concat());
+        }
+        text.extend([b"]\n\t", name].concat());
+        if let Some(value) = &self.value {
+            text.extend([b" = \"", quoted(value).as_slice(), b"\""].concat());
+        }
+        text.push(b'\n');
+        text
     }
 }
 

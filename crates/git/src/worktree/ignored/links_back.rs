@@ -16,7 +16,6 @@ use memchr::memmem::Finder;
 
 use crate::error::refusal::BackLink;
 use crate::files::openat;
-use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of the first line of a script that the kernel reads.
 const SHEBANG_BYTES: usize = 255;
@@ -117,20 +116,19 @@ impl Relocation {
             .filter(|(_, window)| *window == needle)
         {
             let end = at + needle.len();
-            let between = bytes.part(seen..at);
-            if let Some(other) = between
-                .iter()
-                .rposition(|byte| !is_of_name(*byte) && *byte != b'/')
-            {
-                start = seen + other + 1;
+            let mut between = bytes.iter().take(at).enumerate().skip(seen);
+            if let Some((other, _)) = between.rfind(|(_, byte)| !is_of_path(**byte)) {
+                start = other + 1;
             }
             seen = at;
             if end - start > MAX_PATH || !is_end(bytes.get(end).copied()) {
                 continue;
             }
-            let name = Path::new(OsStr::from_bytes(bytes.part(start..end)));
+            let Some(name) = bytes.get(start..end).map(OsStr::from_bytes) else {
+                continue;
+            };
             // The path of a URL follows two slashes.
-            let name = PathBuf::from_iter(name.components());
+            let name = PathBuf::from_iter(Path::new(name).components());
             let is_new = name.is_absolute() && !names.contains(&name) && tried.insert(name.clone());
             if is_new && name.canonicalize().is_ok_and(|real| real == self.from) {
                 names.push(name);
@@ -347,13 +345,14 @@ pub(crate) fn stays_within(folder: &Path, target: &Path) -> bool {
 
 /// Replaces every occurrence of a path that is not part of a longer name.
 fn replace(bytes: &[u8], [from, to]: &[Vec<u8>; 2], ends: fn(Option<u8>) -> bool) -> Vec<u8> {
-    let (mut replaced, mut done) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(at) = position(bytes, done, from, ends) {
-        replaced.extend_from_slice(bytes.part(done..at));
+    let (mut replaced, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some(at) = position(bytes, bytes.len() - rest.len(), from, ends) {
+        let (kept, found) = rest.split_at(at - (bytes.len() - rest.len()));
+        replaced.extend_from_slice(kept);
         replaced.extend_from_slice(to);
-        done = at + from.len();
+        (_, rest) = found.split_at(from.len());
     }
-    replaced.extend_from_slice(bytes.tail(done));
+    replaced.extend_from_slice(rest);
     replaced
 }
 
@@ -366,7 +365,7 @@ fn position(
 ) -> Option<usize> {
     let windows = bytes.windows(path.len().max(1)).enumerate().skip(start);
     let begins = |at: usize| {
-        let before = bytes.head(at);
+        let (before, _) = bytes.split_at(at);
         ends_outside_path(before) || ends_scheme(before) || ends_option(before)
     };
     let mut found = windows
@@ -377,9 +376,7 @@ fn position(
 
 /// Reports whether a path after these bytes is no part of a longer one.
 fn ends_outside_path(before: &[u8]) -> bool {
-    before
-        .last()
-        .is_none_or(|last| !is_of_name(*last) && *last != b'/')
+    before.last().is_none_or(|last| !is_of_path(*last))
 }
 
 /// Reports whether a path after these bytes is the value of a compiler's option: `-I/usr/include`,
@@ -404,6 +401,10 @@ fn ends_scheme(before: &[u8]) -> bool {
 /// Reports whether a path ends before this byte: it is no further part of its last name.
 pub(crate) fn is_end(next: Option<u8>) -> bool {
     next.is_none_or(|next| !is_of_name(next))
+}
+
+fn is_of_path(byte: u8) -> bool {
+    is_of_name(byte) || byte == b'/'
 }
 
 fn is_of_name(byte: u8) -> bool {

@@ -1,7 +1,6 @@
 //! A part of a page as Markdown, in one pass over its nodes.
 
 use orchestrate_core::policy::host::WebUrl;
-use orchestrate_core::text::parts::Parts;
 
 use crate::escape::{escaped, push_escaped};
 use crate::formula::formula;
@@ -598,7 +597,9 @@ impl<'p> Writer<'p> {
         let Some(start) = start.filter(|_| self.style == Style::Markdown) else {
             return;
         };
-        let text = self.out.tail(start);
+        let Some(text) = self.out.get(start..) else {
+            return;
+        };
         if text.is_empty() || text.contains('\n') || text.starts_with(before) {
             return;
         }

@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use orchestrate_core::policy::host::WebUrl;
-use orchestrate_core::text::parts::Parts;
 use orchestrate_memory::is_over;
 
 use crate::language::named;
@@ -142,7 +141,9 @@ impl Page {
 
     /// Returns a text by its place.
     pub(crate) fn text(&self, start: usize, end: usize) -> &str {
-        self.text.part(start..end)
+        let (before, _) = self.text.split_at(end);
+        let (_, text) = before.split_at(start);
+        text
     }
 
     /// Returns the first node that is not within this one.

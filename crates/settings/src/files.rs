@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::policy::{RuleExample, RuleExamples};
-use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
 use orchestrate_files::{Links, read_plain};
 use serde::Deserialize;
@@ -356,7 +355,7 @@ impl Reader<'_> {
         match written.and_then(|written| key.kind.read(&written).ok()) {
             Some(read) => self.take(key, span, read),
             None => {
-                let written = self.part(value.span());
+                let written = self.written(value.span()).to_owned();
                 self.refuse(key, value.span(), &written);
             }
         }
@@ -493,10 +492,10 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    /// Returns a part of the text.
-    fn part(&self, span: Range<usize>) -> String {
-        let text = self.text.as_deref().unwrap_or("");
-        text.part(span).trim().to_owned()
+    /// Returns a part of the text; nothing if the settings are of no text.
+    fn written(&self, span: Range<usize>) -> &str {
+        let written = self.text.as_deref().and_then(|text| text.get(span));
+        written.map_or("", str::trim)
     }
 
     fn place(&self, offset: usize) -> Location {
@@ -504,11 +503,12 @@ impl Reader<'_> {
         let Some(text) = &self.text else {
             return place;
         };
-        let before = text.head(offset);
+        let (before, _) = text.split_at(text.floor_char_boundary(offset));
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let (_, line) = before.split_at(line_start);
         Location {
             line: before.matches('\n').count() + 1,
-            column: before.tail(line_start).chars().count() + 1,
+            column: line.chars().count() + 1,
             ..place
         }
     }

@@ -1,7 +1,6 @@
 //! The checksum of a recorded fact, by which a reader notices that its disk has changed it.
 
 use orchestrate_core::ids::{BlobId, RunId};
-use orchestrate_core::text::parts::Parts;
 
 /// How many hexadecimal digits of the digest are stored: as many as an integer of the database
 /// holds.
@@ -36,10 +35,13 @@ impl Stored<'_> {
             task.unwrap_or_default()
         );
         let id = BlobId::from_content(text.as_bytes());
-        let digits = id.as_str().head(DIGITS);
-        u64::from_str_radix(digits, 16)
-            .unwrap_or_default()
-            .cast_signed()
+        let mut sum = 0u64;
+        for digit in id.as_str().chars().take(DIGITS) {
+            let value = digit.to_digit(16);
+            assert!(value.is_some(), "BUG: a digest has other digits");
+            sum = (sum << 4) | value.map_or(0, u64::from);
+        }
+        sum.cast_signed()
     }
 }
 

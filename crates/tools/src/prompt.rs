@@ -285,9 +285,9 @@ impl<'a> File<'a> {
     }
 
     fn position(&self, place: &Range<usize>) -> Position {
-        let before = self.text.get(..place.start).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let column = before.get(line_start..).unwrap_or_default().chars().count();
+        let (before, _) = self.text.split_at(place.start);
+        let (_, line) = before.split_at(before.rfind('\n').map_or(0, |at| at + 1));
+        let column = line.chars().count();
         Position {
             line: in_u32(before.matches('\n').count() + 1),
             column: in_u32(column + 1),

@@ -140,7 +140,8 @@ impl Decoded {
     /// encoding.
     fn marked(bytes: &[u8]) -> Option<Option<Decoded>> {
         let (encoding, mark) = encoding_rs::Encoding::for_bom(bytes)?;
-        let text = Encoding(encoding).decode(bytes.get(mark..).unwrap_or_default());
+        let (_, behind) = bytes.split_at(mark);
+        let text = Encoding(encoding).decode(behind);
         Some(text.map(|text| Decoded {
             text,
             encoding: Encoding(encoding),

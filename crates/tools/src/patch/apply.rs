@@ -29,13 +29,8 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
         });
         let between = lines.iter().take(at).skip(done);
         between.for_each(|line| push(&mut patched, line, line_end));
-        done = at
-            + write(
-                &mut patched,
-                hunk,
-                lines.get(at..).unwrap_or_default(),
-                line_end,
-            );
+        let (_, old) = lines.split_at(at);
+        done = at + write(&mut patched, hunk, old, line_end);
     }
     let rest = lines.iter().skip(done);
     rest.for_each(|line| push(&mut patched, line, line_end));

@@ -94,12 +94,12 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
         Some(_) => {}
     }
     require_fixed_program(words)?;
-    for (at, _) in words
-        .iter()
-        .enumerate()
-        .filter(|(_, word)| is_running_option(word))
-    {
-        require_fixed_program(words.get(at + 1..).unwrap_or_default())?;
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        if is_running_option(word) {
+            require_fixed_program(after)?;
+        }
+        rest = after;
     }
     require_no_code_option(words)?;
     require_no_inner_interpreter(words)
@@ -161,7 +161,8 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
             || text.contains('=')
             || text.starts_with(|c: char| c.is_ascii_digit());
         if !is_own {
-            return require_fixed_program(words.get(at..).unwrap_or_default());
+            let (_, command) = words.split_at(at);
+            return require_fixed_program(command);
         }
     }
     Err(format!(
@@ -233,8 +234,11 @@ fn require_git(words: &[Word]) -> Result<(), String> {
     let Some(command) = command.fixed() else {
         return Ok(());
     };
-    if command == "bisect" && after.first().and_then(Word::fixed) == Some("run") {
-        return require_launched("git bisect run", after.get(1..).unwrap_or_default());
+    if command == "bisect"
+        && let Some((run, launched)) = after.split_first()
+        && run.fixed() == Some("run")
+    {
+        return require_launched("git bisect run", launched);
     }
     let has = |option: &str| {
         option.is_empty()

@@ -245,11 +245,8 @@ fn create(
         encoding: Encoding::UTF_8,
         has_mark: false,
     };
-    let (new, _) = replaced(
-        begun,
-        arguments,
-        arguments.edits.get(1..).unwrap_or_default(),
-    )?;
+    let (_, later) = arguments.edits.split_at(1);
+    let (new, _) = replaced(begun, arguments, later)?;
     let written = files.write(&arguments.path, new.as_bytes(), Expect::Nothing);
     let written = require_new(written, &arguments.path)?;
     let seen = SeenFile::holding(&written.path, new.as_bytes());
@@ -347,18 +344,18 @@ fn with_line_feeds(text: &str) -> String {
 }
 
 fn positions(text: &str, old: &str) -> Vec<usize> {
-    let mut lines = Vec::new();
-    let (mut line, mut counted) = (1, 0);
-    for (at, _) in text.match_indices(old) {
-        line += text
-            .get(counted..at)
-            .unwrap_or_default()
-            .matches('\n')
-            .count();
-        counted = at;
+    let (mut lines, mut line, mut rest) = (Vec::new(), 1, text);
+    while let Some((before, after)) = rest.split_once(old) {
+        line += line_ends(before);
         lines.push(line);
+        line += line_ends(old);
+        rest = after;
     }
     lines
+}
+
+fn line_ends(text: &str) -> usize {
+    text.matches('\n').count()
 }
 
 fn list(lines: &[usize]) -> String {

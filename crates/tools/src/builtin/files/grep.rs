@@ -388,7 +388,7 @@ impl<'s> Seeker<'s> {
         stamp: &FileStamp,
     ) -> Result<(), ToolError> {
         self.file(path, &mut file, stamp.size)?;
-        let read = self.buffer.get(..self.length).unwrap_or_default();
+        let (read, _) = self.buffer.split_at(self.length);
         // A file that changed while it was read is not the one with this id.
         let is_whole = || {
             (read.len() + self.rest.len()) as u64 == stamp.size
@@ -432,11 +432,9 @@ impl<'s> Seeker<'s> {
     fn content(&mut self, file: &mut FileReader, size: u64, sink: &mut LineSink) -> io::Result<()> {
         self.rest.clear();
         self.length = fill(&mut self.buffer, file, size)?;
-        let (matcher, begin) = (
-            &self.matcher,
-            self.buffer.get(..self.length).unwrap_or_default(),
-        );
-        if self.length < self.buffer.len() {
+        let matcher = &self.matcher;
+        let (begin, room) = self.buffer.split_at(self.length);
+        if !room.is_empty() {
             return self.searcher.search_slice(matcher, begin, sink);
         }
         if size <= MAX_INDEXED_BYTES {

@@ -390,11 +390,8 @@ fn carry_out(files: &Files, steps: &[Step]) -> Result<Answer, ToolError> {
         match take(files, step, &mut answer) {
             Ok(line) => lines.extend(line),
             Err(error) => {
-                return Err(undone(
-                    files,
-                    steps.get(..number).unwrap_or_default(),
-                    error,
-                ));
+                let (done, _) = steps.split_at(number);
+                return Err(undone(files, done, error));
             }
         }
     }

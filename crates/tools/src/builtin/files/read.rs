@@ -385,10 +385,10 @@ impl Page {
     fn content<'t>(&self, text: &'t str, begins: usize) -> &'t str {
         let lines = (self.last + 1).saturating_sub(self.first);
         let start = length_of_lines(text, begins.saturating_sub(1));
-        let rest = text.get(start..).unwrap_or_default();
+        let (_, rest) = text.split_at(start);
         let length = length_of_lines(rest, if self.total == Some(0) { 0 } else { lines });
-        rest.get(..rest.floor_char_boundary(length.min(CONTENT_BYTES)))
-            .unwrap_or_default()
+        let (content, _) = rest.split_at(rest.floor_char_boundary(length.min(CONTENT_BYTES)));
+        content
     }
 }
 

@@ -200,12 +200,8 @@ fn decode<'b>(
     stated: Option<&'static Encoding>,
 ) -> (Cow<'b, str>, &'static Encoding) {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
-        return (
-            encoding
-                .decode_without_bom_handling(bytes.get(mark..).unwrap_or_default())
-                .0,
-            encoding,
-        );
+        let (_, behind) = bytes.split_at(mark);
+        return (encoding.decode_without_bom_handling(behind).0, encoding);
     }
     let stated = stated.filter(|stated| !is_utf_8_in_disguise(bytes, stated));
     let (prescan, _) = bytes.split_at(PRESCAN.min(bytes.len()));

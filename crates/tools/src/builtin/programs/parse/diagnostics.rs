@@ -64,7 +64,8 @@ fn json_part(stdout: &str) -> &str {
         .split_inclusive('\n')
         .take_while(|line| !line.starts_with(['[', '{']));
     let start: usize = before.map(str::len).sum();
-    stdout.get(start..).unwrap_or_default()
+    let (_, json) = stdout.split_at(start);
+    json
 }
 
 /// Reads the JSON of `ruff check`.

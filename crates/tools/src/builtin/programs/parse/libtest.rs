@@ -28,7 +28,7 @@ pub(crate) fn read(stdout: &str, stderr: &str, root: &str) -> Tally {
         .enumerate()
         .find_map(|(at, line)| Some((at, heading(line)?)))
     {
-        let after = rest.get(at + 1..).unwrap_or_default();
+        let (_, after) = rest.split_at(at + 1);
         let (program, length) = Program::read(after, tests, !crashes.is_empty(), &mut has_ends);
         program.add_to(&mut tally, root);
         if program.result.is_none() && crashes.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn read(stdout: &str, stderr: &str, root: &str) -> Tally {
                 None,
             );
         }
-        rest = after.get(length..).unwrap_or_default();
+        (_, rest) = after.split_at(length);
     }
     for (name, message) in crashes {
         tally.lose(TestErrorKind::Crash, name, &message, None);
@@ -95,11 +95,12 @@ impl<'a> Program<'a> {
                 program.result = result;
                 return (program, at + 1);
             }
-            let after = lines.get(at + 1..).unwrap_or_default();
+            let (_, after) = lines.split_at(at + 1);
             if *has_ends && *line == "failures:" {
                 if let Some(end) = program.end(after, tests) {
                     let length = at + 1 + end.at + end.names.len() + 3;
-                    program.fail(after.get(..end.at).unwrap_or_default(), &end.names);
+                    let (printed, _) = after.split_at(end.at);
+                    program.fail(printed, &end.names);
                     program.result = Some(end.counts);
                     return (program, length);
                 }

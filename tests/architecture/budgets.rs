@@ -32,8 +32,10 @@ const BUDGETS: [(&str, usize); 8] = [
     ("lines of code wider than 100 columns", 807),
 ];
 
-/// The methods that give an empty part where there is none, as `.get(…).unwrap_or_default()` does.
+/// The methods that give an empty part where there is none, as `.get(…).unwrap_or_default()` does,
+/// and the trait that a file with such calls imports; others have methods of the same names.
 const PARTS: [&str; 3] = ["head", "tail", "part"];
+const TRAIT_OF_PARTS: [&str; 2] = ["text::parts::", "Parts"];
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ struct Counts {
     defaults: usize,
     named_of: usize,
     wide_lines: usize,
+    /// Whether the current file imports [`TRAIT_OF_PARTS`].
+    cuts_parts: bool,
 }
 
 pub(super) fn workspace_holds() -> Outcome {
@@ -88,6 +92,7 @@ impl Counts {
     fn add(&mut self, file: &str, text: &str) -> Result<(), Failed> {
         let parsed =
             syn::parse_file(text).map_err(|error| Failed::from(format!("{file}: {error}")))?;
+        self.cuts_parts = TRAIT_OF_PARTS.iter().all(|name| text.contains(name));
         self.visit_file(&parsed);
         let is_wide =
             |line: &&str| !line.trim_start().starts_with("//") && line.chars().count() > WIDTH;
@@ -220,7 +225,7 @@ impl<'a> Visit<'a> for Counts {
     }
 
     fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
-        if PARTS.iter().any(|name| call.method == name) {
+        if self.cuts_parts && PARTS.iter().any(|name| call.method == name) {
             self.defaults_of_get += 1;
         }
         if call.method == "unwrap_or_default" {

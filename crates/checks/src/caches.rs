@@ -14,8 +14,7 @@ use orchestrate_files::{
     TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks,
 };
 
-use crate::blocking::blocking;
-use crate::checks_error::ChecksError;
+use crate::checks_error::{ChecksError, blocking};
 use crate::layout::Layout;
 
 const MIB: u64 = 1 << 20;

@@ -1,4 +1,5 @@
-//! Why a project's command could not be run. A check that fails is a result, not an error.
+//! Why a project's command could not be run, and how work on files is done beside the work that
+//! waits. A check that fails is a result, not an error.
 
 use std::path::PathBuf;
 
@@ -56,4 +57,17 @@ pub enum ChecksError {
         /// What the thread was to do, which completes "finish …".
         what: &'static str,
     },
+}
+
+/// Runs a function with errors of its own on a blocking thread, to its end.
+///
+/// # Errors
+/// The function's, and [`ChecksError::Panicked`].
+pub async fn blocking<T: Send + 'static, E: From<ChecksError> + Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|_| Err(ChecksError::Panicked { what }.into()))
 }

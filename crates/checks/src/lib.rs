@@ -4,16 +4,12 @@
 //! What they leave is found by the [`Layout`] of the state folder: worktrees, caches, and the notes
 //! by which a later process knows what has passed. When something is checked is decided above.
 
-mod base_outputs;
 mod base_setup;
-mod blocking;
 pub mod caches;
 mod check;
 mod checks_error;
 mod confinement;
-mod green;
 mod layout;
-mod prepare;
 mod project_setup;
 mod running_checks;
 mod setup;
@@ -25,21 +21,19 @@ mod state_folder;
 pub mod verifier;
 pub mod warm;
 
-pub use base_outputs::Warm;
 pub use base_setup::{BaseSetup, OnBase, on_base_blocking};
-pub use blocking::blocking;
 pub use check::{
     Check, CheckResult, ShellCommand, Verification, place_of, run_check, run_check_blocking,
 };
-pub use checks_error::ChecksError;
+pub use checks_error::{ChecksError, blocking};
 pub use confinement::{ConfinementChoice, SandboxSettings, default_memory_mib, with_interpreters};
-pub use green::{CheckedTree, conditions};
 pub use layout::Layout;
-pub use prepare::prepare;
 pub use project_setup::{Preparation, ProjectSetup, explained, sandbox_of};
 pub use running_checks::{RunningCheck, RunningChecks, Shown, noted_by};
 pub use setup::Unprepared;
 pub use setup_network::setup_hosts;
 pub use shutdown::{Shutdown, ShutdownLevel};
-pub use site::{KnownBase, Site};
+pub use site::{KnownBase, Site, Warm};
 pub use state_folder::require_own_state;
+pub use verifier::{CheckedTree, conditions};
+pub use warm::prepare;

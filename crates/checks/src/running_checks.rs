@@ -12,8 +12,7 @@ use orchestrate_sandbox::LiveOutput;
 use serde::{Deserialize, Serialize};
 use tokio::time::MissedTickBehavior;
 
-use crate::blocking::blocking;
-use crate::checks_error::ChecksError;
+use crate::checks_error::{ChecksError, blocking};
 
 /// A check, a setup or a command of the plan that runs now.
 #[derive(Clone, Debug, PartialEq, Eq)]

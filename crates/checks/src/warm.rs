@@ -14,6 +14,7 @@
 //!
 //! [`source times`]: orchestrate_git::Worktrees::record_times
 
+use crate::setup::Unprepared;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,15 +24,13 @@ use orchestrate_core::{BlobId, Oid, RunId};
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::base_outputs::{Known, Warm};
 use crate::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
-use crate::blocking::blocking;
 use crate::check::CheckResult;
-use crate::checks_error::ChecksError;
+use crate::checks_error::{ChecksError, blocking};
 use crate::layout::Layout;
 use crate::project_setup::Preparation;
 use crate::shutdown::Shutdown;
-use crate::site::Site;
+use crate::site::{Known, Site, Warm};
 use crate::{caches, setup, verifier};
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
@@ -353,4 +352,24 @@ fn remove(worktree: &Worktree, name: &str) -> Result<(), GitError> {
         path,
         source,
     })
+}
+
+/// Prepares a worktree. Returns the result of the setup if it ran in this worktree, or failed in
+/// its own; `None` if there was nothing to run.
+///
+/// # Errors
+/// If git or the sandbox fails, or caches cannot be copied.
+pub async fn prepare(
+    site: &Site,
+    preparation: &Preparation,
+    unprepared: Unprepared<'_>,
+    shutdown: &Shutdown,
+) -> Result<Option<CheckResult>, ChecksError> {
+    let path = unprepared.path;
+    caches::prepare(&site.layout, path, preparation.warm_limit).await?;
+    let result = setup::set_up(site, preparation, unprepared, shutdown).await?;
+    if result.as_ref().is_none_or(|result| result.passed) {
+        bring(site, preparation, path).await?;
+    }
+    Ok(result)
 }

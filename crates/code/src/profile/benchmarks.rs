@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::damage::{Damage, check, json};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check, json};
 use super::model::{Function, Measure, PerformanceAnalysis, sum, whole};
 use crate::source::Stop;
 

@@ -4,8 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::damage::{Damage, check};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check};
 use super::model::{Function, Measure, PerformanceAnalysis, sum, whole};
 use crate::error::CodeError;
 use crate::source::Stop;

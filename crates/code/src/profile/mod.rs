@@ -6,13 +6,12 @@
 mod benchmarks;
 mod cprofile;
 mod damage;
-mod format;
 mod model;
 mod pprof;
 mod read;
 mod stacks;
 mod text;
 
-pub use format::ProfileFormat;
+pub use damage::ProfileFormat;
 pub use model::{HotFunction, HotPath, LeftOut, PerformanceAnalysis};
 pub use read::MAX_PROFILE_BYTES;

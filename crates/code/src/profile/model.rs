@@ -6,8 +6,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::damage::Damage;
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat};
 use crate::structure::cut;
 
 /// Maximum number of functions by their own values, and of paths.

@@ -10,8 +10,7 @@ use std::collections::HashMap;
 
 use prost::Message;
 
-use super::damage::{Damage, check};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check};
 use super::model::{Measure, PerformanceAnalysis};
 use super::stacks::{FunctionNumber, Stacks};
 use crate::source::Stop;

@@ -5,8 +5,7 @@ use std::io::Read as _;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::damage::{Damage, check};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check};
 use super::model::PerformanceAnalysis;
 use super::{benchmarks, cprofile, pprof, text};
 use crate::error::CodeError;

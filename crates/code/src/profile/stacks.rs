@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::damage::{Damage, check};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check};
 use super::model::{Function, HotPath, LeftOut, MAX_HOTTEST, Measure, PerformanceAnalysis, add};
 use crate::source::Stop;
 

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::damage::{Damage, check};
-use super::format::ProfileFormat;
+use super::damage::{Damage, ProfileFormat, check};
 use super::model::{LeftOut, Measure, PerformanceAnalysis};
 use super::stacks::{FunctionNumber, Stacks};
 use crate::source::Stop;

@@ -2,9 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::lines::Lines;
 use super::model::{
-    CargoSettings, Dependency, DependencyKind, Ecosystem, Manifest, ManifestError, Settings,
+    CargoSettings, Dependency, DependencyKind, Ecosystem, Lines, Manifest, ManifestError, Settings,
 };
 use super::toml_file::{entries, flag, parse, source, table, text, texts};
 

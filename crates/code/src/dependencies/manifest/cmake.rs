@@ -1,7 +1,6 @@
 //! The packages that a `CMakeLists.txt` looks for.
 
-use super::lines::Lines;
-use super::model::{Dependency, DependencyKind, Ecosystem, Manifest, Settings};
+use super::model::{Dependency, DependencyKind, Ecosystem, Lines, Manifest, Settings};
 
 /// Reads `project` and `find_package`; what variables name is left out.
 pub(super) fn read(path: &str, text: &str) -> Manifest {

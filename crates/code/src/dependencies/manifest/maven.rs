@@ -2,8 +2,9 @@
 
 use roxmltree::{Document, Node};
 
-use super::lines::Lines;
-use super::model::{Dependency, DependencyKind, Ecosystem, Manifest, ManifestError, Settings};
+use super::model::{
+    Dependency, DependencyKind, Ecosystem, Lines, Manifest, ManifestError, Settings,
+};
 
 /// Reads a `pom.xml`.
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {

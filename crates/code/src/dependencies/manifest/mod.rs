@@ -5,7 +5,6 @@ mod cmake;
 mod go;
 mod gradle;
 mod json_file;
-mod lines;
 mod maven;
 mod model;
 mod npm;

@@ -7,9 +7,8 @@ use serde::Deserialize;
 
 use super::super::place::name_of;
 use super::json_file::{parse, text, texts};
-use super::lines::Lines;
 use super::model::{
-    Alias, Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError,
+    Alias, Dependency, DependencyKind, DependencySource, Ecosystem, Lines, Manifest, ManifestError,
     NpmSettings, Settings, TsConfig,
 };
 

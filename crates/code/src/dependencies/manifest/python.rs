@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::lines::Lines;
 use super::model::{
-    Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError, Settings,
+    Dependency, DependencyKind, DependencySource, Ecosystem, Lines, Manifest, ManifestError,
+    Settings,
 };
 use super::requirements::{normalized, requirement};
 use super::toml_file::{entries, flag, parse, placed_texts, source, table, text, texts};

@@ -3,8 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::lines::Lines;
-use super::model::{DependencySource, ManifestError};
+use super::model::{DependencySource, Lines, ManifestError};
 
 /// An entry of a table.
 pub(super) struct Entry<'t, 'i> {

@@ -2,13 +2,12 @@
 //!
 //! Hides how lines for a shell and the outputs of other programs are read.
 
-mod base_result;
 mod command;
 pub mod hint;
 mod output;
 pub mod tries;
 
-pub(crate) use base_result::BaseResult;
-pub use base_result::RedBase;
 pub(crate) use command::{Changes, Reading, read};
 pub use output::{CONNECTION_REFUSED, EVIDENCE_BYTES, NOT_REACHED, failing_lines};
+pub(crate) use tries::BaseResult;
+pub use tries::RedBase;

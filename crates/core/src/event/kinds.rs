@@ -10,7 +10,6 @@ use crate::agent::conversation::{StopReason, Usage};
 use crate::agent::model_search::{SearchEnded, SearchRequested};
 use crate::agent::{ReportDue, ReportGiven, RequestParts};
 use crate::checks::tries::FlakyCheck;
-use crate::event::merge_target::MergeTarget;
 use crate::event::outcome::{
     CacheLookup, ErrorKind, Recovery, ResourceUsage, RunStatus, ToolOutcome, VerifyScope,
 };
@@ -800,4 +799,31 @@ pub struct DroppedTasks {
     /// The merges of other tasks that were made again, each with the commit that replaces it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub merges: BTreeMap<Oid, Oid>,
+}
+
+/// The branch that finished work is merged into.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MergeTarget {
+    /// The run's integration branch.
+    #[default]
+    Integration,
+    /// The branch of the agent that spawned the task.
+    Agent(AgentId),
+}
+
+impl MergeTarget {
+    /// Reports whether it is the run's integration branch.
+    pub fn is_integration(&self) -> bool {
+        *self == Self::Integration
+    }
+
+    /// Returns the agent that the branch belongs to; `None` for the integration branch.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Integration => None,
+            Self::Agent(agent) => Some(agent),
+        }
+    }
 }

@@ -6,7 +6,6 @@
 
 mod illegal;
 mod kinds;
-mod merge_target;
 mod outcome;
 mod recorded;
 pub mod settings;
@@ -18,10 +17,9 @@ mod wait;
 
 pub use illegal::{Illegal, IllegalEvent};
 pub use kinds::{
-    AdoptedWork, DroppedTasks, Event, FailedLanding, HeldIntegration, SpawnRecord, StopRequest,
-    UndoneLanding,
+    AdoptedWork, DroppedTasks, Event, FailedLanding, HeldIntegration, MergeTarget, SpawnRecord,
+    StopRequest, UndoneLanding,
 };
-pub use merge_target::MergeTarget;
 pub use outcome::{
     CacheLookup, ErrorKind, Recovery, ResourceUsage, RunStatus, ToolOutcome, VerifyScope,
 };

@@ -11,7 +11,6 @@ pub mod failure_handling;
 pub mod host;
 mod permission;
 mod rule;
-mod sending;
 pub mod setup_hosts;
 pub mod tool_extensions;
 pub mod tool_names;
@@ -25,6 +24,5 @@ pub use decision::{
     Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Policy, PolicyError,
     Question, Registry, RemoteBranch, Rule, Target, WithheldFile, git_subcommands,
 };
-pub use permission::Permission;
+pub use permission::{Permission, Sending};
 pub use rule::{RuleDecision, RuleExample, RuleExamples, RuleText};
-pub use sending::Sending;

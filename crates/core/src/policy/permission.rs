@@ -71,3 +71,16 @@ impl fmt::Display for Permission {
         f.write_str(self.as_str())
     }
 }
+
+/// How an agent could send data out with the tools that it has. It is decided when the agent
+/// begins, since only then are its tools, its rules and its sandbox known together
+/// ([`crate::secrecy::taint::Means`]), and recorded with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Sending {
+    /// By a call that somebody is asked about first.
+    Asked,
+    /// By a call that nobody is asked about.
+    Allowed,
+}

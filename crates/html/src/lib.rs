@@ -3,7 +3,6 @@
 //! Every step is a loop over nodes with a bounded depth, so no page overflows a stack, and takes
 //! time linear in the size of the page. Nothing of a page is run or loaded.
 
-mod escape;
 mod formula;
 mod language;
 mod link;
@@ -17,8 +16,7 @@ mod tests;
 mod text;
 mod tree;
 
-pub use escape::escaped;
 pub use main_part::{Part, main_part};
-pub use markdown::{MAX_TEXT, Style, markdown};
+pub use markdown::{MAX_TEXT, Style, escaped, markdown};
 pub use outline::{Heading, Outline, outline};
 pub use tree::Page;

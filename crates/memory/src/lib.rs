@@ -12,10 +12,8 @@
 mod allocator;
 mod count;
 pub mod counted_c;
-mod watched;
 mod work;
 
 pub use allocator::Counted;
 pub use count::held;
-pub use watched::watched;
-pub use work::{MAX_BYTES, Work, is_over, was_over};
+pub use work::{MAX_BYTES, Work, is_over, was_over, watched};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orchestrate_coordinator::{
     Answer, Category, Coordinator, PlanInput, Plugin, PluginError, Settings, Tool, ToolContext,
-    ToolError, ToolPlugin, ToolRegistry, run_helper_if_asked,
+    ToolError, ToolPlugin, ToolProperties, ToolRegistry, run_helper_if_asked,
 };
 use orchestrate_core::Task;
 use orchestrate_core::policy::Permission;
@@ -67,19 +67,18 @@ impl Tool for WordCount {
         Category::FILES
     }
 
-    // What the role of the calling agent must grant. Rules about `Read` hold for the tool because
-    // of it.
-    fn permission(&self) -> Permission {
-        Permission::FileRead
+    // What the role of the calling agent must grant: rules about `Read` hold for the tool because
+    // of it. The executor rewrites the arguments that are paths, and refuses those outside the
+    // worktree.
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            path_fields: &["path"],
+            ..ToolProperties::new(Permission::FileRead)
+        }
     }
 
     fn schema(&self) -> &Value {
         &self.schema
-    }
-
-    // The executor rewrites these arguments, and refuses paths outside the worktree.
-    fn path_fields(&self) -> Vec<&str> {
-        vec!["path"]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

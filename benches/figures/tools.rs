@@ -20,7 +20,8 @@ use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
-    Answer, CallOutcome, Category, Tool, ToolContext, ToolError, ToolRegistry, builtin_tools,
+    Answer, CallOutcome, Category, Tool, ToolContext, ToolError, ToolProperties, ToolRegistry,
+    builtin_tools,
 };
 use serde_json::{Value, json};
 
@@ -66,8 +67,8 @@ impl Tool for Nothing {
         Category::MEMORY
     }
 
-    fn permission(&self) -> Permission {
-        Permission::None
+    fn properties(&self) -> ToolProperties {
+        ToolProperties::new(Permission::None)
     }
 
     fn schema(&self) -> &Value {

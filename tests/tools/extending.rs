@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
     Answer, Category, CoordinatorError, Plugin, PluginError, Settings, ShutdownLevel, Tool,
-    ToolContext, ToolError, ToolPlugin, ToolRegistry,
+    ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry,
 };
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::{Permission, RuleDecision, RuleText};
@@ -88,16 +88,15 @@ impl Tool for WordCount {
         Category::named("words")
     }
 
-    fn permission(&self) -> Permission {
-        Permission::FileRead
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            path_fields: &["path"],
+            ..ToolProperties::new(Permission::FileRead)
+        }
     }
 
     fn schema(&self) -> &Value {
         &self.0
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        vec!["path"]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

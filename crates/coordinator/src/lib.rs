@@ -55,7 +55,7 @@ pub use orchestrate_sandbox::{
 pub use orchestrate_tools::{
     Answer, Answered, CallLimits, Category, Command, Effect, ErrorKind, Plugin, PluginError,
     PluginId, Severity, SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput,
-    ToolPlugin, ToolRegistry, ToolsError, limits_of, makes_maps, tools_reference,
+    ToolPlugin, ToolProperties, ToolRegistry, ToolsError, limits_of, makes_maps, tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::ToolCall;
-use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision, RuleText};
+use orchestrate_core::policy::{Grant, Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
@@ -25,7 +25,7 @@ use orchestrate_tools::Effect;
 use orchestrate_tools::ToolContext;
 use orchestrate_tools::ToolRegistry;
 use orchestrate_tools::{Answer, CallOutcome, ToolOutput};
-use orchestrate_tools::{Category, Tool, is_name};
+use orchestrate_tools::{Category, Tool, ToolProperties, is_name};
 use orchestrate_tools::{ErrorKind, ToolError};
 use orchestrate_tools::{MIN_RESULT_TOKENS, allowed_bytes, check_schema};
 use orchestrate_tools::{Prompt, PromptFile};
@@ -287,7 +287,7 @@ fn naming(specimen: &Specimen<'_>, path: &str) -> Vec<Value> {
         }
         arguments
     };
-    let of_fields = specimen.tool.path_fields().into_iter().map(with_field);
+    let of_fields = specimen.tool.path_fields().iter().copied().map(with_field);
     of_fields.chain((specimen.naming_path)(path)).collect()
 }
 
@@ -348,16 +348,15 @@ impl Tool for Failing {
         self.of.category()
     }
 
-    fn permission(&self) -> Permission {
-        self.of.permission()
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            path_fields: self.of.path_fields(),
+            ..ToolProperties::new(self.of.permission())
+        }
     }
 
     fn schema(&self) -> &Value {
         self.of.schema()
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        self.of.path_fields()
     }
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {

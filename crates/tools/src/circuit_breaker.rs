@@ -38,12 +38,18 @@ impl Need {
         } else {
             Vec::from_iter(hosts).join(", ")
         };
+        // What all of them need is not what the others of their category need.
+        let class = if tool.properties().reaches_remotes {
+            Category::REMOTES
+        } else {
+            tool.category()
+        };
         let of_class = Need {
-            class: tool.health_class(),
+            class: class.clone(),
             reached: None,
         };
         let of_call = Need {
-            class: tool.health_class(),
+            class,
             reached: Some(reached),
         };
         [of_class, of_call]

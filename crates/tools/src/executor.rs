@@ -518,7 +518,7 @@ impl Shared {
         record: &CallRecord,
         scope: &CallScope,
     ) -> (Vec<Alternative<'_>>, Option<String>) {
-        let own = tool.alternatives().into_iter();
+        let own = tool.properties().alternatives.iter();
         let mut fit: Vec<Alternative<'_>> = own
             .filter_map(|name| self.alternative(name, tool, record, scope).ok())
             .collect();

@@ -139,7 +139,8 @@ impl Attempt<'_> {
         let call = FailedCall {
             failure: error.failure(),
             retries: u32::try_from(failed.recovered.len()).unwrap_or(u32::MAX),
-            is_repeatable: self.tool.is_repeatable() || self.left_nothing(failed.changes),
+            is_repeatable: self.tool.properties().may_be_repeated()
+                || self.left_nothing(failed.changes),
             can_be_longer: !sets_own_limit && limit < self.longest_limit(),
             has_alternative: !self.alternatives.is_empty() || self.unfit.is_some(),
             may_ask: self.context.scope().ask_parks,

@@ -106,7 +106,9 @@ pub use services::{
 pub use shape::{MIN_RESULT_TOKENS, allowed_bytes};
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
-pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping, is_name};
+pub use tool::{
+    Category, ProgramChoice, Programs, Tool, ToolProperties, Waits, Wrap, Wrapping, is_name,
+};
 pub use tool_limits::limits_of;
 pub use web_results::{
     APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult,

@@ -309,7 +309,8 @@ fn in_order(tool: &dyn Tool, required: &[&str], words: &[String]) -> Result<Valu
     let mut names: Vec<&str> = Vec::new();
     for name in tool
         .path_fields()
-        .into_iter()
+        .iter()
+        .copied()
         .chain(required.iter().copied())
         .chain(lists)
     {

@@ -12,20 +12,19 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::Permission;
 use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
 use serde_json::Value;
 
 use crate::arguments;
 use crate::builtin::{Overrides, families_of};
 use crate::context::{ToolContext, panicked};
-use crate::effect::Effect;
+use crate::effect::{AnswersFrom, Effect};
 use crate::error::{ToolError, ToolsError};
 use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::registry::{PluginId, ToolRegistry};
-use crate::tool::{Category, MAX_NAME, Programs, Tool, Wrap, is_name};
+use crate::tool::{Category, MAX_NAME, Programs, Tool, ToolProperties, Wrap, is_name};
 
 /// How long a plugin may take to initialize and to register its tools: it may read files, not wait
 /// for a person.
@@ -205,7 +204,7 @@ impl Extensions {
                 None => Arc::clone(&added.facts),
             };
             let (category, plugin) = (added.category.clone(), added.plugin.as_deref().cloned());
-            let families = families_of(facts.permission);
+            let families = families_of(facts.properties.permission);
             let tool = AddedTool {
                 tool: Arc::clone(&added.tool),
                 category: category.clone(),
@@ -292,19 +291,12 @@ struct Facts {
     name: String,
     title: String,
     prompt: Prompt,
-    permission: Permission,
-    is_default: bool,
-    changes_files: bool,
-    deletes_files: bool,
-    stays_in_view: bool,
-    path_fields: Vec<String>,
-    names_folders: bool,
-    is_repeatable: bool,
-    alternatives: Vec<String>,
+    properties: ToolProperties,
 }
 
 impl Facts {
     fn read(tool: &Arc<dyn Tool>) -> Facts {
+        let properties = tool.properties();
         Facts {
             name: tool.name().to_owned(),
             title: tool.title().to_owned(),
@@ -312,15 +304,12 @@ impl Facts {
                 description: tool.description().to_owned(),
                 parameters: tool.schema().clone(),
             },
-            permission: tool.permission(),
-            is_default: tool.is_default(),
-            changes_files: tool.changes_files(),
-            deletes_files: tool.deletes_files(),
-            stays_in_view: tool.stays_in_view(),
-            path_fields: tool.path_fields().into_iter().map(str::to_owned).collect(),
-            names_folders: tool.names_folders(),
-            is_repeatable: tool.is_repeatable(),
-            alternatives: tool.alternatives().into_iter().map(str::to_owned).collect(),
+            properties: ToolProperties {
+                answers_from: AnswersFrom::Anything,
+                is_repeatable: properties.may_be_repeated(),
+                reaches_remotes: false,
+                ..properties
+            },
         }
     }
 }
@@ -387,44 +376,12 @@ impl Tool for AddedTool {
         self.category.clone()
     }
 
-    fn permission(&self) -> Permission {
-        self.facts.permission
-    }
-
-    fn is_default(&self) -> bool {
-        self.facts.is_default
-    }
-
-    fn changes_files(&self) -> bool {
-        self.facts.changes_files
-    }
-
-    fn deletes_files(&self) -> bool {
-        self.facts.deletes_files
-    }
-
-    fn stays_in_view(&self) -> bool {
-        self.facts.stays_in_view
+    fn properties(&self) -> ToolProperties {
+        self.facts.properties
     }
 
     fn schema(&self) -> &Value {
         &self.facts.prompt.parameters
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        self.facts.path_fields.iter().map(String::as_str).collect()
-    }
-
-    fn names_folders(&self) -> bool {
-        self.facts.names_folders
-    }
-
-    fn is_repeatable(&self) -> bool {
-        self.facts.is_repeatable
-    }
-
-    fn alternatives(&self) -> Vec<&str> {
-        self.facts.alternatives.iter().map(String::as_str).collect()
     }
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {

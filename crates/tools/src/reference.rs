@@ -75,7 +75,11 @@ fn describe(page: &mut String, registry: &ToolRegistry, tool: &dyn Tool) {
         page,
         &format!(
             "- roles that list no tools have it: {}\n",
-            if tool.is_default() { "yes" } else { "no" }
+            if tool.properties().is_default {
+                "yes"
+            } else {
+                "no"
+            }
         ),
     );
     if let Some(plugin) = registry.plugin_of(tool.name()) {

@@ -75,12 +75,13 @@ impl ToolRegistry {
         if self.tools.contains_key(&name) {
             return Err(ToolsError::Duplicate(name));
         }
+        let properties = tool.properties();
         let traits = ToolTraits {
-            permission: tool.permission(),
-            is_default: tool.is_default(),
-            changes_files: tool.changes_files(),
-            deletes_files: tool.deletes_files(),
-            stays_in_view: tool.stays_in_view(),
+            permission: properties.permission,
+            is_default: properties.is_default,
+            changes_files: properties.changes_files,
+            deletes_files: properties.deletes_files,
+            stays_in_view: properties.stays_in_view,
         };
         self.names.add(&name, traits);
         self.tools.insert(name, (category, tool));

@@ -63,7 +63,7 @@ impl Replay {
         context: &ToolContext,
     ) -> (Option<Replay>, Option<Answer>) {
         let mode = context.services().replay.mode(tool.name());
-        let from = tool.answers_from();
+        let from = tool.properties().answers_from;
         if mode == CacheMode::Off || from == AnswersFrom::Anything {
             return (None, None);
         }

@@ -69,9 +69,84 @@ impl fmt::Display for Category {
     }
 }
 
+/// What is constant of a tool. Most of it is as [`ToolProperties::new`] has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolProperties {
+    /// The permission that the caller's role must grant.
+    pub permission: Permission,
+    /// Whether roles that list no tools have it. Each tool more makes every request longer, so what
+    /// few agents need is listed by their roles.
+    pub is_default: bool,
+    /// Whether a call can change files of the worktree; a role with no such tool is read-only.
+    pub changes_files: bool,
+    /// Whether a call can delete a file whatever its content, for example one in conflict.
+    pub deletes_files: bool,
+    /// Whether the newest result, such as the agent's list of steps, is never left out of the
+    /// agent's context.
+    pub stays_in_view: bool,
+    /// The names of arguments that are paths in the worktree; they are rewritten relative to its
+    /// root.
+    pub path_fields: &'static [&'static str],
+    /// Whether its path arguments may name folders; limits on the names of files then hold only for
+    /// the files that it opens.
+    pub names_folders: bool,
+    /// Whether it needs a remote repository: it is then out of order apart from the other tools of
+    /// its category.
+    pub reaches_remotes: bool,
+    /// What the answer of a call follows from, besides its arguments, the rules and the limits. Only
+    /// an answer that follows from files can be replayed.
+    pub answers_from: AnswersFrom,
+    /// Whether a call that is run twice has the effect of one that is run once, though its answer
+    /// does not follow from files.
+    pub is_repeatable: bool,
+    /// The names of tools that take the same arguments, and that may answer if this one cannot.
+    pub alternatives: &'static [&'static str],
+}
+
+impl ToolProperties {
+    /// Returns those of a default tool with a permission, which says whether it can change and
+    /// delete files.
+    pub const fn new(permission: Permission) -> ToolProperties {
+        use Permission::{AgentSpawn, CodeExecution, FileModify, FileWrite};
+        ToolProperties {
+            permission,
+            is_default: true,
+            changes_files: matches!(
+                permission,
+                FileWrite | FileModify | CodeExecution | AgentSpawn
+            ),
+            deletes_files: matches!(permission, CodeExecution),
+            stays_in_view: false,
+            path_fields: &[],
+            names_folders: false,
+            reaches_remotes: false,
+            answers_from: AnswersFrom::Anything,
+            is_repeatable: false,
+            alternatives: &[],
+        }
+    }
+
+    /// Reports whether a call that is run twice has the effect of one that is run once.
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        self.is_repeatable || self.answers_from != AnswersFrom::Anything
+    }
+}
+
 impl fmt::Display for dyn Tool + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl dyn Tool + '_ {
+    /// Returns the permission that the caller's role must grant.
+    pub fn permission(&self) -> Permission {
+        self.properties().permission
+    }
+
+    /// Returns the names of arguments that are paths in the worktree.
+    pub fn path_fields(&self) -> &'static [&'static str] {
+        self.properties().path_fields
     }
 }
 
@@ -112,49 +187,11 @@ pub trait Tool: Send + Sync {
     /// Returns the category in the catalogue.
     fn category(&self) -> Category;
 
-    /// Returns the permission that the caller's role must grant.
-    fn permission(&self) -> Permission;
-
-    /// Reports whether roles that list no tools have it.
-    fn is_default(&self) -> bool {
-        true
-    }
-
-    /// Reports whether a call can change files of the worktree; a role with no such tool is
-    /// read-only.
-    fn changes_files(&self) -> bool {
-        use Permission::{AgentSpawn, CodeExecution, FileModify, FileWrite};
-        matches!(
-            self.permission(),
-            FileWrite | FileModify | CodeExecution | AgentSpawn
-        )
-    }
-
-    /// Reports whether a call can delete a file whatever its content, for example one in conflict.
-    fn deletes_files(&self) -> bool {
-        self.permission() == Permission::CodeExecution
-    }
-
-    /// Reports whether the newest result, such as the agent's list of steps, is never left out of
-    /// the agent's context.
-    fn stays_in_view(&self) -> bool {
-        false
-    }
+    /// Returns what is constant of the tool, for roles, rules and the executor.
+    fn properties(&self) -> ToolProperties;
 
     /// Returns the JSON Schema of the arguments, which must describe an object.
     fn schema(&self) -> &Value;
-
-    /// Returns the names of arguments that are paths in the worktree; the executor rewrites them
-    /// relative to its root.
-    fn path_fields(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// Reports whether its path arguments may name folders; limits on the names of files then hold
-    /// only for the files that it opens.
-    fn names_folders(&self) -> bool {
-        false
-    }
 
     /// Rewrites path arguments to the paths that will be opened, and refuses those outside the
     /// worktree.
@@ -163,7 +200,7 @@ pub trait Tool: Send + Sync {
     /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid
     /// path.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        for field in self.path_fields() {
+        for field in self.properties().path_fields {
             if let Some(value) = arguments.get_mut(field)
                 && let Some(text) = value.as_str()
             {
@@ -184,11 +221,11 @@ pub trait Tool: Send + Sync {
     /// Returns what a call would affect, for the policy; by default the path arguments that are
     /// present.
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let fields = self.path_fields();
+        let fields = self.properties().path_fields;
         let given = fields
             .iter()
             .filter_map(|field| arguments.get(*field).and_then(Value::as_str));
-        let target = if self.names_folders() {
+        let target = if self.properties().names_folders {
             Target::Folder
         } else {
             Target::Path
@@ -236,12 +273,6 @@ pub trait Tool: Send + Sync {
         Ok(())
     }
 
-    /// Returns the tools that are out of order together, if what all of them need is not available.
-    /// That of a host that calls name is kept for each host.
-    fn health_class(&self) -> Category {
-        self.category()
-    }
-
     /// Returns the programs that a call would run in a project. A tool whose choice depends on the
     /// project's files looks at them, without running anything.
     ///
@@ -249,23 +280,6 @@ pub trait Tool: Send + Sync {
     /// As those of looking at the project's files.
     fn programs(&self, _arguments: &Value, _project: &Files) -> Result<Programs, ToolError> {
         Ok(Programs::InEffects)
-    }
-
-    /// Returns what the answer of a call follows from, besides its arguments, the rules and the
-    /// limits. Only an answer that follows from files can be replayed.
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::Anything
-    }
-
-    /// Reports whether a call that is run twice has the effect of one that is run once.
-    fn is_repeatable(&self) -> bool {
-        self.answers_from() != AnswersFrom::Anything
-    }
-
-    /// Returns the names of tools that take the same arguments, and that may answer if this one
-    /// cannot.
-    fn alternatives(&self) -> Vec<&str> {
-        Vec::new()
     }
 
     /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other

@@ -4,13 +4,18 @@ use orchestrate_core::policy::Permission;
 use serde_json::{Value, json};
 
 use crate::scope::CallLimits;
-use crate::tool::{Category, Tool};
+use crate::tool::{Category, Tool, ToolProperties};
 
 /// Returns the limits of a tool's calls, each with its unit in its name; an empty object if none is
 /// its own.
 pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
-    let is_remote = ["git_push", "git_pull"].contains(&tool.name());
-    match tool.permission() {
+    let ToolProperties {
+        permission,
+        names_folders,
+        reaches_remotes,
+        ..
+    } = tool.properties();
+    match permission {
         Permission::CodeExecution => json!({
             "timeout_seconds": limits.command_timeout.as_secs(),
             "max_timeout_seconds": limits.max_command_timeout.as_secs(),
@@ -19,7 +24,7 @@ pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
             "processes": limits.command_processes,
             "output_bytes": limits.command_output_bytes,
         }),
-        Permission::FileRead if tool.names_folders() || tool.category() == Category::ANALYSIS => {
+        Permission::FileRead if names_folders || tool.category() == Category::ANALYSIS => {
             json!({
                 "file_bytes": limits.file_bytes,
                 "search_seconds": limits.search_timeout.as_secs(),
@@ -32,7 +37,9 @@ pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
             "max_timeout_seconds": limits.max_web_timeout.as_secs(),
             "response_bytes": limits.web_response_bytes,
         }),
-        Permission::GitOperations if is_remote => json!({"fetched_bytes": limits.fetched_bytes}),
+        Permission::GitOperations if reaches_remotes => {
+            json!({"fetched_bytes": limits.fetched_bytes})
+        }
         Permission::GitOperations
         | Permission::AgentSpawn
         | Permission::AgentMessage

@@ -291,7 +291,7 @@ fn of_tool(tool: &dyn Tool) -> Value {
         "description": tool.description(),
         "category": tool.category().as_str(),
         "permission": tool.permission().as_str(),
-        "is_default": tool.is_default(),
+        "is_default": tool.properties().is_default,
         "is_wrapped": wrapping.is_some(),
         "wrapped": wrapping.map(|wrapping| wrapping.tool),
         "command_template": wrapping.and_then(|wrapping| wrapping.template.map(|template| template.as_str())),

@@ -148,12 +148,7 @@ struct OneAgent {
 
 #[async_trait]
 impl Tool for GetAgentStatus {
-    facts!("get_agent_status", AGENTS, AgentMessage);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("get_agent_status", AGENTS, AgentMessage, is_default: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let of = arguments
@@ -190,12 +185,7 @@ pub(super) struct ListActiveAgents(pub(super) Prompt);
 
 #[async_trait]
 impl Tool for ListActiveAgents {
-    facts!("list_active_agents", AGENTS, AgentMessage);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("list_active_agents", AGENTS, AgentMessage, is_default: false);
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let agents = context.services().agents.active().await?;
@@ -226,16 +216,7 @@ struct WaitArguments {
 
 #[async_trait]
 impl Tool for WaitForAgents {
-    facts!("wait_for_agents", AGENTS, AgentSpawn);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        false
-    }
+    facts!("wait_for_agents", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         agents_named(arguments)

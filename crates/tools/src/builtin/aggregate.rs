@@ -31,16 +31,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for AggregateAgentResults {
-    facts!("aggregate_agent_results", AGENTS, AgentSpawn);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        false
-    }
+    facts!("aggregate_agent_results", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         agents_named(arguments)

@@ -263,7 +263,7 @@ mod tests {
         let bytes: usize = registry
             .tools(None)
             .iter()
-            .filter(|tool| tool.is_default())
+            .filter(|tool| tool.properties().is_default)
             .map(|tool| {
                 tool.name().len() + tool.description().len() + tool.schema().to_string().len()
             })

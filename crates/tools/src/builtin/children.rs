@@ -56,17 +56,8 @@ impl SpawnArguments {
 
 #[async_trait]
 impl Tool for SpawnChildAgent {
-    facts!("spawn_child_agent", AGENTS, AgentSpawn);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    /// A child has no tool that its parent does not have.
-    fn changes_files(&self) -> bool {
-        false
-    }
+    // A child has no tool that its parent does not have.
+    facts!("spawn_child_agent", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let role = arguments
@@ -178,16 +169,7 @@ struct OneAgent {
 
 #[async_trait]
 impl Tool for TerminateAgent {
-    facts!("terminate_agent", AGENTS, AgentSpawn);
-
-    /// Most agents need no other; a role lists it.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        false
-    }
+    facts!("terminate_agent", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let of = arguments

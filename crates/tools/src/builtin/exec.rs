@@ -74,7 +74,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for RunShellCommand {
-    facts!("run_shell_command", EXEC, CodeExecution, paths["cwd"]);
+    facts!("run_shell_command", EXEC, CodeExecution, path_fields: &["cwd"]);
 
     fn as_wrap(&self) -> Option<&dyn Wrap> {
         Some(self)

@@ -1,9 +1,13 @@
 //! The static properties of a built-in tool, in one line.
 
-/// Implements the properties of a built-in tool: name, category, permission and, if it has any,
-/// path arguments. The description and the schema come from its description file.
+/// Implements what is constant of a built-in tool: its name, category and permission, and those of
+/// its properties that are not as usual. The description and the schema come from its description
+/// file.
 macro_rules! facts {
-    ($name:literal, $category:ident, $permission:ident $(, paths $paths:expr)?) => {
+    (
+        $name:literal, $category:ident, $permission:ident
+        $(, $property:ident: $value:expr)* $(,)?
+    ) => {
         fn name(&self) -> &str {
             $name
         }
@@ -16,19 +20,18 @@ macro_rules! facts {
             $crate::tool::Category::$category
         }
 
-        fn permission(&self) -> orchestrate_core::policy::Permission {
-            orchestrate_core::policy::Permission::$permission
+        fn properties(&self) -> $crate::tool::ToolProperties {
+            $crate::tool::ToolProperties {
+                $($property: $value,)*
+                ..$crate::tool::ToolProperties::new(
+                    orchestrate_core::policy::Permission::$permission,
+                )
+            }
         }
 
         fn schema(&self) -> &serde_json::Value {
             &self.0.parameters
         }
-
-        $(
-            fn path_fields(&self) -> Vec<&str> {
-                $paths.to_vec()
-            }
-        )?
     };
 }
 

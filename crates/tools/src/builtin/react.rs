@@ -35,16 +35,7 @@ enum Action {
 
 #[async_trait]
 impl Tool for React {
-    facts!("react", MEMORY, None);
-
-    /// Only roles that list it have it: each tool more makes every request longer.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn stays_in_view(&self) -> bool {
-        true
-    }
+    facts!("react", MEMORY, None, is_default: false, stays_in_view: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let Arguments { action, note } = read(arguments.clone())?;

@@ -43,11 +43,7 @@ enum Status {
 
 #[async_trait]
 impl Tool for TodoWrite {
-    facts!("todo_write", MEMORY, None);
-
-    fn stays_in_view(&self) -> bool {
-        true
-    }
+    facts!("todo_write", MEMORY, None, stays_in_view: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let items = arguments

@@ -17,12 +17,8 @@ pub(super) struct GiveVerdict(pub(super) Prompt);
 
 #[async_trait]
 impl Tool for GiveVerdict {
-    facts!("review_verdict", AGENTS, None);
-
-    /// Only the tasks that review others have it.
-    fn is_default(&self) -> bool {
-        false
-    }
+    // Only the tasks that review others have it.
+    facts!("review_verdict", AGENTS, None, is_default: false);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let verdict: ReviewVerdict = read(arguments)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jsonschema::Validator;
-use orchestrate_core::policy::{Decision, Permission, Policy};
+use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::shell_word;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::files::Files;
 use crate::output::Answer;
 use crate::scope::CallScope;
 use crate::template::{ARGUMENTS, CommandTemplate};
-use crate::tool::{Category, Programs, Tool, Wrap, Wrapping};
+use crate::tool::{Category, Programs, Tool, ToolProperties, Wrap, Wrapping};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {
@@ -197,33 +197,23 @@ impl Tool for WrappedTool {
         self.wrapped.category()
     }
 
-    fn permission(&self) -> Permission {
-        self.wrapped.permission()
-    }
-
     /// Only roles that list it have it: each tool more makes every request longer.
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        self.wrapped.changes_files()
-    }
-
-    fn deletes_files(&self) -> bool {
-        self.wrapped.deletes_files()
+    fn properties(&self) -> ToolProperties {
+        let wrapped = self.wrapped.properties();
+        ToolProperties {
+            is_default: false,
+            path_fields: match self.command {
+                Some(_) => &[],
+                None => wrapped.path_fields,
+            },
+            changes_files: wrapped.changes_files,
+            deletes_files: wrapped.deletes_files,
+            ..ToolProperties::new(wrapped.permission)
+        }
     }
 
     fn schema(&self) -> &Value {
         &self.schema
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        if self.command.is_some() {
-            Vec::new()
-        } else {
-            self.wrapped.path_fields()
-        }
     }
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {

@@ -8,7 +8,7 @@ use orchestrate_core::policy::Permission;
 use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
-    Answer, Category, Tool, ToolContext, ToolError, builtin_tools, tools_reference,
+    Answer, Category, Tool, ToolContext, ToolError, ToolProperties, builtin_tools, tools_reference,
 };
 use serde_json::{Value, json};
 
@@ -424,16 +424,15 @@ impl Tool for Bad {
         Category::FILES
     }
 
-    fn permission(&self) -> Permission {
-        Permission::FileRead
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            path_fields: &["path"],
+            ..ToolProperties::new(Permission::FileRead)
+        }
     }
 
     fn schema(&self) -> &Value {
         &self.schema
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        vec!["path"]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

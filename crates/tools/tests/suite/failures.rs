@@ -190,7 +190,7 @@ pub(crate) async fn another_tool_answers_for_one_that_cannot(_: ToolHarness) {
     for (errors, why) in tables {
         let [tries, own] = [(), ()].map(|()| Arc::new(AtomicUsize::new(0)));
         let other = failing_probe!(Vec::new(), &tries).named("other");
-        let broken = failing_probe!(errors, &own).repeatable(true).or("other");
+        let broken = failing_probe!(errors, &own).repeatable(true).or(&["other"]);
         let mut harness = harness_of(vec![Arc::new(broken), Arc::new(other)]);
         let output = harness.call("probe", json!({"text": "a"})).await;
         assert_eq!(

@@ -13,7 +13,7 @@ use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
     Answer, Category, Effect, ErrorKind, Extensions, Plugin, PluginError, PromptFile, Tool,
-    ToolContext, ToolError, ToolPlugin, ToolRegistry, builtin_tools,
+    ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry, builtin_tools,
 };
 use serde_json::{Value, json};
 
@@ -47,16 +47,15 @@ impl Tool for WordCount {
         Category::named("words")
     }
 
-    fn permission(&self) -> Permission {
-        Permission::FileRead
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            path_fields: &["path"],
+            ..ToolProperties::new(Permission::FileRead)
+        }
     }
 
     fn schema(&self) -> &Value {
         &self.0
-    }
-
-    fn path_fields(&self) -> Vec<&str> {
-        vec!["path"]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -297,8 +296,8 @@ impl Tool for Odd {
         Category::named("odd")
     }
 
-    fn permission(&self) -> Permission {
-        Permission::None
+    fn properties(&self) -> ToolProperties {
+        ToolProperties::new(Permission::None)
     }
 
     fn schema(&self) -> &Value {

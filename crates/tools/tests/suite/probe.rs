@@ -6,7 +6,9 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
-use orchestrate_tools::{Answer, CallScope, Category, Files, Tool, ToolContext, ToolError, Waits};
+use orchestrate_tools::{
+    Answer, CallScope, Category, Files, Tool, ToolContext, ToolError, ToolProperties, Waits,
+};
 use serde_json::{Value, json};
 
 type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
@@ -16,7 +18,7 @@ pub(crate) struct Probe<F> {
     name: &'static str,
     schema: Value,
     is_repeatable: bool,
-    alternative: Option<&'static str>,
+    alternatives: &'static [&'static str],
     may_wait: bool,
     /// What is found before a person is asked about a call.
     foreseen: Option<ToolError>,
@@ -53,10 +55,10 @@ impl<F> Probe<F> {
         }
     }
 
-    /// Names a tool that may answer instead.
-    pub(crate) fn or(self, alternative: &'static str) -> Self {
+    /// Names the tools that may answer instead.
+    pub(crate) fn or(self, alternatives: &'static [&'static str]) -> Self {
         Self {
-            alternative: Some(alternative),
+            alternatives,
             ..self
         }
     }
@@ -76,7 +78,7 @@ where
         name: "probe",
         schema,
         is_repeatable: false,
-        alternative: None,
+        alternatives: &[],
         may_wait: false,
         foreseen: None,
         run,
@@ -100,16 +102,12 @@ where
         Category::MEMORY
     }
 
-    fn permission(&self) -> Permission {
-        Permission::None
-    }
-
-    fn is_repeatable(&self) -> bool {
-        self.is_repeatable
-    }
-
-    fn alternatives(&self) -> Vec<&str> {
-        self.alternative.into_iter().collect()
+    fn properties(&self) -> ToolProperties {
+        ToolProperties {
+            is_repeatable: self.is_repeatable,
+            alternatives: self.alternatives,
+            ..ToolProperties::new(Permission::None)
+        }
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {

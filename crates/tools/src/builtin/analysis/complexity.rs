@@ -41,21 +41,14 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for MeasureCodeComplexity {
-    facts!("measure_code_complexity", ANALYSIS, FileRead);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    /// Its argument is no single path, so an answer is replayed only while the whole worktree is
-    /// the same.
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::Contents
-    }
+    // Its argument is no single path, so an answer is replayed only while the whole worktree is
+    // the same.
+    facts!(
+        "measure_code_complexity", ANALYSIS, FileRead,
+        is_default: false,
+        names_folders: true,
+        answers_from: AnswersFrom::Contents,
+    );
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         for file in arguments

@@ -32,20 +32,14 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for AnalyzeDependencies {
-    facts!("analyze_dependencies", ANALYSIS, FileRead, paths["path"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    /// What a part of a project imports, and what imports it, may be anywhere in it.
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::AllContents
-    }
+    // What a part of a project imports, and what imports it, may be anywhere in it.
+    facts!(
+        "analyze_dependencies", ANALYSIS, FileRead,
+        path_fields: &["path"],
+        is_default: false,
+        names_folders: true,
+        answers_from: AnswersFrom::AllContents,
+    );
 
     async fn rehearse(
         &self,

@@ -69,15 +69,12 @@ impl Arguments {
 
 #[async_trait]
 impl Tool for AnalyzePerformance {
-    facts!("analyze_performance", ANALYSIS, FileRead, paths["path"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn names_folders(&self) -> bool {
-        true
-    }
+    facts!(
+        "analyze_performance", ANALYSIS, FileRead,
+        path_fields: &["path"],
+        is_default: false,
+        names_folders: true,
+    );
 
     async fn rehearse(
         &self,

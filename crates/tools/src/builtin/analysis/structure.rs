@@ -37,19 +37,13 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for AnalyzeCodeStructure {
-    facts!("analyze_code_structure", ANALYSIS, FileRead, paths["path"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::Contents
-    }
+    facts!(
+        "analyze_code_structure", ANALYSIS, FileRead,
+        path_fields: &["path"],
+        is_default: false,
+        names_folders: true,
+        answers_from: AnswersFrom::Contents,
+    );
 
     async fn rehearse(
         &self,

@@ -40,7 +40,7 @@ impl WriteArguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    facts!("write_file", FILES, FileWrite, paths["path"]);
+    facts!("write_file", FILES, FileWrite, path_fields: &["path"]);
 
     async fn rehearse(
         &self,
@@ -79,11 +79,7 @@ struct AppendArguments {
 
 #[async_trait]
 impl Tool for AppendFile {
-    facts!("append_file", FILES, FileWrite, paths["path"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("append_file", FILES, FileWrite, path_fields: &["path"], is_default: false);
 
     async fn rehearse(
         &self,
@@ -274,11 +270,7 @@ struct DeleteArguments {
 
 #[async_trait]
 impl Tool for DeleteFile {
-    facts!("delete_file", FILES, FileModify, paths["path"]);
-
-    fn deletes_files(&self) -> bool {
-        true
-    }
+    facts!("delete_file", FILES, FileModify, path_fields: &["path"], deletes_files: true);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         effect(arguments, "path", Access::Delete)
@@ -376,11 +368,7 @@ fn yes() -> bool {
 
 #[async_trait]
 impl Tool for CreateDirectory {
-    facts!("create_directory", FILES, FileWrite, paths["path"]);
-
-    fn names_folders(&self) -> bool {
-        true
-    }
+    facts!("create_directory", FILES, FileWrite, path_fields: &["path"], names_folders: true);
 
     async fn rehearse(
         &self,

@@ -30,11 +30,7 @@ pub(crate) struct CopyFile(pub(crate) Prompt);
 
 #[async_trait]
 impl Tool for CopyFile {
-    facts!("copy_file", FILES, FileModify, paths["src", "dst"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("copy_file", FILES, FileModify, path_fields: &["src", "dst"], is_default: false);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         [
@@ -97,11 +93,7 @@ pub(crate) struct MoveFile(pub(crate) Prompt);
 
 #[async_trait]
 impl Tool for MoveFile {
-    facts!("move_file", FILES, FileModify, paths["src", "dst"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("move_file", FILES, FileModify, path_fields: &["src", "dst"], is_default: false);
 
     /// Moving a file lets it be read under another name.
     fn effects(&self, arguments: &Value) -> Vec<Effect> {

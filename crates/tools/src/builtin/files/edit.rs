@@ -89,7 +89,7 @@ impl Arguments {
 
 #[async_trait]
 impl Tool for UpdateFile {
-    facts!("update_file", FILES, FileWrite, paths["path"]);
+    facts!("update_file", FILES, FileWrite, path_fields: &["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let edits = arguments.get("edits").and_then(Value::as_array);

@@ -102,15 +102,12 @@ enum Mode {
 
 #[async_trait]
 impl Tool for Grep {
-    facts!("grep", FILES, FileRead, paths["path"]);
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::Contents
-    }
+    facts!(
+        "grep", FILES, FileRead,
+        path_fields: &["path"],
+        names_folders: true,
+        answers_from: AnswersFrom::Contents,
+    );
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)

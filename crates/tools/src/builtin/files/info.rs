@@ -50,15 +50,12 @@ struct FileInfo {
 
 #[async_trait]
 impl Tool for GetFileInfo {
-    facts!("get_file_info", FILES, FileRead, paths["path"]);
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!(
+        "get_file_info", FILES, FileRead,
+        path_fields: &["path"],
+        is_default: false,
+        names_folders: true,
+    );
 
     async fn rehearse(
         &self,

@@ -143,11 +143,7 @@ impl Wanted {
 
 #[async_trait]
 impl Tool for ListDirectory {
-    facts!("list_directory", FILES, FileRead, paths["path"]);
-
-    fn names_folders(&self) -> bool {
-        true
-    }
+    facts!("list_directory", FILES, FileRead, path_fields: &["path"], names_folders: true);
 
     async fn rehearse(
         &self,
@@ -255,15 +251,12 @@ struct SearchArguments {
 
 #[async_trait]
 impl Tool for SearchFiles {
-    facts!("search_files", FILES, FileRead, paths["path"]);
-
-    fn names_folders(&self) -> bool {
-        true
-    }
-
-    fn answers_from(&self) -> AnswersFrom {
-        AnswersFrom::Names
-    }
+    facts!(
+        "search_files", FILES, FileRead,
+        path_fields: &["path"],
+        names_folders: true,
+        answers_from: AnswersFrom::Names,
+    );
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)

@@ -36,15 +36,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ApplyPatch {
-    facts!("apply_patch", FILES, FileWrite);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn deletes_files(&self) -> bool {
-        true
-    }
+    facts!("apply_patch", FILES, FileWrite, is_default: false, deletes_files: true);
 
     /// Rewrites the patch in one grammar, with paths relative to the worktree.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {

@@ -66,7 +66,7 @@ fn max_lines() -> usize {
 
 #[async_trait]
 impl Tool for ReadFile {
-    facts!("read_file", FILES, FileRead, paths["path"]);
+    facts!("read_file", FILES, FileRead, path_fields: &["path"]);
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         if read_many::is_meant(arguments) {

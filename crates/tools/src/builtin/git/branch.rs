@@ -32,11 +32,7 @@ struct BranchArguments {
 
 #[async_trait]
 impl Tool for GitBranch {
-    facts!("git_branch", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("git_branch", GIT, GitOperations, is_default: false);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let needs_name = arguments.get("action").and_then(Value::as_str) != Some("list");
@@ -113,15 +109,7 @@ struct CheckoutArguments {
 
 #[async_trait]
 impl Tool for GitCheckout {
-    facts!("git_checkout", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        true
-    }
+    facts!("git_checkout", GIT, GitOperations, is_default: false, changes_files: true);
 
     fn normalize(
         &self,

@@ -32,11 +32,7 @@ struct AddArguments {
 
 #[async_trait]
 impl Tool for GitAdd {
-    facts!("git_add", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("git_add", GIT, GitOperations, is_default: false);
 
     fn normalize(
         &self,

@@ -31,15 +31,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for GitMerge {
-    facts!("git_merge", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        true
-    }
+    facts!("git_merge", GIT, GitOperations, is_default: false, changes_files: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let branch = arguments

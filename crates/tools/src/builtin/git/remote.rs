@@ -24,7 +24,7 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, UsersCommits};
-use crate::tool::{Category, Tool};
+use crate::tool::Tool;
 
 /// The time limit of one connection, before a longer one is tried: a repository's whole history may
 /// have to be sent.
@@ -138,19 +138,12 @@ fn terms(context: &ToolContext) -> RemoteTerms {
 
 #[async_trait]
 impl Tool for GitPush {
-    facts!("git_push", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    fn health_class(&self) -> Category {
-        Category::REMOTES
-    }
+    facts!(
+        "git_push", GIT, GitOperations,
+        is_default: false,
+        reaches_remotes: true,
+        is_repeatable: true,
+    );
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_names(arguments)
@@ -194,23 +187,13 @@ impl Tool for GitPush {
 
 #[async_trait]
 impl Tool for GitPull {
-    facts!("git_pull", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        true
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    fn health_class(&self) -> Category {
-        Category::REMOTES
-    }
+    facts!(
+        "git_pull", GIT, GitOperations,
+        is_default: false,
+        changes_files: true,
+        reaches_remotes: true,
+        is_repeatable: true,
+    );
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_names(arguments)

@@ -37,15 +37,7 @@ fn push() -> StashAction {
 
 #[async_trait]
 impl Tool for GitStash {
-    facts!("git_stash", GIT, GitOperations);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn changes_files(&self) -> bool {
-        true
-    }
+    facts!("git_stash", GIT, GitOperations, is_default: false, changes_files: true);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let only_looks = matches!(

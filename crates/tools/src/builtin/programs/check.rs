@@ -47,7 +47,7 @@ pub(crate) struct RunTypeChecker(pub(crate) Prompt);
 
 #[async_trait]
 impl Tool for RunLinter {
-    facts!("run_linter", EXEC, CodeExecution);
+    facts!("run_linter", EXEC, CodeExecution, is_default: false);
 
     selects_files!(linters);
 
@@ -67,7 +67,7 @@ impl Tool for RunLinter {
 
 #[async_trait]
 impl Tool for RunTypeChecker {
-    facts!("run_type_checker", EXEC, CodeExecution);
+    facts!("run_type_checker", EXEC, CodeExecution, is_default: false);
 
     selects_files!(type_checkers);
 

@@ -40,10 +40,6 @@ pub(super) struct Kind<R: 'static> {
 /// [`Selection`].
 macro_rules! selects_files {
     ($candidates:path) => {
-        fn is_default(&self) -> bool {
-            false
-        }
-
         fn normalize(
             &self,
             arguments: &mut Value,

@@ -40,7 +40,7 @@ pub(crate) struct RunFormatter(pub(crate) Prompt);
 
 #[async_trait]
 impl Tool for RunFormatter {
-    facts!("run_formatter", EXEC, CodeExecution);
+    facts!("run_formatter", EXEC, CodeExecution, is_default: false);
 
     selects_files!(formatters);
 

@@ -42,7 +42,7 @@ struct Script {
 
 #[async_trait]
 impl Tool for RunPython {
-    facts!("run_python", EXEC, CodeExecution);
+    facts!("run_python", EXEC, CodeExecution, is_default: false);
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let code = arguments
@@ -52,10 +52,6 @@ impl Tool for RunPython {
         let python = Project::look(project, &Cancel::default())?.python();
         let commands = vec![judged(python, code), interpreter(python)];
         Ok(Programs::FirstOf(vec![ProgramChoice { commands }]))
-    }
-
-    fn is_default(&self) -> bool {
-        false
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
@@ -128,15 +124,10 @@ struct Place {
 #[async_trait]
 impl Tool for CreateVirtualEnvironment {
     facts!(
-        "create_virtual_environment",
-        EXEC,
-        CodeExecution,
-        paths["path"]
+        "create_virtual_environment", EXEC, CodeExecution,
+        path_fields: &["path"],
+        is_default: false,
     );
-
-    fn is_default(&self) -> bool {
-        false
-    }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let path = arguments

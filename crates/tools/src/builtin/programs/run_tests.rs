@@ -41,7 +41,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for RunTests {
-    facts!("run_tests", EXEC, CodeExecution);
+    facts!("run_tests", EXEC, CodeExecution, is_default: false);
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let pattern = arguments.get("test_pattern").and_then(Value::as_str);
@@ -49,10 +49,6 @@ impl Tool for RunTests {
             .into_iter()
             .next();
         Ok(first_of(&candidates.unwrap_or_default()))
-    }
-
-    fn is_default(&self) -> bool {
-        false
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

@@ -72,15 +72,7 @@ struct Library<'a> {
 
 #[async_trait]
 impl Tool for FetchApiDocs {
-    facts!("fetch_api_docs", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("fetch_api_docs", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let library = text(arguments, "library");

@@ -46,15 +46,7 @@ enum Format {
 
 #[async_trait]
 impl Tool for FetchUrl {
-    facts!("fetch_url", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("fetch_url", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     fn as_wrap(&self) -> Option<&dyn Wrap> {
         Some(self)

@@ -35,15 +35,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for SearchGithub {
-    facts!("search_github", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("search_github", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let language = arguments

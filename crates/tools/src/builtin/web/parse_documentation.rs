@@ -25,15 +25,7 @@ pub(crate) struct ParseDocumentation(pub(crate) Prompt);
 
 #[async_trait]
 impl Tool for ParseDocumentation {
-    facts!("parse_documentation", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("parse_documentation", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         address(arguments, "url").map(drop)

@@ -60,15 +60,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for WebSearch {
-    facts!("web_search", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("web_search", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     /// None of its own: its host is the user's choice, and is decided about when it is asked.
     fn effects(&self, _: &Value) -> Vec<Effect> {

@@ -30,15 +30,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for SearchStackOverflow {
-    facts!("search_stackoverflow", WEB, NetworkAccess);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+    facts!("search_stackoverflow", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
     fn effects(&self, _: &Value) -> Vec<Effect> {
         effects_of_services(&[SERVICE])

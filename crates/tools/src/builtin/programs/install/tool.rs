@@ -83,11 +83,7 @@ struct Details {
 
 #[async_trait]
 impl Tool for InstallPackage {
-    facts!("install_package", EXEC, CodeExecution);
-
-    fn is_default(&self) -> bool {
-        false
-    }
+    facts!("install_package", EXEC, CodeExecution, is_default: false);
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let arguments: Arguments = read(arguments.clone())?;

@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show what a plan would run, without calling a model
     Check(CheckArgs),
+    /// Make a plan of a goal, or rewrite a document as one, with a model; nothing of it is run
+    Plan(Box<PlanArgs>),
     /// Run a plan, or work on a goal
     Run(Box<RunArgs>),
     /// Show the state of a run, and what waits for you
@@ -164,14 +166,23 @@ pub(crate) struct CheckArgs {
 pub(crate) struct RunArgs {
     /// The file of a plan or a goal, or a goal in quotes
     pub(crate) plan: PathBuf,
-    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md,
-    /// or the next free name]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    pub(crate) plan_only: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The file of a document or a goal (- is standard input), or a goal in quotes
+    pub(crate) document: PathBuf,
+    /// Write the plan to FILE, which must not exist, instead of to standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) shown: OutputArgs,
 }
 
 /// The options that change a run's settings.
@@ -691,21 +702,24 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Adds the defaults of the table of settings to the help of `run`.
+/// Adds the defaults of the table of settings to the help of the commands that take settings.
 fn with_defaults(command: clap::Command) -> clap::Command {
-    command.mut_subcommand("run", |run| {
-        run.mut_args(|option| {
-            let key = named(option.get_id().as_str()).filter(|key| key.kind != Kind::Switch);
-            let default = key.and_then(Key::written_default);
-            match (default, option.get_help()) {
-                (Some(default), Some(help)) => {
-                    let help = format!("{help} [default: {}]", default.trim_matches('"'));
-                    option.help(help)
-                }
-                _ => option,
-            }
-        })
+    ["run", "plan"].into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |of_settings| of_settings.mut_args(with_default))
     })
+}
+
+/// Adds the default of a setting to the help of its option.
+fn with_default(option: clap::Arg) -> clap::Arg {
+    let key = named(option.get_id().as_str()).filter(|key| key.kind != Kind::Switch);
+    let default = key.and_then(Key::written_default);
+    match (default, option.get_help()) {
+        (Some(default), Some(help)) => {
+            let help = format!("{help} [default: {}]", default.trim_matches('"'));
+            option.help(help)
+        }
+        _ => option,
+    }
 }
 
 /// Returns the names of all commands.

@@ -21,6 +21,8 @@ use crate::error::CommandError;
 pub(crate) enum Given<'a> {
     /// The path of a plan.
     Plan(&'a Path),
+    /// A plan that standard input carries, written as `-`.
+    Input,
     /// A goal, as it was typed.
     Goal(&'a str),
 }
@@ -28,6 +30,9 @@ pub(crate) enum Given<'a> {
 impl<'a> Given<'a> {
     /// Decides what an argument is; fails if it can only be a mistake.
     pub(crate) fn recognize(context: &Context, typed: &'a Path) -> Result<Self, CommandError> {
+        if typed.as_os_str() == "-" {
+            return Ok(Self::Input);
+        }
         let exists = || context.directory.join(typed).symlink_metadata().is_ok();
         let Some(text) = typed
             .to_str()
@@ -70,7 +75,7 @@ pub(crate) fn without_quotes(
         .collect();
     let command = texts
         .get(1)
-        .filter(|command| matches!(command.as_ref(), "run" | "check"))?;
+        .filter(|command| matches!(command.as_ref(), "run" | "check" | "plan"))?;
     // The first word is taken for the plan, so the second one is refused.
     let is_first =
         |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);

@@ -113,6 +113,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Init(arguments) => setup::init::execute(context, arguments),
         Command::Doctor(arguments) => setup::doctor::execute(context, arguments),
         Command::Check(arguments) => runs::check::execute(context, arguments),
+        Command::Plan(arguments) => runs::plan::execute(context, arguments),
         Command::Run(arguments) => runs::run::execute(context, arguments),
         Command::Status(arguments) => runs::status::execute(context, arguments),
         Command::Watch(arguments) => runs::watch::execute(context, arguments),

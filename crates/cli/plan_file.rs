@@ -5,6 +5,7 @@
 //! whose program is missing is refused by `run` alone, which asks the sandbox; `check` looks where
 //! confined commands do, and warns. If the file of a check is not in the commit, both warn.
 
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ pub(crate) struct PlanFile {
 /// How a goal is named that was typed.
 const TYPED_GOAL: &str = "goal";
 
+/// How a plan is named that standard input carries.
+const STANDARD_INPUT: &str = "standard input";
+
 /// Reads a plan or a goal with the settings of the command line; without a project there are only
 /// the built-in roles and the user's own.
 pub(crate) fn open(
@@ -51,6 +55,7 @@ pub(crate) fn open(
 ) -> Result<PlanFile, CommandError> {
     let (is_typed, shown, text) = match Given::recognize(context, argument)? {
         Given::Plan(path) => (false, path.display().to_string(), read(context, path)?),
+        Given::Input => (false, STANDARD_INPUT.to_owned(), read_input()?),
         Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
     };
     // A typed goal is taken as it stands.
@@ -125,6 +130,15 @@ impl PlanFile {
                 shell_word(&self.shown)
             ))
         })
+    }
+
+    /// Returns the task of making a plan of the goal, or of rewriting the document as one.
+    pub(crate) fn to_be_made(&self) -> Result<Plan, CommandError> {
+        let plan = match self.is_typed {
+            true => Plan::of_goal(&self.text).ok_or_else(lists_tasks)?,
+            false => Plan::of_document(&self.text).map_err(|error| self.refuse(vec![error]))?,
+        };
+        Ok(plan.for_planning())
     }
 
     /// Creates the error of a plan that cannot be run.
@@ -242,6 +256,21 @@ fn unknown_base(rev: &str, line: usize) -> Finding {
     }
 }
 
+/// Reads a plan from standard input.
+fn read_input() -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed, as of a file.
+    let read = io::stdin()
+        .take(MAX_PLAN_BYTES as u64 + 1)
+        .read_to_end(&mut bytes);
+    read.map_err(|error| {
+        CommandError::usage(format!(
+            "failed to read the plan from standard input: {error}"
+        ))
+    })?;
+    utf8(bytes, STANDARD_INPUT)
+}
+
 /// Reads a plan's text.
 fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
     let shown = plan.display();
@@ -254,6 +283,10 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
     let bytes = open_place(context, plan)
         .read(MAX_PLAN_BYTES as u64)
         .map_err(failed)?;
+    utf8(bytes, &shown.to_string())
+}
+
+fn utf8(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
     String::from_utf8(bytes).map_err(|error| {
         let bad = error.utf8_error().valid_up_to();
         CommandError::usage(format!(

@@ -33,10 +33,9 @@ pub(crate) fn finish(
     mut followed: Followed,
 ) -> Result<u8, CommandError> {
     let state = followed.state()?;
-    let planned = planned::write_due(&state);
-    if let Ok(Some(path)) = &planned {
-        let shown = path.strip_prefix(&context.directory).unwrap_or(path);
-        followed.report.plan_file = Some(shown.display().to_string());
+    let planned = planned::write_due(&state, &followed.store);
+    if let Ok(Some(made)) = &planned {
+        followed.take_plan(made, &context.directory);
     }
     let landed = bring_due(context, loaded, &state);
     for error in planned

@@ -1,47 +1,48 @@
 //! The file of a plan that a run makes: chosen before the run, written when the plan is there, and
 //! never over another file.
 
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::RunState;
+use orchestrate_journal::Store;
+use orchestrate_plan::Rewritten;
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::show::columns;
+use crate::show::output;
 
-/// The name of the file unless the user names one.
-const DEFAULT: &str = "plan.md";
+/// Stands for standard output in place of a file.
+const STANDARD_OUTPUT: &str = "-";
+/// The columns of a line of a document beside what became of it.
+const SOURCE_COLUMNS: usize = 48;
+/// Stands beside each further line of which the same became.
+const SAME: &str = "\"";
 /// How many names are tried if there are such files already.
 const MAX_NAMES: usize = 1_000;
 
-/// Returns the absolute path of the file for the plan: the one that the user names, or one that
-/// does not exist yet.
+/// Returns the absolute path of the file for the plan, which must not exist; or what stands for
+/// standard output if the user names none.
 pub(crate) fn choose(context: &Context, named: Option<&Path>) -> Result<String, CommandError> {
-    let path = match named {
-        Some(named) => {
-            let path = context.directory.join(named);
-            let shown = named.display();
-            if exists(&path) {
-                let error = CommandError::usage(format!(
-                    "{shown} exists already, and a plan never replaces a file"
-                ));
-                return Err(error.hint("name a file that does not exist yet"));
-            }
-            if !path.parent().is_some_and(Path::is_dir) {
-                return Err(CommandError::usage(format!(
-                    "the folder of {shown} does not exist"
-                )));
-            }
-            path
-        }
-        None => {
-            let free = names(&context.directory.join(DEFAULT)).find(|path| !exists(path));
-            free.ok_or_else(|| {
-                CommandError::usage(format!("there are too many files like {DEFAULT} here"))
-            })?
-        }
+    let Some(named) = named else {
+        return Ok(STANDARD_OUTPUT.to_owned());
     };
+    let path = context.directory.join(named);
+    let shown = named.display();
+    if exists(&path) {
+        let error = CommandError::usage(format!(
+            "{shown} exists already, and a plan never replaces a file"
+        ));
+        return Err(error.hint("name a file that does not exist yet"));
+    }
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Err(CommandError::usage(format!(
+            "the folder of {shown} does not exist"
+        )));
+    }
     path.into_os_string().into_string().map_err(|path| {
         CommandError::usage(format!(
             "the path of the plan is not valid UTF-8: {}",
@@ -54,30 +55,74 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Writes the plan that a run has made, if it was asked to make one, and returns the path of its
-/// file: the one that was asked for, or the next with a number if that exists by now.
-pub(crate) fn write_due(state: &RunState) -> Result<Option<PathBuf>, CommandError> {
-    let Some((path, plan)) = state.made_plan() else {
+/// A plan that a run has made.
+pub(crate) struct Made {
+    pub(crate) rewritten: Rewritten,
+    /// The text that was rewritten; `None` for a typed goal.
+    document: Option<String>,
+    /// The file that it was written to; `None` for standard output.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Returns the plan that a run has made, if it was asked to make one and has, and writes it to the
+/// file that was asked for, or to the next with a number if that exists by now.
+pub(crate) fn write_due(state: &RunState, store: &Store) -> Result<Option<Made>, CommandError> {
+    let Some((path, answer)) = state.made_plan() else {
         return Ok(None);
     };
-    for path in names(Path::new(path)) {
+    let document = match &state.plan_source {
+        Some(source) => Some(String::from_utf8_lossy(&store.blob(source)?).into_owned()),
+        None => None,
+    };
+    let rewritten = Rewritten::from_answer(answer, document.as_deref());
+    let file = match path {
+        STANDARD_OUTPUT => None,
+        path => Some(write(state, Path::new(path), &rewritten.plan)?),
+    };
+    Ok(Some(Made {
+        rewritten,
+        document,
+        file,
+    }))
+}
+
+/// Writes a plan to a file, and returns its path.
+fn write(state: &RunState, named: &Path, plan: &str) -> Result<PathBuf, CommandError> {
+    for path in names(named) {
         match create(&path, plan) {
-            Ok(()) => return Ok(Some(path)),
+            Ok(()) => return Ok(path),
             Err(error) if error.kind() == IoErrorKind::AlreadyExists => {
                 // An earlier process may have written it, and may have been killed before it said
                 // so.
                 if fs::read(&path).is_ok_and(|written| written == plan.as_bytes()) {
-                    return Ok(Some(path));
+                    return Ok(path);
                 }
             }
             Err(error) => return Err(not_written(state, &path, &error.to_string())),
         }
     }
-    Err(not_written(
-        state,
-        Path::new(path),
-        "there are too many files of this name",
-    ))
+    let why = "there are too many files of this name";
+    Err(not_written(state, named, why))
+}
+
+impl Made {
+    /// Shows the lines of the document beside what became of them; empty for a typed goal.
+    pub(crate) fn comparison(&self) -> String {
+        let lines: Vec<&str> = self.document.iter().flat_map(|text| text.lines()).collect();
+        let mut shown = String::new();
+        for citation in &self.rewritten.citations {
+            let cited = lines.get(citation.from - 1..citation.to).unwrap_or(&[]);
+            let mut becomes = citation.role.to_string();
+            for (number, line) in (citation.from..).zip(cited) {
+                let line = output::plain(line.trim_end());
+                let (start, _) = columns::split(&line, SOURCE_COLUMNS);
+                let left = columns::padded(start, SOURCE_COLUMNS);
+                let _ = writeln!(shown, "{number:>5}  {left}  | {becomes}");
+                SAME.clone_into(&mut becomes);
+            }
+        }
+        shown
+    }
 }
 
 fn not_written(state: &RunState, path: &Path, why: &str) -> CommandError {

@@ -4,6 +4,7 @@
 //! Used by `run`, `resume` and every command that takes a run over.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use tokio::runtime::Runtime;
 
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
+use crate::follow::planned::Made;
 use crate::follow::signals::Signals;
 use crate::show::next;
 use crate::show::output;
@@ -139,8 +141,10 @@ pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, Strin
 /// A run that has ended, with its report.
 pub(crate) struct Followed {
     pub(crate) report: Report,
-    store: Store,
+    pub(crate) store: Store,
     style: Style,
+    /// The plan that it has made, where that goes to standard output.
+    printed_plan: Option<String>,
     /// The number of its newest event.
     seq: u64,
     /// Whether standard output is still read, or the error of a failed write to it.
@@ -180,6 +184,7 @@ pub(crate) async fn to_its_end(
         report,
         store,
         style,
+        printed_plan: None,
         seq: news.seen,
         is_heard,
     })
@@ -321,6 +326,20 @@ impl News {
 }
 
 impl Followed {
+    /// Takes the plan that the run has made for its report, and shows what became of the document.
+    pub(crate) fn take_plan(&mut self, made: &Made, directory: &Path) {
+        if !self.style.quiet {
+            output::note(made.comparison().trim_end());
+        }
+        match &made.file {
+            Some(path) => {
+                let shown = path.strip_prefix(directory).unwrap_or(path);
+                self.report.plan_file = Some(shown.display().to_string());
+            }
+            None => self.printed_plan = Some(made.rewritten.plan.clone()),
+        }
+    }
+
     /// Returns its current state, with what was recorded since it ended.
     pub(crate) fn state(&self) -> Result<RunState, CommandError> {
         Ok(self.store.state(&self.report.run_id)?)
@@ -340,6 +359,13 @@ impl Followed {
         match self.style.format {
             _ if !is_heard => {}
             Format::Text => {
+                if let Some(plan) = &self.printed_plan {
+                    if !self.style.quiet {
+                        output::note(table::render(report, branches).trim_end());
+                    }
+                    output::result(plan)?;
+                    return Ok(report.exit_code.unwrap_or(EXIT_OK));
+                }
                 let named = Named::new(&self.store, &state.run_id)?;
                 let mut next = next::commands(named, &state.run_id, &report.actions(state));
                 if let Some(plan) = &report.plan_file {

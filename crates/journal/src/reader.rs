@@ -165,7 +165,7 @@ impl Store {
 
     /// Returns the run that was started last, or `None` if there is none. A run that has ended
     /// without any attempt at a task, such as one of a plan that was done already, counts only if
-    /// there is no other.
+    /// there is no other, and so does one that only makes a plan.
     ///
     /// # Errors
     ///
@@ -175,7 +175,9 @@ impl Store {
             connection
                 .prepare_cached(
                     "SELECT run FROM runs
-                     ORDER BY EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'agent.spawned')
+                     ORDER BY EXISTS (SELECT 1 FROM events WHERE run = runs.id AND seq = 1
+                                      AND json_extract(body, '$.settings.plan_file') IS NOT NULL),
+                              EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'agent.spawned')
                               OR NOT EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'run.finished') DESC,
                               id DESC
                      LIMIT 1",

@@ -7,7 +7,7 @@
 use orchestrate_core::TaskId;
 use orchestrate_core::task::Work;
 
-use crate::check::finding::Findings;
+use crate::check::finding::{Findings, PlanError};
 use crate::fields::assign;
 use crate::fields::names::KnownNames;
 use crate::parse;
@@ -26,36 +26,27 @@ impl Plan {
         if listed.tasks.iter().any(|task| !task.goal) {
             return None;
         }
-        let text = text.trim();
-        let title = whole::headline(text);
-        let details = if title == text {
+        let whole = text.trim();
+        let details = if whole::headline(whole) == whole {
             Vec::new()
         } else {
-            vec![text.to_owned()]
+            vec![whole.to_owned()]
         };
-        let drafts = [Draft {
-            title: title.clone(),
-            details,
-            goal: true,
-            ..Draft::default()
-        }];
-        let names = assign::assign(&drafts, &mut Findings::default());
-        let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
-        let tasks = drafts
-            .into_iter()
-            .zip(ids)
-            .map(|(draft, id)| draft.into_task(id))
-            .collect();
-        Some(Plan {
-            title: Some(title),
-            tasks,
-            ..Plan::default()
-        })
+        Some(one_task(whole, details))
     }
 
     /// Reports whether the plan is a goal.
     pub fn is_goal(&self) -> bool {
         self.tasks.iter().any(|task| task.goal)
+    }
+
+    /// Creates the plan whose only task is to rewrite a document as a plan, whatever it contains.
+    ///
+    /// # Errors
+    /// The document is empty, binary or too large.
+    pub fn of_document(text: &str) -> Result<Plan, PlanError> {
+        parse::require_text(text)?;
+        Ok(one_task(first_words(text), vec![numbered_document(text)]))
     }
 
     /// Returns the plan with an agent that makes a plan of the goal instead of carrying it out.
@@ -68,9 +59,79 @@ impl Plan {
     }
 }
 
+/// Returns the first line of a document that has a word, without the marks of a heading.
+fn first_words(text: &str) -> &str {
+    let has_word = |line: &&str| line.contains(char::is_alphanumeric);
+    let line = text.lines().find(has_word).unwrap_or(text);
+    line.trim_start_matches(['#', ' ', '\u{feff}'])
+}
+
+/// Creates a plan whose only task is the goal that a text describes.
+fn one_task(text: &str, details: Vec<String>) -> Plan {
+    let title = whole::headline(text.trim());
+    let drafts = [Draft {
+        title: title.clone(),
+        details,
+        goal: true,
+        ..Draft::default()
+    }];
+    let names = assign::assign(&drafts, &mut Findings::default());
+    let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
+    let tasks = drafts
+        .into_iter()
+        .zip(ids)
+        .map(|(draft, id)| draft.into_task(id))
+        .collect();
+    Plan {
+        title: Some(title),
+        tasks,
+        ..Plan::default()
+    }
+}
+
+/// What the agent is told of a document that it rewrites as a plan.
+const REWRITE: &str = "\
+Rewrite this document as a plan. Its lines are numbered here; the numbers are not part of it. Keep what it
+says: every piece of work becomes a task, with what the document says of it, and no task is added. Keep marks of done
+work ([x]), commands, files, dependencies, and a front matter that sets something. After the plan, end your
+answer with a block of code marked `lines` that says what becomes of each line with text, by the ids of your plan:
+
+```lines
+1-2, 9: told
+3-5: T1
+6: T2, T3
+7-8: not run: an example
+```
+
+`told` is what all agents have to know; `not run` needs a reason. Do not put a fence around the plan itself.
+
+The document:
+
+";
+
+/// Returns what the agent is told of a document, with the number of each line.
+fn numbered_document(text: &str) -> String {
+    let mut told = REWRITE.to_owned();
+    for (number, line) in (1..).zip(text.lines()) {
+        told.push_str(&format!("{number}\t{line}\n"));
+    }
+    told
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_rewritten_whatever_it_contains() {
+        let plan = Plan::of_document("# Shop\n\n- [ ] Add the cart\n").unwrap();
+        let [task] = plan.tasks.as_slice() else {
+            panic!("{plan:?}")
+        };
+        assert!(task.details.concat().contains("3\t- [ ] Add the cart\n"));
+        assert!(plan.is_goal() && task.title == "Shop");
+        assert!(Plan::of_document(" \n").is_err());
+    }
 
     #[test]
     fn a_typed_goal_is_one_task_with_the_whole_text() {

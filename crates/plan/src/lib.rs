@@ -8,6 +8,7 @@
 //! IO and starts nothing; [`write_boxes`] returns the new text.
 
 mod check;
+mod citations;
 mod fields;
 mod front_and_body;
 mod front_matter;
@@ -35,6 +36,7 @@ pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, 
 pub use check::report::{
     CheckReport, CheckedTask, Estimate, Surroundings, check, check_goal, unfit,
 };
+pub use citations::{Citation, LineRole};
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
@@ -43,7 +45,7 @@ pub use keep_boxes::{KeptBoxes, keep_boxes};
 pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
-pub use proposed::proposed;
+pub use proposed::{Rewritten, proposed};
 pub use read::headings::note::Note;
 pub use read::lines::outline::MAX_DEPTH;
 pub use read::lists::task_line::COORDINATOR;

@@ -128,7 +128,7 @@ pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
 }
 
 /// Rejects text that cannot be a plan: empty, binary or too large.
-fn require_text(text: &str) -> Result<(), Finding> {
+pub(crate) fn require_text(text: &str) -> Result<(), Finding> {
     let refuse = |code, message: String, suggestion: &str| {
         let suggestion = Some(suggestion.to_owned());
         Err(Finding {

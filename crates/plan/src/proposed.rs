@@ -6,20 +6,72 @@ use orchestrate_core::text::parts::Parts;
 
 use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::check::report::unfit;
+use crate::citations::{self, Citation};
 use crate::fields::names::KnownNames;
 use crate::parse::Plan;
 
-/// Returns the text of a proposed plan, as it is written to a file. Of an answer that has tasks
-/// only in its one fenced block, that is what is in the block.
+/// Returns the text of a proposed plan. Of an answer that has tasks only in its one fenced block,
+/// that is what is in the block. Where the answer rewrites a document, what becomes of each line of
+/// it follows in a block of its own ([`Rewritten`] divides them).
 ///
 /// # Errors
-/// Every error of the plan, and an answer of which no task could start in a run with these
-/// settings.
+/// Every error of the plan, an answer of which no task could start in a run with these settings,
+/// and one that does not account for the whole document.
 pub fn proposed(
     answer: &str,
+    document: Option<&str>,
     known: &KnownNames,
     settings: &RunSettings,
 ) -> Result<String, Vec<PlanError>> {
+    let Some(document) = document else {
+        return Ok(runnable(answer, known, settings)?.0);
+    };
+    let divided = citations::divide(answer);
+    let Some(cited) = divided.citations else {
+        let message = "the answer does not end with a block of code marked `lines` that says what \
+                       becomes of each line of the document";
+        return Err(vec![of_answer(FindingCode::Citation, message)]);
+    };
+    let (text, plan) = runnable(&divided.plan, known, settings)?;
+    citations::check(cited, document, &plan)?;
+    Ok(format!("{text}\n{cited}\n"))
+}
+
+/// A document that was rewritten as a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The text of the plan, as it is written to a file.
+    pub plan: String,
+    /// What becomes of the lines of the document, in their order; empty if the plan was made of a
+    /// typed goal.
+    pub citations: Vec<Citation>,
+}
+
+impl Rewritten {
+    /// Divides what [`proposed`] returned for a document; the plan of a typed goal has none.
+    pub fn from_answer(answer: &str, document: Option<&str>) -> Self {
+        let Some(document) = document else {
+            return Self {
+                plan: answer.to_owned(),
+                citations: Vec::new(),
+            };
+        };
+        let divided = citations::divide(answer);
+        let plan = format!("{}\n", divided.plan.trim_end());
+        let read = Plan::parse(&plan, &KnownNames::default()).unwrap_or_default();
+        let cited = divided.citations.unwrap_or_default();
+        // They were checked with the roles of the project, on which they do not depend.
+        let citations = citations::check(cited, document, &read).unwrap_or_default();
+        Self { plan, citations }
+    }
+}
+
+/// Returns the text of a plan of which something can run, and the plan.
+fn runnable(
+    answer: &str,
+    known: &KnownNames,
+    settings: &RunSettings,
+) -> Result<(String, Plan), Vec<PlanError>> {
     let text = unfenced(answer.trim(), known);
     if let Some((line, column)) = control_character(text) {
         let code = FindingCode::HiddenText;
@@ -46,7 +98,7 @@ pub fn proposed(
             "no task can start; write open ones as `- [ ] T1 title`",
         )]);
     }
-    Ok(format!("{text}\n"))
+    Ok((format!("{text}\n"), plan))
 }
 
 fn of_answer(code: FindingCode, message: &str) -> Finding {
@@ -150,7 +202,29 @@ mod tests {
     fn propose(answer: &str) -> Result<String, Vec<String>> {
         let known = KnownNames::roles(["implementer", "coordinator"]);
         let errors = |errors: Vec<PlanError>| errors.iter().map(ToString::to_string).collect();
-        proposed(answer, &known, &RunSettings::default()).map_err(errors)
+        proposed(answer, None, &known, &RunSettings::default()).map_err(errors)
+    }
+
+    #[test]
+    fn a_rewritten_document_accounts_for_its_lines() {
+        let document = "Add a cart.\n\nAdd a till.\n";
+        let plan = "- [ ] T1 Add a cart\n- [ ] T2 Add a till\n";
+        let known = KnownNames::default();
+        let propose = |answer: &str| {
+            let errors = |errors: Vec<PlanError>| format!("{errors:?}");
+            proposed(answer, Some(document), &known, &RunSettings::default()).map_err(errors)
+        };
+        assert!(
+            propose(plan)
+                .unwrap_err()
+                .contains("a block of code marked `lines`")
+        );
+        let lost = format!("{plan}\n```lines\n1: T1, T2\n```");
+        assert!(propose(&lost).unwrap_err().contains("leave out line 3"));
+        let whole = format!("{plan}\n```lines\n1: T1\n3: T2\n```");
+        let rewritten = Rewritten::from_answer(&propose(&whole).unwrap(), Some(document));
+        assert_eq!(rewritten.plan, plan);
+        assert_eq!(rewritten.citations.len(), 2);
     }
 
     #[test]

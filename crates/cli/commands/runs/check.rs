@@ -128,7 +128,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     } else {
         output::result(&report.render())?;
         if report.is_goal() && report.errors.is_empty() {
-            output::note("`run --plan-only` makes a plan of it first, for you to review");
+            output::note("`orchestrate plan` makes a plan of it first, for you to review");
         }
     }
     Ok(if report.errors.is_empty() {

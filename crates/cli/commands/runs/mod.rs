@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod log;
 pub(crate) mod nothing_to_do;
+pub(crate) mod plan;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod status;

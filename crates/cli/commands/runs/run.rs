@@ -15,7 +15,6 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Style;
 use crate::follow::landing;
-use crate::follow::planned;
 use crate::follow::run;
 use crate::plan_file;
 use crate::plan_file::PlanFile;
@@ -30,19 +29,29 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         .into_iter()
         .chain(arguments.output.values())
         .collect();
+    carry_out(context, &arguments.plan, typed, None)
+}
+
+/// Carries a plan or a goal out; or, given the file that it is written to, has a plan made of it.
+pub(crate) fn carry_out(
+    context: &Context,
+    argument: &Path,
+    typed: Vec<(&'static str, String)>,
+    plan_file: Option<String>,
+) -> Result<u8, CommandError> {
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?.fetching(tell_fetch);
     project.require_ready()?;
-    let mut file = plan_file::open(context, &arguments.plan, typed.clone(), Some(&project))?;
+    let mut file = plan_file::open(context, argument, typed.clone(), Some(&project))?;
     if context.offer_tools(&project, &file.loaded)? {
         // The roles may list the tools that there are now.
-        file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
+        file = plan_file::open(context, argument, typed, Some(&project))?;
     }
-    let mut plan = file.plan()?;
-    if let Some(named) = &arguments.plan_only {
-        plan = to_be_planned(plan)?;
-        file.loaded.run.plan_file = Some(planned::choose(context, named.as_deref())?);
-    }
+    let plan = match &plan_file {
+        Some(_) => file.to_be_made()?,
+        None => file.plan()?,
+    };
+    file.loaded.run.plan_file = plan_file;
     let vendors =
         vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
     file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
@@ -61,8 +70,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         );
     }
     context.require_consent(&context.commands(loaded)?)?;
-    let place =
-        || place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
+    let place = || place_of(context, argument, &project).unwrap_or_else(|| file.shown.clone());
     // The text of a typed goal is that of its task.
     let (path, text) = if file.is_typed {
         (None, String::new())
@@ -110,16 +118,6 @@ fn tell_fetch(files: usize) {
         format!("{files} files")
     };
     output::note(&format!("fetching {files} that this partial clone lacks"));
-}
-
-/// Returns the plan with an agent that makes a plan of its goal; fails if it is a plan already.
-fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
-    if plan.is_goal() {
-        return Ok(plan.for_planning());
-    }
-    let error =
-        CommandError::usage("it has tasks already, so it is a plan and there is none to make");
-    Err(error.hint("`orchestrate check` shows what would run"))
 }
 
 /// Fails if a check can only fail because its program is missing; otherwise an agent would be paid

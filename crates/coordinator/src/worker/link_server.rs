@@ -156,7 +156,10 @@ impl LinkServer {
             Request::JudgeRedCheck(_) => {
                 Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into())
             }
-            Request::JudgePlan(of) => Reply::JudgePlan(self.judge_plan(&of.answer).into()),
+            Request::JudgePlan(of) => {
+                let document = self.plan().await?;
+                Reply::JudgePlan(self.judge_plan(&of.answer, document.as_deref()).into())
+            }
             Request::Record(of) => Reply::Record(self.append(of.facts).await?.into()),
             Request::StartCall(of) => Reply::StartCall(self.start_call(*of).await?.into()),
             Request::EndCall(of) => Reply::EndCall(self.end_call(*of).await?.into()),
@@ -276,10 +279,11 @@ impl LinkServer {
         blocking("a reader of skills", read).await
     }
 
-    fn judge_plan(&self, answer: &str) -> Result<String, String> {
+    /// Judges the plan that an agent has made: of a document, if the run has the text of one.
+    fn judge_plan(&self, answer: &str, document: Option<&str>) -> Result<String, String> {
         let settings = &self.context.state().settings;
         let known = known_names(&self.context.roles, settings.base_url.is_some());
-        proposed(answer, &known, settings).map_err(|errors| errors_of(&errors))
+        proposed(answer, document, &known, settings).map_err(|errors| errors_of(&errors))
     }
 }
 

@@ -394,7 +394,9 @@ async fn instruction(
     bound: Bound,
 ) -> Result<String, CoordinatorError> {
     let (task, state) = (&record.task, context.state());
-    let notes = match &state.plan_source {
+    // What is rewritten as a plan is the task itself.
+    let source = state.plan_source.as_ref();
+    let notes = match source.filter(|_| state.settings.plan_file.is_none()) {
         Some(plan) => orchestrate_plan::notes(&context.blob_text(plan.clone()).await?),
         None => Vec::new(),
     };

@@ -106,6 +106,8 @@ pub enum FindingCode {
     WriteOverlap,
     /// A command whose program or file does not exist.
     ProgramNotFound,
+    /// A rewritten document of which a line is left out, or a task that comes from no line of it.
+    Citation,
     /// A known setting that is not supported yet.
     NotAvailable,
     /// A base that is not a revision of the repository.

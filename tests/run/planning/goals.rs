@@ -30,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(a_plan_is_made_reviewed_and_run),
         case!(a_plan_that_stays_invalid_is_not_written),
         case!(a_plan_never_replaces_a_file),
+        case!(a_document_is_rewritten_with_an_account_of_its_lines),
         case!(what_is_no_goal_is_refused),
         case!(a_goal_of_a_megabyte_is_one_task),
     ]
@@ -226,7 +227,7 @@ fn a_check_says_what_would_happen() -> Outcome {
             "greet_politely  Greet politely  @coordinator",
             gets,
             rule,
-            "`run --plan-only` makes a plan of it",
+            "`orchestrate plan` makes a plan of it",
         ],
     )?;
     let ran = world.types(&["check", "fix the flaky login test"], 0)?;
@@ -294,7 +295,14 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
         .rule(done("T1"));
     let model = world.script(&script)?;
     let ran = world.types(
-        &["run", "Make it friendly", "--plan-only", "--model", &model],
+        &[
+            "plan",
+            "Make it friendly",
+            "-o",
+            "plan.md",
+            "--model",
+            &model,
+        ],
         0,
     )?;
     says(
@@ -338,9 +346,10 @@ fn a_plan_that_stays_invalid_is_not_written() -> Outcome {
     let model = world.script(&answers("make_it_friendly", "I cannot divide this."))?;
     let ran = world.types(
         &[
-            "run",
+            "plan",
             "Make it friendly",
-            "--plan-only=made.md",
+            "-o",
+            "made.md",
             "--model",
             &model,
         ],
@@ -362,31 +371,77 @@ fn a_plan_that_stays_invalid_is_not_written() -> Outcome {
 fn a_plan_never_replaces_a_file() -> Outcome {
     let world = World::plain()?;
     let model = world.script(&answers("make_it_friendly", PLAN))?;
-    let plans = |option: &str, code| {
+    let plans = |file: &str, code| {
         world.types(
-            &["run", "Make it friendly", option, "--model", &model],
+            &["plan", "Make it friendly", "-o", file, "--model", &model],
             code,
         )
     };
     world.repository.write("plan.md", "mine\n")?;
+    says(&plans("plan.md", 2)?, &["plan.md exists already"])?;
     says(
-        &plans("--plan-only=plan.md", 2)?,
-        &["plan.md exists already"],
-    )?;
-    says(
-        &plans("--plan-only=no/plan.md", 2)?,
+        &plans("no/plan.md", 2)?,
         &["the folder of no/plan.md does not exist"],
     )?;
     // Nothing was run until here.
     world.types(&["status"], 2)?;
-    says(&plans("--plan-only", 0)?, &["plan: plan-2.md\n"])?;
     says(
-        &plans("--plan-only=of it.md", 0)?,
+        &plans("of it.md", 0)?,
         &["plan: of it.md\n", "orchestrate run 'of it.md'"],
     )?;
-    let read = ["plan.md", "plan-2.md", "of it.md"]
-        .map(|name| world.repository.read(name).unwrap_or_default());
-    assert_eq!(read, ["mine\n", PLAN, PLAN]);
+    let read = ["plan.md", "of it.md"].map(|name| world.repository.read(name).unwrap_or_default());
+    assert_eq!(read, ["mine\n", PLAN]);
+    Ok(())
+}
+
+/// What a team has written, in no format that is known.
+const NOTES: &str = "Shop notes\n\nWe sell books.\n\nThe cart has to show a total.\n\
+                     The till comes after it.\n\nLater: gift cards.\n";
+const OF_NOTES: &str = "# Shop\n\nWe sell books.\n\n- [ ] T1 Show a total in the cart (run: true)\n\
+                        - [ ] T2 Build the till (run: true) (depends: T1)\n";
+
+fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("notes.txt", NOTES)?;
+    let task = "shop_notes";
+    let cited = |lines: &str| format!("{OF_NOTES}\n```lines\n{lines}\n```\n");
+    let returned = || Rule::task(task).returned(ReturnCause::InvalidPlan);
+    let script = Script::default()
+        .rule(Rule::task(task).turn(1).text(OF_NOTES))
+        .rule(returned().turn(2).text(&cited("1-3: told\n5: T1\n6: T2")))
+        .rule(returned().text(&cited(
+            "1-3: told\n5: T1\n6: T2\n8: not run: it is for later",
+        )));
+    let model = world.script(&script)?;
+    let ran = world.types(&["plan", "notes.txt", "--model", &model], 0)?;
+    // The plan alone is on standard output.
+    assert_eq!(ran.stdout, OF_NOTES);
+    for (line, becomes) in [
+        ("    1  Shop notes ", "| told to all\n"),
+        ("    5  The cart has to show a total. ", "| T1\n"),
+        ("    8  Later: gift cards. ", "| not run: it is for later\n"),
+    ] {
+        let shown = ran.stderr.lines().find(|shown| shown.starts_with(line));
+        let shown = shown.ok_or_else(|| format!("{line} is not in {}", ran.stderr))?;
+        assert!(format!("{shown}\n").ends_with(becomes), "{shown}");
+    }
+    let told = world.types(&["log", "--transcript"], 0)?;
+    says(
+        &told,
+        &[
+            "5\tThe cart has to show a total.",
+            "a block of code marked `lines`",
+            "the citations leave out line 8 of the document",
+        ],
+    )?;
+    // What it made is run as any plan is, and is the latest run from then on, also after the next
+    // plan is made.
+    world.repository.write("plan.md", &ran.stdout)?;
+    world.types(&["run", "plan.md", "--model", "script:none"], 0)?;
+    let latest = |world: &World| world.types(&["status", "--json"], 0)?.json();
+    let of_plan = latest(&world)?["run_id"].clone();
+    world.types(&["plan", "notes.txt", "--model", &model], 0)?;
+    assert_eq!(latest(&world)?["run_id"], of_plan);
     Ok(())
 }
 
@@ -408,7 +463,7 @@ fn what_is_no_goal_is_refused() -> Outcome {
         b"mache es sch\xf6ner und besser",
     )?;
     std::fs::create_dir(world.repository.path().join("folder"))?;
-    let table: [(&[&str], &str); 10] = [
+    let table: [(&[&str], &str); 9] = [
         (&["empty.md"], "the plan is empty"),
         (&["front.md"], "no tasks found"),
         (&["binary.md"], "the plan is not text"),
@@ -424,7 +479,6 @@ fn what_is_no_goal_is_refused() -> Outcome {
             &["check plan.md"],
             "did you mean `orchestrate check plan.md`, without quotes?",
         ),
-        (&["plan.md", "--plan-only"], "it has tasks already"),
     ];
     for (arguments, expected) in table {
         let ran = world.types(

@@ -16,7 +16,7 @@ use orchestrate_sandbox::Confinement;
 
 use crate::support::{
     Case, GRACE, Outcome, Played, Script, World, case, done, fail, is_alive, on, open_gate,
-    plan_input, require_gone, runtime, seconds, shell, until, write, writes,
+    plan_input, require_gone, runtime, seconds, shell, until, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -57,8 +57,7 @@ fn sleeping(command: &str) -> Script {
         .rule(shell(on("T1", 1), command))
         .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"))
+        .writes("T2", "two.txt", "2\n")
 }
 
 /// Starts a plan, waits until the state fits and the word is alive, acts, and waits for the end.

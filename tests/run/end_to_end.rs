@@ -101,12 +101,9 @@ fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Out
 fn two_independent_tasks_are_merged() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"))
-        .rule(write("T3", "three.txt", "3\n"))
-        .rule(done("T3"));
+        .writes("T1", "one.txt", "1\n")
+        .writes("T2", "two.txt", "2\n")
+        .writes("T3", "three.txt", "3\n");
     let plan = "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three (depends: T1, T2)\n";
     let report = world.run(plan, &script, None)?;
     require_states(
@@ -174,9 +171,7 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
 
 fn a_red_merged_tree_never_lands() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default()
-        .rule(write("T1", "bad.txt", "bad\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "bad.txt", "bad\n");
     let report = world.run("- [ ] T1 bad\n", &script, Some("test ! -e bad.txt"))?;
     assert_eq!(report.exit_code, Some(3), "{report:#?}");
     assert_eq!(report.integration_commit, report.base_commit, "{report:#?}");

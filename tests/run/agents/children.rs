@@ -16,8 +16,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, after, case, done, fail, on, put, runtime, shell,
-    workspace_cargo, write,
+    Case, Outcome, Rule, Script, World, after, case, fail, on, put, runtime, shell, workspace_cargo,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -68,9 +67,7 @@ fn two() -> Script {
     ["a", "b"]
         .into_iter()
         .fold(Script::default(), |script, id| {
-            script
-                .rule(write(id, &format!("{id}.txt"), &format!("{id}\n")))
-                .rule(done(id))
+            script.writes(id, &format!("{id}.txt"), &format!("{id}\n"))
         })
 }
 

@@ -206,9 +206,7 @@ fn a_strict_role_wants_its_claims_in_a_line() -> Outcome {
 
 /// Nothing false is said, so honest work is not lost for the line.
 fn work_is_taken_if_only_the_line_of_claims_is_missing() -> Outcome {
-    let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "one.txt", "1\n");
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| {
         settings.run.merge_rounds = 2
     })?;

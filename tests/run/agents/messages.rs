@@ -190,8 +190,7 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
         ))
         .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
     played.require_merged(&["T1", "T2"])?;
@@ -308,8 +307,7 @@ fn what_is_void_is_not_shown() -> Outcome {
         .rule(on("T1", 1).call("send_message_to_agent", &lasting))
         .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let world = World::lived_in()?;
     let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T1)\n";
     let first = world.play(plan, &script, |settings| {
@@ -434,11 +432,7 @@ fn nobody_reads_while_a_check_runs() -> Outcome {
     );
     for (plan, options, words) in [of_task, of_run] {
         let world = World::with_plan(&plan)?;
-        let model = world.script(
-            &Script::default()
-                .rule(write("T1", "one.txt", "1\n"))
-                .rule(done("T1")),
-        )?;
+        let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
         let typed = [
             &[
                 "run",

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::waits::{parking, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, says, write,
-    writes,
+    Case, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, says, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -110,8 +109,7 @@ fn the_run_says_why_there_is_no_answer() -> Outcome {
         .rule(asks(on("T1", 2), "T3"))
         .rule(writes(on("T1", 3), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let plan = "- [ ] T1 ask\n- [ ] T2 be silent\n- [ ] T3 follow (depends: T1) (run: true)\n- [ ] T4 follow (depends: T1)\n";
     let played = World::plain()?.play(plan, &script.rule(done("T4")), |settings| {
         settings.run.max_agents = 1
@@ -321,10 +319,8 @@ fn everybody_is_told() -> Outcome {
         .rule(send(on("T1", 1), &hello))
         .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"))
-        .rule(write("T3", "three.txt", "3\n"))
-        .rule(done("T3"));
+        .writes("T2", "two.txt", "2\n")
+        .writes("T3", "three.txt", "3\n");
     let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
     let played = World::plain()?.play(plan, &script, |_| {})?;
     played.require_merged(&["T1", "T2", "T3"])?;
@@ -360,8 +356,7 @@ fn who_may_not_be_written_to_is_not() -> Outcome {
         .rule(send(send(on("T2", 1), &forged), &stop))
         .rule(writes(on("T2", 2), "two.txt"))
         .rule(done("T2"))
-        .rule(write("T3", "three.txt", "3\n"))
-        .rule(done("T3"));
+        .writes("T3", "three.txt", "3\n");
     let plan = "- [ ] T1 tell (agent: lead)\n- [ ] T2 forge\n- [ ] T3 listen (depends: T1, T2)\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require_merged(&["T1", "T2", "T3"])?;
@@ -402,8 +397,7 @@ fn a_flood_is_bounded() -> Outcome {
         ))
         .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let played = World::plain()?.play(
         "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n",
         &script,

@@ -6,8 +6,7 @@ use orchestrate_core::policy::{RuleDecision, RuleText};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, after, case, done, fail, on, shell, waits, write,
-    writes,
+    Case, Outcome, Played, Rule, Script, World, after, case, done, fail, on, shell, waits, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -42,8 +41,7 @@ fn levels() -> Script {
         .rule(waits(on("T2", 1), &["T3"]))
         .rule(writes(over("T2"), "two.txt"))
         .rule(Rule::task("T2").text("Two is written."))
-        .rule(write("T3", "three.txt", "3\n"))
-        .rule(done("T3"))
+        .writes("T3", "three.txt", "3\n")
 }
 
 const LEVELS: &str =
@@ -241,8 +239,7 @@ fn a_wait_that_cannot_end_is_refused() -> Outcome {
         .rule(refused(3, &["T2"]))
         .rule(writes(on("T1", 4), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let played = world()?.play(
         "- [ ] T1 lead (agent: lead)\n- [ ] T2 follow (depends: T1)\n",
         &script,

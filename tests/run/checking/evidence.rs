@@ -316,11 +316,7 @@ fn a_red_merge_is_no_conflict() -> Outcome {
 fn a_red_merge_of_an_agent_is_no_conflict_either() -> Outcome {
     let world = World::with_plan("- [ ] T1 make\n")?;
     world.commit("orchestrate.toml", "merge_rounds = 0\n")?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     let run = world.types(
         &[
             "run",

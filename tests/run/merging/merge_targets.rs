@@ -172,8 +172,7 @@ fn siblings() -> Script {
         script
             .rule(looks)
             .rule(resolves)
-            .rule(write(id, "shared.txt", &format!("{id}\n")))
-            .rule(done(id))
+            .writes(id, "shared.txt", &format!("{id}\n"))
     });
     waits_soon(script, "p", &["a", "b"])
 }
@@ -240,10 +239,8 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
             "a.txt",
             "good\n",
         ))
-        .rule(write("a", "a.txt", "bad\n"))
-        .rule(done("a"))
-        .rule(write("b", "b.txt", "b\n"))
-        .rule(done("b"));
+        .writes("a", "a.txt", "bad\n")
+        .writes("b", "b.txt", "b\n");
     let check =
         |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
     let (world, played) = grow(&waits_soon(script, "p", &["a", "b"]), check, &FAMILY)?;
@@ -296,8 +293,7 @@ fn three_levels_with_one_agent_at_a_time() -> Outcome {
         .rule(over("p").text("The middle is done."))
         .rule(put(over("c"), "c.txt", "c\n"))
         .rule(after("c", "c.txt").text("The lowest is done, and so am I."))
-        .rule(write("g", "g.txt", "g\n"))
-        .rule(done("g"));
+        .writes("g", "g.txt", "g\n");
     let script = waits_soon(waits_soon(script, "p", &["c"]), "c", &["g"]);
     let agents = [
         ("p", Some("lead"), None),
@@ -324,8 +320,7 @@ fn a_parent_that_reports_hands_over_its_children() -> Outcome {
             "echo other > a.txt; echo noted > note.txt; echo made",
         ))
         .rule(waits(after("p", "made"), &["a"]))
-        .rule(write("a", "a.txt", "a\n"))
-        .rule(done("a"));
+        .writes("a", "a.txt", "a\n");
     let agents = [("p", Some("chief"), None), ("a", None, Some("p"))];
     let (world, played) = grow(&waits_soon(script, "p", &["a"]), |_| {}, &agents)?;
     played.require_merged(&["p", "a"])?;
@@ -344,8 +339,7 @@ fn a_file_of_a_person_is_not_lost() -> Outcome {
             "printf '/kept.txt\\n' > .gitignore; printf 'mine\\n' > kept.txt; echo made",
         ))
         .rule(waits(after("p", "made"), &["a"]))
-        .rule(write("a", "kept.txt", "yours\n"))
-        .rule(done("a"));
+        .writes("a", "kept.txt", "yours\n");
     let agents = [("p", Some("lead"), None), ("a", None, Some("p"))];
     let (_, played) = grow(&waits_soon(script, "p", &["a"]), |_| {}, &agents)?;
     assert_eq!(state_of(&played, "a"), Some(Merged), "{played}");

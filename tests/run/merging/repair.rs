@@ -813,8 +813,7 @@ fn unfinished_work_goes_on_where_it_was_left() -> Outcome {
         .rule(reads(on("T1", 2), "half.txt"))
         .rule(reads(on("T1", 3), "half.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let plan = "- [ ] T1 one (turns: 2)\n- [ ] T2 two\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
@@ -832,9 +831,7 @@ fn unfinished_work_goes_on_where_it_was_left() -> Outcome {
 /// A role that does not exist fails its task alone.
 fn an_error_of_one_task_ends_no_other() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default()
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+    let script = Script::default().writes("T2", "two.txt", "2\n");
     let coordinator = world.coordinator(&script, |_| {})?;
     let named = |id: &str, role: Option<&str>| Task {
         id: id.into(),
@@ -923,9 +920,7 @@ fn a_run_keeps_its_endpoint_and_the_place_of_its_script() -> Outcome {
 /// A run whose model is missing is refused before anything is recorded, and can be resumed later.
 fn a_run_without_its_model_is_not_taken_over() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "one.txt", "1\n");
     let played = world.play("- [ ] T1 one\n", &script, |settings| {
         settings.run.merge = MergeMode::Review
     })?;

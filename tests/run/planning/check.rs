@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Home, Outcome, Repository, Script, World, at, case, done, fail, sandboxed, says, write,
+    Case, Home, Outcome, Repository, Script, World, at, case, fail, sandboxed, says,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -63,11 +63,7 @@ fn optional_tasks_are_left_out_on_request_as_by_a_run() -> Outcome {
     if at(&report, "/tasks/1/status")? != "left_out" || *at(&report, "/waves")? != json!([["T1"]]) {
         return fail(report.to_string());
     }
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(
         &[
             "run",
@@ -93,11 +89,7 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
     let world = World::with_plan(
         "# P\n\n- [ ] T1 Store\n- [>] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n",
     )?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
     says(
         &ran,

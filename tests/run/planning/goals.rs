@@ -10,8 +10,8 @@ use orchestrate_model::Tokenizer;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, reads, says,
-    waits, write,
+    Case, Outcome, Played, Rule, Script, World, after, at, case, fail, on, reads, says, waits,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -163,12 +163,9 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
         .rule(spawn(on(root, 4), "Write three"))
         .rule(wait(5, &["write_three"]))
         .rule(Rule::task(root).text("All three are written."))
-        .rule(write("write_one", "one.txt", "1\n"))
-        .rule(done("write_one"))
-        .rule(write("write_two", "two.txt", "2\n"))
-        .rule(done("write_two"))
-        .rule(write("write_three", "three.txt", "3\n"))
-        .rule(done("write_three"));
+        .writes("write_one", "one.txt", "1\n")
+        .writes("write_two", "two.txt", "2\n")
+        .writes("write_three", "three.txt", "3\n");
     let world = World::lived_in()?;
     let played = world.play(GOAL, &script, |settings| {
         settings.run.max_agents = max_agents
@@ -291,8 +288,7 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
                 .returned(ReturnCause::InvalidPlan)
                 .text(&format!("```markdown\n{PLAN}```")),
         )
-        .rule(write("T1", "greeting.txt", "Good morning!\n"))
-        .rule(done("T1"));
+        .writes("T1", "greeting.txt", "Good morning!\n");
     let model = world.script(&script)?;
     let ran = world.types(
         &[

@@ -363,10 +363,8 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     let script = Script::default()
         .rule(rewrite)
         .rule(done("T1"))
-        .rule(write("T2", "core/two.rs", "2\n"))
-        .rule(done("T2"))
-        .rule(write("T3", "docs/three.md", "3\n"))
-        .rule(done("T3"));
+        .writes("T2", "core/two.rs", "2\n")
+        .writes("T3", "docs/three.md", "3\n");
     let played = world.play(plan, &script, |_| ())?;
     let expected = "\n\nInstructions of this project's owner; where they differ, the last one counts:\n\n\
                     ### AGENTS.md\n\nUse tabs.\n\n### core/io/AGENTS.override.md\n\nUse two spaces.";
@@ -416,9 +414,7 @@ fn a_link_that_leads_out_of_the_commit_is_passed_over() -> Outcome {
         .collect();
     let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
     says(&world.types(&["check", "plan.md"], 0)?, &warnings)?;
-    let script = Script::default()
-        .rule(write("T1", "core/one.rs", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "core/one.rs", "1\n");
     let model = world.script(&script)?;
     says(
         &world.types(&["run", "plan.md", "--model", &model], 0)?,

@@ -525,9 +525,7 @@ Name the colours.
 
 fn a_reviewer_gets_the_changes() -> Outcome {
     let plan = "- [ ] T1 Write one\n- [ ] T2 Review it @reviewer (depends: T1)\n";
-    let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "one.txt", "1\n");
     let approves = Rule::task("T2").call("review_verdict", &json!({"verdict": "approve"}));
     let requests = World::lived_in()?
         .play(plan, &script.rule(approves), |_| ())?
@@ -549,9 +547,7 @@ fn what_does_not_fit_is_named() -> Outcome {
         "# Title\n\nShort.\n\n## Architecture\n\n{long}\n\n## Tasks\n\n- [ ] T1 Write one\n- [ ] T2 Write two\n"
     );
     let script = ["T1", "T2"].iter().fold(Script::default(), |script, task| {
-        script
-            .rule(write(task, &format!("{task}.txt"), "1\n"))
-            .rule(done(task))
+        script.writes(task, &format!("{task}.txt"), "1\n")
     });
     let played = World::lived_in()?.play(&plan, &script, |settings| {
         settings.run.context_tokens = 8_000
@@ -570,10 +566,8 @@ fn a_section_of_the_plan_can_be_read() -> Outcome {
     let script = Script::default()
         .rule(read(read(write("T3", "T3.txt", "1\n"), "rules"), "Rulez"))
         .rule(done("T3"))
-        .rule(write("T1", "T1.txt", "1\n"))
-        .rule(done("T1"))
-        .rule(write("T2", "T2.txt", "1\n"))
-        .rule(done("T2"));
+        .writes("T1", "T1.txt", "1\n")
+        .writes("T2", "T2.txt", "1\n");
     let results = World::lived_in()?
         .play(CHECKLIST, &script, |_| ())?
         .results("T3")?;

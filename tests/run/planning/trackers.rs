@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, says, write};
+use crate::support::{Case, Outcome, Rule, Script, World, at, case, fail, says, write};
 
 const STORIES: &str = r#"{
   "project": "Shop",
@@ -50,11 +50,7 @@ fn landed(
 ) -> Result<(World, crate::support::Ran), libtest_mimic::Failed> {
     let world = World::plain()?;
     world.repository.write(name, text)?;
-    let model = world.script(
-        &Script::default()
-            .rule(write(task, "one.txt", "1\n"))
-            .rule(done(task)),
-    )?;
+    let model = world.script(&Script::default().writes(task, "one.txt", "1\n"))?;
     let ran = world.types(&["run", name, "--model", &model, "--land"], 0)?;
     Ok((world, ran))
 }

@@ -31,6 +31,11 @@ impl Script {
         self
     }
 
+    /// Adds rules by which a task's agent writes a file in its first turn, and then ends its work.
+    pub(crate) fn writes(self, task: &str, path: &str, content: &str) -> Self {
+        self.rule(write(task, path, content)).rule(done(task))
+    }
+
     /// Adds the rules of another script after the others.
     pub(crate) fn then(mut self, other: Script) -> Self {
         self.rules.extend(other.rules);

@@ -14,7 +14,7 @@ use super::named;
 use super::suites::Suite;
 use super::table::{NO_CONTROL, PLAIN, Table, attack_of, row_of};
 use super::who::Who;
-use crate::support::{Outcome, fail};
+use crate::support::Outcome;
 use Shown::{Case, Row, Unit};
 
 /// How many ids each letter has.
@@ -70,7 +70,7 @@ const NOT_PLAIN: Shown =
     Row("core: policy::decision::command::tests::what_is_not_plain_words_is_opaque");
 const PARTS: Shown =
     Row("core: policy::decision::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
-const SPAWNING: &str = "crates/core/tests/spawning.rs";
+const SPAWNING: &str = "crates/core/tests/it/agents/spawning.rs";
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
 const WEB: &str = "crates/web/src/tests.rs";
@@ -119,7 +119,7 @@ const COMMANDS: &[Attack] = &[
     attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed"), Unit("crates/git/tests/it/remote.rs", "the_address_is_the_one_that_git_would_use")]),
     attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/run/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
-    attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
+    attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/it/agents/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
     attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit(SPAWNING, "tools_are_narrowed_and_never_widened"), Unit(SPAWNING, "a_budget_comes_from_the_parent"), Unit(SPAWNING, "children_are_bounded_in_number_and_depth"), Unit(SPAWNING, "children_that_have_ended_do_not_count")]),
     attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/resolve.rs", "nobody_to_ask_means_refused_unless_told_otherwise"), Case("approvals::asking_nobody_fails_with_a_code_of_its_own")]),
 ];
@@ -222,7 +222,7 @@ const CRASHES: &[Attack] = &[
     attack("K6", "signals, a closed terminal, a machine that sleeps", &[Case("signals::ctrl_c_twice_stops_and_the_run_goes_on_later"), Case("signals::a_closed_terminal_stops_the_run"), Unit("crates/journal/tests/journal/sequencer.rs", "the_time_in_which_the_machine_sleeps_does_not_count")]),
     attack("K7", "a second process on the same run", &[Case("cli::a_second_coordinator_is_refused_with_the_firsts_pid")]),
     attack("K8", "a state folder on an unfit file system", &[Unit("crates/journal/tests/journal/damage.rs", "a_folder_that_can_hold_no_journal_is_refused_by_name"), Unit("crates/journal/src/database.rs", "file_systems_of_other_machines_are_known_by_their_types"), Case("bad_input::a_state_inside_the_checkout_is_refused")]),
-    attack("K9", "children that are spawned around a crash", &[Case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end"), Unit("crates/core/tests/spawning.rs", "a_repeated_call_spawns_once")]),
+    attack("K9", "children that are spawned around a crash", &[Case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end"), Unit("crates/core/tests/it/agents/spawning.rs", "a_repeated_call_spawns_once")]),
     attack("K10", "a machine whose sandbox does not start", &[Case("demo::what_starts_a_sandbox_keeps_to_the_required_tier"), Unit("crates/sandbox/src/run/probe.rs", "names_the_switch_that_forbids_namespaces")]),
 ];
 
@@ -287,11 +287,8 @@ pub(super) fn each_id_names_its_tests() -> Outcome {
     )? {
         wrong.push("a row without the module of its test passes".to_owned());
     }
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        fail(wrong.join("\n"))
-    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
 }
 
 /// Reports whether a test exists, as far as the sources say it.
@@ -528,9 +525,6 @@ pub(super) fn what_ids_lack_is_told() -> Outcome {
         .collect::<Vec<_>>()
         .join(" ");
     let is_told = lacking == expected && line == "X1 held 2 holds 1 none, 1 plain test";
-    if is_told {
-        Ok(())
-    } else {
-        fail(format!("{line}\n{}", lacking.join("\n")))
-    }
+    assert!(is_told, "{line}\n{}", lacking.join("\n"));
+    Ok(())
 }

@@ -6,7 +6,7 @@ const CONTEXT: &str = "crates/core/src/agent/context/tests.rs";
 const ISOLATION: &str = "crates/tools/tests/suite/hostile.rs";
 const LIMITS: &str = "crates/tools/tests/suite/limits.rs";
 const PERMISSIONS: &str = "crates/tools/tests/suite/permissions.rs";
-const SPENDING: &str = "crates/core/tests/spending.rs";
+const SPENDING: &str = "crates/core/tests/it/agents/spending.rs";
 
 const COVERED: &str = "each_covers_the_tools_of_the_reference";
 const GRANTED: &str = "a_grant_needs_tool_and_permission";

@@ -1,14 +1,9 @@
 //! Messages: whom an address stands for, what a message is for, the wait for an answer, and that
 //! each message is read exactly once, whatever is repeated or replayed.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::event::Event;
 use orchestrate_core::messages::{
     Channel, ExpiredMessage, MAX_BODY_BYTES, MessageRefused, Origin, Receiver, Sender,
     UnansweredQuestion,
@@ -17,12 +12,14 @@ use orchestrate_core::run::{AskedWait, Expiring, QuestionEnd, Routed, WaitDecisi
 use orchestrate_core::task::{FailureCause, Work};
 use orchestrate_core::{
     Address, AgentId, Blocker, CallOfTurn, Envelope, IllegalEvent, Liveness, MergeTarget,
-    MessageKind, Oid, Outgoing, Recorded, Request, RunSettings, RunState, Task, TaskId, TaskState,
-    Wait, WaitRefused,
+    MessageKind, Oid, Outgoing, Recorded, Request, RunSettings, RunState, Task, TaskState, Wait,
+    WaitRefused,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
+
+use crate::facts::{added, committed, failed, recorded, reported, started, task, woken};
 
 /// A run that is fed event by event, one each second.
 #[derive(Clone)]
@@ -33,39 +30,21 @@ struct Story {
 
 impl Story {
     fn of(tasks: Vec<(Task, Option<&str>)>) -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(RunSettings::default()),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
+        let started = started(RunSettings::default());
         let first = recorded(1, started);
         let mut story = Story {
             state: RunState::begin(&first).unwrap(),
             facts: vec![first],
         };
         for (task, parent) in tasks {
-            story.tell(Event::TaskAdded {
-                task: Box::new(task),
-                parent: parent.map(AgentId::from),
-                spawn: None,
-            });
+            story.tell(added(task, parent));
         }
         for due in story.state.due_facts() {
             let task = due.task().unwrap().clone();
             story.tell(due);
             story.tell(Event::AgentSpawned {
                 branch: format!("orchestrate/r-abcdef/{task}"),
-                agent: story
-                    .state
-                    .task(&task)
-                    .unwrap()
-                    .task
-                    .work
-                    .clone()
-                    .into_role(),
+                agent: role_of(&story.state.task(&task).unwrap().task.work),
                 task,
                 attempt: 1,
                 model: None,
@@ -166,13 +145,7 @@ impl Story {
     }
 
     fn report(&mut self, task: &str) {
-        let summary = Some(format!("{task} is done."));
-        self.tell(Event::TaskMerged {
-            task: task.into(),
-            commit: None,
-            target: None,
-            summary,
-        });
+        self.tell(reported(task, &format!("{task} is done.")));
     }
 
     fn liveness(&self, task: &str) -> Liveness {
@@ -181,34 +154,10 @@ impl Story {
     }
 }
 
-trait Role {
-    fn into_role(self) -> Option<String>;
-}
-
-impl Role for Work {
-    fn into_role(self) -> Option<String> {
-        match self {
-            Work::Agent(named) => Some(named.unwrap_or_else(|| "implementer".to_owned())),
-            Work::Run(_) => None,
-        }
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
-    }
-}
-
-fn task(name: &str, depends: &[&str]) -> Task {
-    Task {
-        id: name.into(),
-        depends: depends.iter().map(|id| TaskId::from(*id)).collect(),
-        ..Task::default()
+fn role_of(work: &Work) -> Option<String> {
+    match work {
+        Work::Agent(named) => Some(named.clone().unwrap_or_else(|| "implementer".to_owned())),
+        Work::Run(_) => None,
     }
 }
 
@@ -236,13 +185,6 @@ fn of_kind(to: &str, kind: MessageKind) -> Outgoing {
     Outgoing {
         kind: Some(kind),
         ..Outgoing::new(to, "text")
-    }
-}
-
-fn woken(task: &str, timed_out: bool) -> Event {
-    Event::AgentWoken {
-        task: task.into(),
-        timed_out,
     }
 }
 
@@ -815,12 +757,7 @@ fn a_question_to_a_parent_into_whose_branch_a_sibling_is_merged_stays_open() {
         Oid::from("tree"),
         MergeTarget::Agent("p".into()),
     );
-    story.tell(Event::TaskCommitted {
-        task: "b".into(),
-        commit: commit.clone(),
-        tree,
-        summary: String::new(),
-    });
+    story.tell(committed("b", commit.clone(), tree));
     story.tell(Event::MergeStarted {
         task: "b".into(),
         into,
@@ -877,12 +814,7 @@ fn an_asker_that_is_cancelled_gets_no_notice() {
     story.ask("a", "b", None);
     assert_eq!(story.deliver("b").len(), 1);
     story.report("b");
-    let (message, cause) = (String::new(), FailureCause::Check);
-    story.tell(Event::TaskFailed {
-        task: "p".into(),
-        cause,
-        message,
-    });
+    story.tell(failed("p", FailureCause::Check, ""));
     // All of it is recorded in one step, so each event must be valid after those before it.
     let due = story.due();
     assert!(

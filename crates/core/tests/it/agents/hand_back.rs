@@ -1,75 +1,39 @@
 //! What an agent hands back: its outcome, and its claims held against what was recorded.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
-use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::event::Event;
 use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
-    ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings,
-    RunState, Task, WorkCompared,
+    ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, ReportGiven, RunSettings, Task,
+    WorkCompared,
 };
 use serde_json::json;
 
-/// A run with a parent and its child, which is fed event by event.
-struct Story(RunState);
+use crate::facts::{failed, prepared, recorded, task};
+use crate::story::Story;
+
+/// Tells of a parent and its child at work, with this check of each task and of the run.
+fn family(verify: Option<&str>, check_of_run: Option<&str>) -> Story {
+    let settings = RunSettings {
+        verify: check_of_run.map(str::to_owned),
+        ..RunSettings::default()
+    };
+    let tasks = [("a", None), ("b", Some("a"))].map(|(name, parent)| {
+        let verify = verify.map(str::to_owned);
+        (
+            Task {
+                verify,
+                ..task(name, &[])
+            },
+            parent,
+        )
+    });
+    let mut story = Story::spawning(settings, tasks.into()).at_work();
+    story.tell_all([prepared("a"), prepared("b")]);
+    story
+}
 
 impl Story {
-    fn of(verify: Option<&str>, check_of_run: Option<&str>) -> Story {
-        let settings = RunSettings {
-            verify: check_of_run.map(str::to_owned),
-            ..RunSettings::default()
-        };
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        let task = |id: &str| Task {
-            id: id.into(),
-            verify: verify.map(str::to_owned),
-            ..Task::default()
-        };
-        story.tell(Event::TaskAdded {
-            task: Box::new(task("a")),
-            parent: None,
-            spawn: None,
-        });
-        story.tell(Event::TaskAdded {
-            task: Box::new(task("b")),
-            parent: Some("a".into()),
-            spawn: None,
-        });
-        for task in ["a", "b"] {
-            story.tell(Event::TaskReady { task: task.into() });
-            story.tell(Event::AgentSpawned {
-                task: task.into(),
-                attempt: 1,
-                agent: Some("implementer".to_owned()),
-                model: None,
-                branch: format!("orchestrate/r-abcdef/{task}"),
-                base: "base".into(),
-                spec: None,
-                sends: None,
-            });
-            story.tell(Event::WorktreePrepared {
-                task: task.into(),
-                onto: None,
-            });
-        }
-        story
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
-    }
-
     fn tell_json(&mut self, event: serde_json::Value) {
         self.tell(serde_json::from_value(event).unwrap());
     }
@@ -105,17 +69,16 @@ impl Story {
     }
 
     fn commits(&mut self, summary: &str) {
-        let (commit, tree) = ("commit".into(), "tree".into());
         self.tell(Event::TaskCommitted {
             task: "b".into(),
-            commit,
-            tree,
+            commit: "commit".into(),
+            tree: "tree".into(),
             summary: summary.to_owned(),
         });
     }
 
     fn hand_back(&self) -> HandBack {
-        self.0.hand_back(self.0.task(&"b".into()).unwrap())
+        self.0.hand_back(self.record("b"))
     }
 
     fn unverified(&self) -> Vec<String> {
@@ -124,16 +87,6 @@ impl Story {
             .iter()
             .map(ToString::to_string)
             .collect()
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
     }
 }
 
@@ -195,7 +148,7 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
         (&[("./other.sh", 0)], claim("no check ran")),
     ];
     for (calls, expected) in table {
-        let mut story = Story::of(None, Some("./verify.sh"));
+        let mut story = family(None, Some("./verify.sh"));
         calls
             .iter()
             .for_each(|(what, code)| story.call(what, *code));
@@ -208,7 +161,7 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
 /// Calls of one turn may run side by side.
 #[test]
 fn a_file_that_is_written_while_a_check_runs_is_not_checked() {
-    let mut story = Story::of(None, None);
+    let mut story = family(None, None);
     let started = |id: &str, tool: &str, arguments: serde_json::Value, writes: &[&str]| {
         json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool, "arguments": arguments,
                "writes": writes, "rule": "r"})
@@ -246,7 +199,7 @@ fn the_runs_own_check_of_the_work_decides() {
             vec!["\"All tests pass.\": `make` ended with exit 2".to_owned()],
         ),
     ] {
-        let mut story = Story::of(Some("make"), None);
+        let mut story = family(Some("make"), None);
         story.call("w:a.txt", 0);
         story.changes(&["M a.txt"]);
         // Before it has run, it is waited for.
@@ -288,7 +241,7 @@ fn a_pattern_that_matches_no_test_is_no_failed_check() {
         ),
     ];
     for (class, exit_code, checks, doubt) in table {
-        let mut story = Story::of(None, None);
+        let mut story = family(None, None);
         let of_call = |kind: &str| json!({"type": kind, "task": "b", "turn": 1, "call_id": "c", "tool": "run_tests"});
         let mut event = of_call("tool.started");
         event["arguments"] = json!({"test_pattern": "nowhere"});
@@ -331,7 +284,7 @@ fn changed_tests_are_named_in_the_report_or_held_against_it() {
         (&["M tests/a.rs"], "Claims: done", vec![undeclared]),
     ];
     for (files, report, expected) in table {
-        let mut story = Story::of(None, None);
+        let mut story = family(None, None);
         story.changes(files);
         story.commits(report);
         assert_eq!(story.unverified(), expected, "{files:?} {report}");
@@ -350,7 +303,7 @@ fn a_strict_role_returns_false_claims_and_then_fails_but_for_a_missing_line() {
         ("The tests pass.", "return", "fail"),
     ];
     for (report, first, last) in table {
-        let mut story = Story::of(None, None);
+        let mut story = family(None, None);
         story.changes(&["M src/a.rs"]);
         let record = story.0.task(&"b".into()).unwrap();
         for (rounds, expected) in [(1, first), (0, last)] {
@@ -366,7 +319,7 @@ fn a_strict_role_returns_false_claims_and_then_fails_but_for_a_missing_line() {
 
 #[test]
 fn work_that_changes_nothing_cannot_claim_to_be_done() {
-    let mut story = Story::of(None, None);
+    let mut story = family(None, None);
     let summary =
         "Everything is in place.\nClaims: done\nOpen questions:\n- Which port?".to_owned();
     story.tell(Event::NothingToDo {
@@ -388,7 +341,7 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
         (Check, Outcome::Failed, "failed"),
     ];
     for (cause, outcome, words) in table {
-        let mut story = Story::of(None, None);
+        let mut story = family(None, None);
         assert_eq!(story.hand_back().outcome, Outcome::Working);
         assert_eq!(
             story.0.ended_hand_back(story.0.task(&"b".into()).unwrap()),
@@ -406,11 +359,7 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
                 summary,
             }));
         }
-        story.tell(Event::TaskFailed {
-            task: "b".into(),
-            cause,
-            message: "no more".to_owned(),
-        });
+        story.tell(failed("b", cause, "no more"));
         let HandBack {
             outcome: ended,
             by_agent,
@@ -443,7 +392,7 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
 
 #[test]
 fn a_second_last_request_is_no_possible_event() {
-    let mut story = Story::of(None, None);
+    let mut story = family(None, None);
     story.tell(
         story
             .0

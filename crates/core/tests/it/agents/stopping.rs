@@ -1,131 +1,39 @@
 //! Stopping agents with their descendants, and what the children of agents mean for the run's end.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
-use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::run::child::TerminateDecision;
 use orchestrate_core::run::outcome;
 use orchestrate_core::run::request::{Decision, Request};
 use orchestrate_core::task::FailureCause;
-use orchestrate_core::{
-    AgentId, CallOfTurn, MergeStep, Recorded, RunSettings, RunState, StopRequest, Task, TaskId,
-    TaskState, Wait,
-};
+use orchestrate_core::{CallOfTurn, MergeStep, RunSettings, StopRequest, TaskId, TaskState, Wait};
 
-/// A run that is fed event by event, one each second.
-struct Story(RunState);
+use crate::facts::{failed, returned, task, woken};
+use crate::story::Story;
 
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
-    }
+/// Tells of a run with the task `a`, its children `b` and `c`, the child `d` of `b`, and the task
+/// `e`; all of them are being worked on.
+fn tree() -> Story {
+    let of_a = Some("a");
+    let tasks = vec![
+        (task("a", &[]), None),
+        (task("b", &[]), of_a),
+        (task("c", &[]), of_a),
+        (task("d", &[]), Some("b")),
+        (task("e", &[]), None),
+    ];
+    Story::spawning(RunSettings::default(), tasks).at_work()
 }
 
 impl Story {
-    /// Tells of a run with the task `a`, its children `b` and `c`, the child `d` of `b`, and the
-    /// task `e`; all of them are being worked on.
-    fn tree() -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(RunSettings::default()),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        for (id, parent) in [
-            ("a", None),
-            ("b", Some("a")),
-            ("c", Some("a")),
-            ("d", Some("b")),
-            ("e", None),
-        ] {
-            let task = Box::new(Task {
-                id: id.into(),
-                ..Task::default()
-            });
-            story.tell(Event::TaskAdded {
-                task,
-                parent: parent.map(AgentId::from),
-                spawn: None,
-            });
-        }
-        story.work()
-    }
-
-    fn work(mut self) -> Self {
-        for due in self.0.due_facts() {
-            let task = due.task().unwrap().clone();
-            self.tell(due);
-            self.tell(Event::AgentSpawned {
-                branch: format!("orchestrate/r-abcdef/{task}"),
-                task,
-                attempt: 1,
-                agent: Some("implementer".to_owned()),
-                model: None,
-                base: "base".into(),
-                spec: None,
-                sends: None,
-            });
-        }
-        self
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
-        assert_eq!(self.0, self.0.with_new_agenda());
-    }
-
-    /// Ends a task's work with a report.
-    fn report(&mut self, task: &str) {
-        self.tell(Event::TaskMerged {
-            task: task.into(),
-            commit: None,
-            target: None,
-            summary: Some(String::new()),
-        });
-    }
-
-    fn commit(&mut self, task: &str) {
-        let (commit, tree, summary) = ("commit".into(), "tree".into(), String::new());
-        self.tell(Event::TaskCommitted {
-            task: task.into(),
-            commit,
-            tree,
-            summary,
-        });
-    }
-
-    fn fail(&mut self, task: &str, cause: FailureCause) {
-        self.tell(Event::TaskFailed {
-            task: task.into(),
-            cause,
-            message: String::new(),
-        });
-    }
-
     /// Records everything that cancels stopped agents.
     fn call_off(&mut self) {
         for task in self.stopping() {
-            for event in self.0.decide_cancellation(&TaskId::from(task.as_str())) {
-                self.tell(event);
-            }
+            self.tell_all(self.0.decide_cancellation(&TaskId::from(task.as_str())));
         }
     }
 
     fn stopping(&self) -> Vec<String> {
         self.0.stopping().map(ToString::to_string).collect()
-    }
-
-    fn state_of(&self, task: &str) -> TaskState {
-        self.0.task(&task.into()).unwrap().state()
     }
 
     fn terminate(&self, by: &str, agent: &str) -> Result<TerminateDecision, String> {
@@ -152,7 +60,7 @@ fn stop(task: &str) -> Event {
 
 #[test]
 fn a_stop_holds_for_all_descendants_that_have_not_ended() {
-    let mut story = Story::tree();
+    let mut story = tree();
     story.report("c");
     let asked = Request::StopAgent {
         agent: "a".into(),
@@ -187,7 +95,7 @@ fn a_stop_holds_for_all_descendants_that_have_not_ended() {
 
 #[test]
 fn work_is_merged_to_its_end_or_not_at_all() {
-    let mut story = Story::tree();
+    let mut story = tree();
     let wait = Wait::Agents {
         ids: vec!["b".into(), "c".into()],
         until_ms: None,
@@ -198,8 +106,8 @@ fn work_is_merged_to_its_end_or_not_at_all() {
         call_id: "c1".into(),
         wait,
     });
-    story.commit("b");
-    story.commit("c");
+    story.hand_over("b", "commit");
+    story.hand_over("c", "commit");
     let Some(MergeStep::Merge {
         task,
         into,
@@ -247,17 +155,11 @@ fn work_is_merged_to_its_end_or_not_at_all() {
 
 #[test]
 fn a_stopped_task_can_be_retried() {
-    let mut story = Story::tree();
+    let mut story = tree();
     story.tell(stop("b"));
     story.call_off();
-    let text = "text".into();
     let cause = orchestrate_core::task::ReturnCause::Retried;
-    story.tell(Event::TaskReturned {
-        task: "d".into(),
-        cause,
-        text,
-        onto: None,
-    });
+    story.tell(returned("d", cause));
     assert_eq!(
         (story.stopping(), story.state_of("d")),
         (Vec::new(), TaskState::Ready)
@@ -266,7 +168,7 @@ fn a_stopped_task_can_be_retried() {
 
 #[test]
 fn an_agent_ends_only_its_descendants() {
-    let story = Story::tree();
+    let story = tree();
     let refused = |agent: &str, own: &str| {
         Err(format!(
             "an agent can end only those below it, and '{agent}' is not: {own}"
@@ -292,7 +194,7 @@ fn an_agent_ends_only_its_descendants() {
 
 #[test]
 fn a_termination_waits_until_everything_below_has_ended() {
-    let mut story = Story::tree();
+    let mut story = tree();
     let Ok(TerminateDecision::Stops(events)) = story.terminate("a", "b") else {
         unreachable!()
     };
@@ -316,18 +218,15 @@ fn a_termination_waits_until_everything_below_has_ended() {
             waiting
         ]
     );
-    events.into_iter().for_each(|event| story.tell(event));
+    story.tell_all(events);
     // Handed-over work of an agent that is to be stopped is not at rest.
-    story.commit("b");
+    story.hand_over("b", "commit");
     assert_eq!(
         (story.0.due_facts(), story.0.next_merge()),
         (Vec::new(), None)
     );
     story.call_off();
-    let woken = Event::AgentWoken {
-        task: "a".into(),
-        timed_out: false,
-    };
+    let woken = woken("a", false);
     assert_eq!(story.0.due_facts(), std::slice::from_ref(&woken));
     story.tell(woken);
     assert_eq!(story.terminate("a", "b"), Ok(TerminateDecision::Over));
@@ -354,15 +253,15 @@ fn a_termination_waits_until_everything_below_has_ended() {
 #[test]
 fn the_children_of_agents_do_not_decide_how_the_run_ends() {
     let ended = |a: Option<FailureCause>, b: FailureCause| {
-        let mut story = Story::tree();
-        story.fail("d", FailureCause::Internal);
-        story.fail("b", b);
+        let mut story = tree();
+        story.tell(failed("d", FailureCause::Internal, ""));
+        story.tell(failed("b", b, ""));
         story.report("c");
         story.report("e");
         match a {
-            Some(cause) => story.fail("a", cause),
+            Some(cause) => story.tell(failed("a", cause, "")),
             None => story.report("a"),
-        }
+        };
         outcome(&story.0)
     };
     assert_eq!(

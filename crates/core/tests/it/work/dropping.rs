@@ -1,19 +1,18 @@
 //! Dropping tasks: what is refused, and what remains in the state.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, RunStatus, UndoneLanding, VERSION};
+use orchestrate_core::event::{Event, RunStatus, UndoneLanding};
 use orchestrate_core::run::outcome;
 use orchestrate_core::run::request::{Accepted, Decision, Request};
 use orchestrate_core::task::{FailureCause, ReturnCause};
-use orchestrate_core::{
-    Action, BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings,
-    RunState, Task, TaskId, TaskState,
+use orchestrate_core::{Action, DroppedTasks, Oid, RequestRefused, RunSettings, TaskId, TaskState};
+
+use crate::facts::{
+    cancelled, committed, failed, finished, merge_prepared, merge_started, merged, ready, recorded,
+    returned, spawned, task,
 };
+use crate::story::Story;
 
 fn id(text: &str) -> TaskId {
     TaskId::from(text)
@@ -23,101 +22,34 @@ fn oid(text: &str) -> Oid {
     Oid::new(text)
 }
 
-struct Story(RunState);
-
-impl Story {
-    /// Builds a run in which b is built on a, and c on neither; all are merged, in this order.
-    fn merged() -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(RunSettings::default()),
-            base_commit: oid("base"),
-            base_branch: Some("main".to_owned()),
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        for (task, depends) in [("a", vec![]), ("b", vec![id("a")]), ("c", vec![])] {
-            let task = Task {
-                id: id(task),
-                depends,
-                ..Task::default()
-            };
-            story.tell(Event::planned(task));
-        }
-        let mut target = oid("base");
-        for task in ["a", "b", "c"] {
-            target = story.merge(task, &target);
-        }
-        story
+/// Builds a run in which b is built on a, and c on neither; all are merged, in this order.
+fn merged_run() -> Story {
+    let tasks = vec![task("a", &[]), task("b", &["a"]), task("c", &[])];
+    let mut story = Story::planned(RunSettings::default(), tasks);
+    let mut target = oid("base");
+    for task in ["a", "b", "c"] {
+        target = merge_onto(&mut story, task, &target);
     }
-
-    fn tell(&mut self, event: Event) {
-        self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
-        assert_eq!(self.0, self.0.with_new_agenda());
-    }
-
-    fn merge(&mut self, task: &str, target: &Oid) -> Oid {
-        let (work, tree, merge) = (
-            oid(&format!("{task} work")),
-            oid(&format!("{task} tree")),
-            oid(&format!("{task} merge")),
-        );
-        let branch = format!("orchestrate/r/{task}");
-        let (task, commit) = (id(task), Some(merge.clone()));
-        self.tell(Event::TaskReady { task: task.clone() });
-        let (agent, model, base) = (Some("x".to_owned()), None, target.clone());
-        self.tell(Event::AgentSpawned {
-            task: task.clone(),
-            attempt: 1,
-            agent,
-            model,
-            branch,
-            base,
-            spec: None,
-            sends: None,
-        });
-        let summary = String::new();
-        self.tell(Event::TaskCommitted {
-            task: task.clone(),
-            commit: work.clone(),
-            tree: tree.clone(),
-            summary,
-        });
-        self.tell(Event::MergeStarted {
-            task: task.clone(),
-            into: MergeTarget::Integration,
-            target: target.clone(),
-            candidate: work,
-        });
-        self.tell(Event::MergePrepared {
-            task: task.clone(),
-            commit: merge.clone(),
-            tree,
-        });
-        self.tell(Event::TaskMerged {
-            task,
-            commit,
-            target: Some(target.clone()),
-            summary: None,
-        });
-        merge
-    }
+    story
 }
 
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq,
-        v: VERSION,
-        event,
-    }
+fn merge_onto(story: &mut Story, task: &str, target: &Oid) -> Oid {
+    let [work, tree, merge] =
+        ["work", "tree", "merge"].map(|what| Oid::new(format!("{task} {what}")));
+    story.tell_all([
+        ready(task),
+        spawned(task, 1),
+        committed(task, work.clone(), tree.clone()),
+        merge_started(task, target.clone(), work),
+        merge_prepared(task, merge.clone(), tree),
+        merged(task, merge.clone(), target.clone()),
+    ]);
+    merge
 }
 
 #[test]
 fn dependents_and_what_has_landed_are_refused() {
-    let mut story = Story::merged();
+    let mut story = merged_run();
     let dependents = vec![id("b")];
     assert_eq!(
         story.0.decide_drop(&id("a"), false),
@@ -156,11 +88,8 @@ fn dependents_and_what_has_landed_are_refused() {
 
 #[test]
 fn a_dropped_task_leaves_the_others_in_a_new_result() {
-    let mut story = Story::merged();
-    story.tell(Event::RunFinished {
-        status: RunStatus::Succeeded,
-        exit_code: 0,
-    });
+    let mut story = merged_run();
+    story.tell(finished(RunStatus::Succeeded, 0));
     let merges = BTreeMap::from([(oid("c merge"), oid("c merge again"))]);
     let tasks = vec![id("a"), id("b")];
     let (target, commit) = (oid("c merge"), oid("c merge again"));
@@ -206,19 +135,11 @@ fn a_dropped_task_leaves_the_others_in_a_new_result() {
 
 #[test]
 fn a_rejection_stands_until_the_task_is_dropped() {
-    let mut story = Story::merged();
-    let (cause, text) = (ReturnCause::Rejected, BlobId::from("text"));
-    story.tell(Event::TaskReturned {
-        task: id("c"),
-        cause,
-        text,
-        onto: None,
-    });
+    let mut story = merged_run();
+    let cause = ReturnCause::Rejected;
+    story.tell(returned("c", cause));
     assert_eq!(story.0.rejected_in_result(), [id("c")]);
-    let stopped = Event::TaskCancelled {
-        task: id("c"),
-        message: "stopped".to_owned(),
-    };
+    let stopped = cancelled("c", "stopped");
     story.tell(stopped);
     assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
     let (target, commit) = (oid("c merge"), oid("b merge"));
@@ -234,13 +155,8 @@ fn a_rejection_stands_until_the_task_is_dropped() {
 
 #[test]
 fn a_rejection_of_merged_work_that_changed_nothing_may_be_taken_back() {
-    let mut story = Story::merged();
-    let returned = |cause| Event::TaskReturned {
-        task: id("a"),
-        cause,
-        text: BlobId::from("text"),
-        onto: None,
-    };
+    let mut story = merged_run();
+    let returned = |cause| returned("a", cause);
     let spawned = |attempt| Event::AgentSpawned {
         task: id("a"),
         attempt,
@@ -251,11 +167,7 @@ fn a_rejection_of_merged_work_that_changed_nothing_may_be_taken_back() {
         spec: None,
         sends: None,
     };
-    let failed = |cause| Event::TaskFailed {
-        task: id("a"),
-        cause,
-        message: String::new(),
-    };
+    let failed = |cause| failed("a", cause, "");
     let is_offered = |story: &Story| {
         story
             .0
@@ -290,7 +202,7 @@ fn a_rejection_of_merged_work_that_changed_nothing_may_be_taken_back() {
     else {
         unreachable!()
     };
-    events.into_iter().for_each(|event| story.tell(event));
+    story.tell_all(events);
     let record = story.0.task(&id("a")).unwrap();
     assert_eq!(
         (record.state(), record.commit(), stale(&story)),

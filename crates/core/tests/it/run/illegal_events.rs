@@ -1,14 +1,15 @@
 //! Events that are not valid in the current state are refused and change nothing.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
-use orchestrate_core::event::{Event, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
-    BlobId, Illegal, MergeTarget, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason,
-    Task, TaskId, Usage,
+    BlobId, Illegal, Oid, RequestParts, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+};
+
+use crate::facts::{
+    cancelled, failed, merge_prepared, merge_started, merged, parked, prepared, ready, recorded,
+    replayed, reported, returned, review_approved, review_requested, spawned, started, task,
+    verified,
 };
 
 fn a() -> TaskId {
@@ -23,45 +24,12 @@ fn blob() -> BlobId {
     BlobId::from("blob")
 }
 
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 10,
-        v: VERSION,
-        event,
-    }
-}
-
 fn begun() -> Vec<Event> {
-    let started = Event::RunStarted {
-        plan: None,
-        plan_source: None,
-        title: None,
-        settings: Box::new(RunSettings::default()),
-        base_commit: oid("base"),
-        base_branch: None,
-    };
-    let task = Task {
-        id: a(),
+    let checked = Task {
         verify: Some("check".to_owned()),
-        ..Task::default()
+        ..task("a", &[])
     };
-    vec![started, Event::planned(task)]
-}
-
-fn spawned() -> Event {
-    let (branch, base) = ("orchestrate/r-abcdef/a".to_owned(), oid("base"));
-    Event::AgentSpawned {
-        task: a(),
-        attempt: 1,
-        agent: None,
-        model: None,
-        branch,
-        base,
-        spec: None,
-        sends: None,
-    }
+    vec![started(RunSettings::default()), Event::planned(checked)]
 }
 
 /// Returns the parts of a request that keeps the messages of the request with this number, and this
@@ -88,35 +56,6 @@ fn requested(parts: RequestParts) -> Event {
     }
 }
 
-fn asked() -> Event {
-    let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
-    let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
-    Event::ApprovalRequested {
-        task: a(),
-        call,
-        call_id,
-        tool,
-        summary,
-        arguments,
-        rule,
-    }
-}
-
-fn verified() -> Event {
-    let (tree, command, exit) = (oid("tree"), "check".to_owned(), "exit code 0".to_owned());
-    let scope = VerifyScope::Task;
-    Event::VerifyFinished {
-        task: a(),
-        scope,
-        tree,
-        command,
-        passed: true,
-        exit,
-        output: blob(),
-        duration_ms: 1,
-    }
-}
-
 /// One event of each kind that is refused in some states of its task.
 fn facts() -> Vec<Event> {
     let usage = Usage {
@@ -130,12 +69,9 @@ fn facts() -> Vec<Event> {
     );
     let (merge, target) = (oid("merge"), oid("base"));
     vec![
-        Event::TaskReady { task: a() },
-        spawned(),
-        Event::WorktreePrepared {
-            task: a(),
-            onto: None,
-        },
+        ready(a()),
+        spawned(a(), 1),
+        prepared(a()),
         Event::WorktreePrepared {
             task: a(),
             onto: Some(oid("onto")),
@@ -168,61 +104,23 @@ fn facts() -> Vec<Event> {
             tree: oid("tree"),
             summary: "new".to_owned(),
         },
-        verified(),
-        Event::MergeStarted {
-            task: a(),
-            into: MergeTarget::Integration,
-            target: target.clone(),
-            candidate: oid("work"),
-        },
-        Event::MergePrepared {
-            task: a(),
-            commit: merge.clone(),
-            tree: oid("merged"),
-        },
-        Event::TaskMerged {
-            task: a(),
-            commit: Some(merge),
-            target: Some(target),
-            summary: None,
-        },
-        Event::TaskMerged {
-            task: a(),
-            commit: None,
-            target: None,
-            summary: Some("new".to_owned()),
-        },
-        asked(),
-        Event::ReviewRequested { task: a() },
-        Event::ReviewApproved {
-            task: a(),
-            tree: oid("tree"),
-        },
-        Event::TaskReturned {
-            task: a(),
-            cause: ReturnCause::TaskCheck,
-            text: blob(),
-            onto: None,
-        },
-        Event::TaskFailed {
-            task: a(),
-            cause: FailureCause::Turns,
-            message: "new".to_owned(),
-        },
-        Event::TaskCancelled {
-            task: a(),
-            message: "new".to_owned(),
-        },
+        verified(a(), VerifyScope::Task, "tree", true),
+        merge_started(a(), target.clone(), "work"),
+        merge_prepared(a(), merge.clone(), "merged"),
+        merged(a(), merge, target),
+        reported(a(), "new"),
+        parked(a(), "hash"),
+        review_requested(a()),
+        review_approved(a(), "tree"),
+        returned(a(), ReturnCause::TaskCheck),
+        failed(a(), FailureCause::Turns, "new"),
+        cancelled(a(), "new"),
     ]
 }
 
 /// One run for each task state that these events lead to, with and without a merge in progress.
 fn runs() -> Vec<RunState> {
-    let told: Vec<Recorded> = (1..)
-        .zip(begun())
-        .map(|(seq, event)| recorded(seq, event))
-        .collect();
-    let mut reached = vec![RunState::replay(&told).unwrap().unwrap()];
+    let mut reached = vec![replayed(begun())];
     let seen = |state: &RunState| {
         (
             state.task(&a()).map(|record| record.state()),
@@ -261,11 +159,7 @@ fn a_refused_fact_changes_nothing() {
 #[test]
 fn a_request_keeps_messages_of_the_agents_request_before_it_only() {
     let mut state = RunState::replay(&[]).unwrap();
-    for (seq, event) in (1..).zip(
-        begun()
-            .into_iter()
-            .chain([Event::TaskReady { task: a() }, spawned()]),
-    ) {
+    for (seq, event) in (1..).zip(begun().into_iter().chain([ready(a()), spawned(a(), 1)])) {
         let fact = recorded(seq, event);
         match &mut state {
             Some(state) => state.apply(&fact).unwrap(),

@@ -1,8 +1,4 @@
 //! Every offered action is accepted, in whatever state a run is.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,12 +12,14 @@ use orchestrate_core::projections::review::{BranchChanges, OwnChanges, ReviewEnt
 use orchestrate_core::run::request::{Adoption, Allowance, Request, RequestRefused};
 use orchestrate_core::task::{FailureCause, ReturnCause, Work};
 use orchestrate_core::{
-    Action, BlobId, CallOfTurn, MergeStep, MergeTarget, MessageKind, Oid, Outgoing, Recorded,
-    Reopening, RequestHash, RequestParts, RunSettings, RunState, Task, TaskId, TaskRecord,
-    TaskState, Usage,
+    Action, BlobId, CallOfTurn, MergeStep, MessageKind, Oid, Outgoing, Recorded, Reopening,
+    RequestHash, RequestParts, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
+
+use crate::facts;
+use crate::facts::{cancelled, ended, finished, merge_prepared, merge_started, merged, resumed};
 
 /// A random walk through a run; invalid events are skipped.
 struct Walk {
@@ -117,33 +115,17 @@ impl Walk {
             14 => self.tell(failed(&task, FailureCause::Timeout)),
             15 => self.tell(failed(&task, FailureCause::Budget)),
             16 => self.tell(conflicted(&task)),
-            17 => self.tell(Event::TaskMerged {
-                task,
-                commit: None,
-                target: None,
-                summary: None,
-            }),
+            17 => self.tell(ended(task)),
             18..21 => self.merge(),
-            21 => self.tell(Event::TaskCancelled {
-                task,
-                message: String::new(),
-            }),
+            21 => self.tell(cancelled(task, "")),
             22 if attempt > 1 => self.tell(returned(&task, ReturnCause::TaskCheck)),
             23 => self.tell(asked(&task, self.state.seq)),
             // The other task is a command.
             31 => self.question(&"T1".into(), attempt),
             24 => self.spend(&task),
             25 => self.land(),
-            26 => self.tell(Event::RunFinished {
-                status: RunStatus::NeedsHuman,
-                exit_code: 3,
-            }),
-            27 => self.tell(Event::RunResumed {
-                pid: 1,
-                timeout_ms: None,
-                budget_tokens: None,
-                budget_micro_usd: None,
-            }),
+            26 => self.tell(finished(RunStatus::NeedsHuman, 3)),
+            27 => self.tell(resumed()),
             28 => self.ask(&Request::Reject {
                 task,
                 message: String::new(),
@@ -194,23 +176,9 @@ impl Walk {
         };
         let commit = Oid::new(format!("m{}", self.state.seq));
         let (prepared, tree) = (commit.clone(), Oid::from("merged"));
-        self.tell(Event::MergeStarted {
-            task: task.clone(),
-            into: MergeTarget::Integration,
-            target: target.clone(),
-            candidate,
-        });
-        self.tell(Event::MergePrepared {
-            task: task.clone(),
-            commit: prepared,
-            tree,
-        });
-        self.tell(Event::TaskMerged {
-            task,
-            commit: Some(commit),
-            target: Some(target),
-            summary: None,
-        });
+        self.tell(merge_started(task.clone(), target.clone(), candidate));
+        self.tell(merge_prepared(task.clone(), prepared, tree));
+        self.tell(merged(task, commit, target));
     }
 
     fn spend(&mut self, task: &TaskId) {
@@ -365,52 +333,19 @@ fn spawned(task: &TaskId, attempt: u32) -> Event {
 }
 
 fn snapshot(task: &TaskId, commit: &str, tree: &str) -> Event {
-    let (commit, tree) = (Oid::from(commit), Oid::from(tree));
-    Event::SnapshotTaken {
-        task: task.clone(),
-        number: 1,
-        commit,
-        tree,
-        on_branch: true,
-        left_out: Vec::new(),
-        aside: orchestrate_core::LeftAside::default(),
-    }
+    facts::snapshot(task.clone(), commit, tree)
 }
 
 fn committed(task: &TaskId, commit: &str, tree: &str) -> Event {
-    Event::TaskCommitted {
-        task: task.clone(),
-        commit: commit.into(),
-        tree: tree.into(),
-        summary: String::new(),
-    }
+    facts::committed(task.clone(), commit, tree)
 }
 
 fn verified(task: &TaskId, tree: Oid, passed: bool) -> Event {
-    let (scope, command, exit) = (
-        VerifyScope::Task,
-        "true".to_owned(),
-        "exit code 0".to_owned(),
-    );
-    let output = BlobId::from("output");
-    Event::VerifyFinished {
-        task: task.clone(),
-        scope,
-        tree,
-        command,
-        passed,
-        exit,
-        output,
-        duration_ms: 1,
-    }
+    facts::verified(task.clone(), VerifyScope::Task, tree, passed)
 }
 
 fn failed(task: &TaskId, cause: FailureCause) -> Event {
-    Event::TaskFailed {
-        task: task.clone(),
-        cause,
-        message: String::new(),
-    }
+    facts::failed(task.clone(), cause, "")
 }
 
 fn rejected(task: &TaskId) -> Event {
@@ -424,20 +359,11 @@ fn rejected(task: &TaskId) -> Event {
 }
 
 fn conflicted(task: &TaskId) -> Event {
-    Event::TaskConflicted {
-        task: task.clone(),
-        cause: ReturnCause::Conflict,
-        message: String::new(),
-    }
+    facts::conflicted(task.clone())
 }
 
 fn returned(task: &TaskId, cause: ReturnCause) -> Event {
-    Event::TaskReturned {
-        task: task.clone(),
-        cause,
-        text: BlobId::from("text"),
-        onto: None,
-    }
+    facts::returned(task.clone(), cause)
 }
 
 fn asked(task: &TaskId, seq: u64) -> Event {

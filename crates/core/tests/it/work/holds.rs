@@ -1,17 +1,15 @@
 //! When a person must approve a task's work before it is merged, by the modes of review and what
 //! the work does.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
-use orchestrate_core::event::VERSION;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::run::Hold;
 use orchestrate_core::{
-    ComparedWork, Event, LeftAside, Recorded, ReviewMode, RunSettings, RunState, Task,
-    WithheldFile, WorkCompared,
+    ComparedWork, Event, LeftAside, ReviewMode, RunSettings, RunState, Task, WithheldFile,
+    WorkCompared,
 };
+
+use crate::facts;
+use crate::facts::{prepared, ready, spawned, started_on_main};
 
 /// What the work of the one task does.
 #[derive(Clone, Copy, PartialEq)]
@@ -50,74 +48,36 @@ fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunS
         weakened: of(Work::Weakening, "removes the test `a`"),
         ..ComparedWork::new("tree".into(), Vec::new())
     };
-    let (task, left_out) = (
-        Task {
-            id: "T1".into(),
-            review: own,
-            ..Task::default()
-        },
-        Vec::new(),
-    );
+    let task = Task {
+        review: own,
+        ..facts::task("T1", &[])
+    };
     let aside = LeftAside {
         withheld,
         ..LeftAside::default()
     };
     let events = [
-        Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: "base".into(),
-            base_branch: Some("main".to_owned()),
-        },
+        started_on_main(settings),
         Event::planned(task),
-        Event::TaskReady { task: "T1".into() },
-        Event::AgentSpawned {
-            task: "T1".into(),
-            attempt: 1,
-            agent: Some("implementer".to_owned()),
-            model: Some("script/x".to_owned()),
-            branch: "orchestrate/r/T1".to_owned(),
-            base: "base".into(),
-            spec: None,
-            sends: None,
-        },
-        Event::WorktreePrepared {
-            task: "T1".into(),
-            onto: None,
-        },
+        ready("T1"),
+        spawned("T1", 1),
+        prepared("T1"),
         Event::SnapshotTaken {
             task: "T1".into(),
             number: 1,
             commit: "work".into(),
             tree: "tree".into(),
             on_branch: true,
-            left_out,
+            left_out: Vec::new(),
             aside,
         },
         Event::WorkCompared(WorkCompared {
             task: "T1".into(),
             work: compared,
         }),
-        Event::TaskCommitted {
-            task: "T1".into(),
-            commit: "work".into(),
-            tree: "tree".into(),
-            summary: "done".to_owned(),
-        },
+        facts::committed("T1", "work", "tree"),
     ];
-    let told = events.into_iter().zip(1..);
-    let facts: Vec<Recorded> = told
-        .map(|(event, seq)| Recorded {
-            run_id: "r-abcdef".into(),
-            seq,
-            ts_ms: seq,
-            v: VERSION,
-            event,
-        })
-        .collect();
-    RunState::replay(&facts).unwrap().unwrap()
+    facts::replayed(events)
 }
 
 fn is_held(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> bool {

@@ -1,14 +1,10 @@
 //! Waiting for other agents: who may, when it is over, and what an agent is doing meanwhile.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_core::event::settings::MergeMode;
-use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::messages::{
     Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender,
 };
@@ -17,69 +13,25 @@ use orchestrate_core::run::request::Decision;
 use orchestrate_core::run::{AskedWait, Expiring, WaitDecision, outcome};
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
-    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint,
-    Request, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused,
-    shown_hash,
+    Action, Blocker, CallOfTurn, Liveness, Recorded, RejectingEndpoint, Request, RequestRefused,
+    RunSettings, Task, TaskId, TaskState, Wait, WaitRefused, shown_hash,
 };
 
-/// A run that is fed event by event, one each second.
-struct Story(RunState);
+use crate::facts;
+use crate::facts::{failed, finished, parked, ready, recorded, review_requested, task, woken};
+use crate::story::Story;
+
+/// Tells of a run whose tasks are all being worked on, if nothing comes before them.
+fn at_work(tasks: Vec<Task>) -> Story {
+    let tasks = tasks.into_iter().map(|task| (task, None)).collect();
+    Story::spawning(RunSettings::default(), tasks).at_work()
+}
+
+fn with(settings: RunSettings, tasks: Vec<(Task, Option<&str>)>) -> Story {
+    Story::spawning(settings, tasks).at_work()
+}
 
 impl Story {
-    /// Tells of a run whose tasks are all being worked on, if nothing comes before them.
-    fn of(tasks: Vec<Task>) -> Story {
-        Self::with(
-            RunSettings::default(),
-            tasks.into_iter().map(|task| (task, None)).collect(),
-        )
-    }
-
-    fn with(settings: RunSettings, tasks: Vec<(Task, Option<AgentId>)>) -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        for (task, parent) in tasks {
-            story.tell(Event::TaskAdded {
-                task: Box::new(task),
-                parent,
-                spawn: None,
-            });
-        }
-        story.work()
-    }
-
-    fn work(mut self) -> Self {
-        for due in self.0.due_facts() {
-            let task = due.task().unwrap().clone();
-            self.tell(due);
-            self.tell(Event::AgentSpawned {
-                branch: format!("orchestrate/r-abcdef/{task}"),
-                task,
-                attempt: 1,
-                agent: Some("implementer".to_owned()),
-                model: None,
-                base: "base".into(),
-                spec: None,
-                sends: None,
-            });
-        }
-        self
-    }
-
-    fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
-        self.0.apply(&recorded(self.0.seq + 1, event))
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.try_tell(event).unwrap();
-    }
-
     fn ask(
         &self,
         waiter: &str,
@@ -107,41 +59,6 @@ impl Story {
         self.tell(*event);
     }
 
-    /// Ends a task's work with a report.
-    fn report(&mut self, task: &str) {
-        let summary = Some(format!("{task} is done."));
-        self.tell(Event::TaskMerged {
-            task: task.into(),
-            commit: None,
-            target: None,
-            summary,
-        });
-    }
-
-    fn commit(&mut self, task: &str) {
-        let (commit, tree, summary) = ("commit".into(), "tree".into(), String::new());
-        self.tell(Event::TaskCommitted {
-            task: task.into(),
-            commit,
-            tree,
-            summary,
-        });
-    }
-
-    fn park(&mut self, task: &str) {
-        let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
-        let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
-        self.tell(Event::ApprovalRequested {
-            task: task.into(),
-            call,
-            call_id,
-            tool,
-            summary,
-            arguments,
-            rule,
-        });
-    }
-
     /// Lets an endpoint reject the key of a task's agent.
     fn reject(&mut self, task: &str, endpoint: &str) {
         let error = format!("authenticate {task}");
@@ -152,45 +69,12 @@ impl Story {
             error,
         });
     }
-
-    fn state_of(&self, task: &str) -> TaskState {
-        self.0.task(&task.into()).unwrap().state()
-    }
-
-    fn liveness(&self, task: &str, is_live: bool) -> Liveness {
-        self.0.liveness(self.0.task(&task.into()).unwrap(), is_live)
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
-    }
 }
 
 fn of_turn(turn: u32) -> CallOfTurn {
     CallOfTurn {
         turn,
         call: "c1".into(),
-    }
-}
-
-fn task(name: &str, depends: &[&str]) -> Task {
-    Task {
-        id: name.into(),
-        depends: depends.iter().map(|id| TaskId::from(*id)).collect(),
-        ..Task::default()
-    }
-}
-
-fn woken(task: &str, timed_out: bool) -> Event {
-    Event::AgentWoken {
-        task: task.into(),
-        timed_out,
     }
 }
 
@@ -202,7 +86,7 @@ fn message_to(task: &str) -> Event {
 
 #[test]
 fn a_wait_holds_no_agent_and_ends_with_the_work_that_it_is_for() {
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
     story.wait("a", &["b", "c", "b"], None);
     assert_eq!(
         (story.state_of("a"), story.0.workable()),
@@ -235,7 +119,7 @@ fn a_wait_holds_no_agent_and_ends_with_the_work_that_it_is_for() {
 
 #[test]
 fn a_message_ends_a_wait_whoever_sends_it() {
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[])]);
     story.wait("a", &["b"], None);
     story.tell(message_to("b"));
     assert_eq!(story.0.due_facts(), []);
@@ -256,36 +140,28 @@ fn finished_work_that_a_person_reviews_is_done() {
         merge: MergeMode::Review,
         ..RunSettings::default()
     };
-    let mut story = Story::with(
+    let mut story = with(
         reviewed,
         vec![(task("a", &[]), None), (task("b", &[]), None)],
     );
     story.wait("a", &["b"], None);
-    story.commit("b");
-    assert_eq!(
-        story.0.due_facts(),
-        [Event::ReviewRequested { task: "b".into() }]
-    );
-    story.tell(Event::ReviewRequested { task: "b".into() });
+    story.hand_over("b", "commit");
+    assert_eq!(story.0.due_facts(), [review_requested("b")]);
+    story.tell(review_requested("b"));
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
 
     // Work that is merged without one is done only then: it may come back to its agent.
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[])]);
     story.wait("a", &["b"], None);
-    story.commit("b");
+    story.hand_over("b", "commit");
     assert_eq!(story.0.due_facts(), []);
-    let (message, cause) = (String::new(), FailureCause::Check);
-    story.tell(Event::TaskFailed {
-        task: "b".into(),
-        cause,
-        message,
-    });
+    story.tell(failed("b", FailureCause::Check, ""));
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
 }
 
 #[test]
 fn a_deadline_counts_the_time_that_is_worked() {
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
     let began = story.0.worked_ms();
     story.wait("a", &["b"], Some(60));
     story.wait("c", &["b"], Some(20));
@@ -297,10 +173,7 @@ fn a_deadline_counts_the_time_that_is_worked() {
     };
     assert_eq!((&expiry.of, expiry.left), (&of_c, Duration::from_secs(19)));
     // Nobody works on the run meanwhile.
-    story.tell(Event::RunFinished {
-        status: RunStatus::Interrupted,
-        exit_code: 130,
-    });
+    story.tell(finished(RunStatus::Interrupted, 130));
     story
         .0
         .apply(&Recorded {
@@ -333,24 +206,19 @@ fn a_deadline_counts_the_time_that_is_worked() {
 }
 
 fn resumed() -> Event {
-    Event::RunResumed {
-        pid: 1,
-        timeout_ms: None,
-        budget_tokens: None,
-        budget_micro_usd: None,
-    }
+    facts::resumed()
 }
 
 #[test]
 fn a_run_ends_only_if_no_wait_can() {
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[])]);
     story.wait("a", &["b"], None);
     assert_eq!(outcome(&story.0), None);
-    story.park("b");
+    story.tell(parked("b", "hash"));
     assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
 
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
-    story.park("b");
+    let mut story = at_work(vec![task("a", &[]), task("b", &[])]);
+    story.tell(parked("b", "hash"));
     story.wait("a", &["b"], Some(5));
     assert_eq!(outcome(&story.0), None);
 }
@@ -367,7 +235,7 @@ fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
         task("c", &["b"]),
         task("d", &[]),
     ];
-    let mut story = Story::with(
+    let mut story = with(
         unmerged,
         tasks.into_iter().map(|task| (task, None)).collect(),
     );
@@ -375,7 +243,7 @@ fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
     // If `b` delivers a report, `c` starts.
     story.wait("a", &["c"], None);
     assert_eq!(story.0.due_facts(), []);
-    story.commit("b");
+    story.hand_over("b", "commit");
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
     story.tell(woken("a", false));
     let over = Ok(WaitDecision::Over { timed_out: false });
@@ -383,7 +251,7 @@ fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
         (story.ask("a", &["c"], None), story.0.due_facts()),
         (over, Vec::new())
     );
-    story.commit("a");
+    story.hand_over("a", "commit");
     assert_eq!(story.0.due_facts(), [woken("d", false)]);
 }
 
@@ -396,14 +264,14 @@ fn cycles() -> Vec<(
     Vec<&'static str>,
     WaitRefused,
 )> {
-    let two = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    let two = || at_work(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
     let cycle = |ids: &[&str]| WaitRefused::Cycle(ids.iter().map(|id| TaskId::from(*id)).collect());
     let mut each_other = two();
     each_other.wait("a", &["b"], None);
     let mut around = two();
     around.wait("a", &["b", "c"], None);
     around.wait("b", &["c"], None);
-    let dependent = Story::of(vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
+    let dependent = at_work(vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
     let after = Task {
         after: vec!["a".into()],
         ..task("b", &[])
@@ -412,17 +280,17 @@ fn cycles() -> Vec<(
         verdict: true,
         ..task("r", &["a", "b"])
     };
-    let mut reviewed = Story::of(vec![
+    let mut reviewed = at_work(vec![
         task("a", &[]),
         task("b", &[]),
         reviewer,
         task("d", &["r"]),
     ]);
-    reviewed.commit("b");
-    let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
+    reviewed.hand_over("b", "commit");
+    let child = |name, parent| (task(name, &[]), Some(parent));
     let tree = || {
         let tasks = vec![(task("a", &[]), None), child("b", "a"), child("c", "b")];
-        Story::with(RunSettings::default(), tasks)
+        with(RunSettings::default(), tasks)
     };
     let known = "a, b, c".to_owned();
     vec![
@@ -463,7 +331,7 @@ fn cycles() -> Vec<(
         ),
         (
             "what comes after it",
-            Story::of(vec![task("a", &[]), after]),
+            at_work(vec![task("a", &[]), after]),
             "a",
             vec!["b"],
             cycle(&["b"]),
@@ -487,7 +355,7 @@ fn a_cycle_is_refused_to_the_one_that_closes_it() {
 
 #[test]
 fn a_wait_is_at_most_a_year_long() {
-    let story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    let story = at_work(vec![task("a", &[]), task("b", &[])]);
     assert!(matches!(
         story.ask("a", &["b"], Some(MAX_DEADLINE_SECONDS)),
         Ok(WaitDecision::Waits(_))
@@ -514,9 +382,9 @@ fn a_wait_is_at_most_a_year_long() {
 /// Whoever waits for the answer of this agent, or for one that does, goes on once it has answered.
 #[test]
 fn an_agent_is_told_to_answer_before_it_waits() {
-    let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
+    let child = |name, parent| (task(name, &[]), Some(parent));
     let tasks = vec![(task("a", &[]), None), child("b", "a"), child("c", "b")];
-    let mut story = Story::with(RunSettings::default(), tasks);
+    let mut story = with(RunSettings::default(), tasks);
     let origin = Origin {
         from: Sender::Agent("c".into()),
         call: Some(of_turn(1)),
@@ -527,7 +395,7 @@ fn an_agent_is_told_to_answer_before_it_waits() {
         ..Outgoing::new(Address::Agent("a".into()), "Which colour?")
     };
     let events = story.0.decide_message(&origin, &asked).unwrap().events;
-    events.into_iter().for_each(|event| story.tell(event));
+    story.tell_all(events);
     story.wait("b", &["c"], None);
     for event in story.0.decide_delivery(&"a".into()).0 {
         story.tell(event);
@@ -544,31 +412,26 @@ fn an_agent_is_told_to_answer_before_it_waits() {
 
 #[test]
 fn what_ends_by_itself_may_be_waited_for() {
-    let three = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &["b"])]);
+    let three = || at_work(vec![task("a", &[]), task("b", &[]), task("c", &["b"])]);
     let mut of_a_person = three();
-    of_a_person.park("b");
+    of_a_person.tell(parked("b", "hash"));
     let mut with_deadline = three();
     with_deadline.wait("a", &["b"], Some(5));
-    let mut failed = three();
-    let (message, cause) = (String::new(), FailureCause::Check);
-    failed.tell(Event::TaskFailed {
-        task: "b".into(),
-        cause,
-        message,
-    });
+    let mut broken = three();
+    broken.tell(failed("b", FailureCause::Check, ""));
     let reviewer = |name: &str| Task {
         verdict: true,
         ..task(name, &["b"])
     };
-    let mut reviewed = Story::of(vec![
+    let mut reviewed = at_work(vec![
         task("a", &[]),
         task("b", &[]),
         reviewer("c"),
         task("d", &["c"]),
     ]);
-    reviewed.commit("b");
-    let child = (task("b", &[]), Some(AgentId::from("a")));
-    let tree = Story::with(RunSettings::default(), vec![(task("a", &[]), None), child]);
+    reviewed.hand_over("b", "commit");
+    let child = (task("b", &[]), Some("a"));
+    let tree = with(RunSettings::default(), vec![(task("a", &[]), None), child]);
     let table = [
         ("its child", tree, "a", "b"),
         ("a task that comes after another one", three(), "a", "c"),
@@ -579,7 +442,7 @@ fn what_ends_by_itself_may_be_waited_for() {
             "b",
             "a",
         ),
-        ("a task that will be skipped", failed, "a", "c"),
+        ("a task that will be skipped", broken, "a", "c"),
         ("a task after a review", reviewed, "a", "d"),
     ];
     for (name, story, waiter, id) in table {
@@ -593,7 +456,7 @@ fn what_ends_by_itself_may_be_waited_for() {
 
 #[test]
 fn a_person_is_asked_by_a_fact_of_its_own() {
-    let mut story = Story::of(vec![task("a", &[])]);
+    let mut story = at_work(vec![task("a", &[])]);
     let waiting = |wait| Event::AgentWaiting {
         task: "a".into(),
         turn: 1,
@@ -607,7 +470,7 @@ fn a_person_is_asked_by_a_fact_of_its_own() {
             }))
             .is_err()
     );
-    story.park("a");
+    story.tell(parked("a", "hash"));
     assert_eq!(
         story.0.task(&"a".into()).unwrap().wait(),
         Some(&Wait::Person {
@@ -628,7 +491,7 @@ fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
         after: vec!["a".into()],
         ..task("e", &[])
     };
-    let mut story = Story::of(vec![
+    let mut story = at_work(vec![
         task("a", &[]),
         task("b", &[]),
         task("c", &["a"]),
@@ -638,8 +501,8 @@ fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
     story.reject("a", "http://e/v1");
     story.reject("b", "http://f/v1");
     // What depends on it is not skipped, and what only comes after it need not wait for a person.
-    assert_eq!(story.0.due_facts(), [Event::TaskReady { task: "e".into() }]);
-    let mut story = story.work();
+    assert_eq!(story.0.due_facts(), [ready("e")]);
+    let mut story = story.at_work();
     assert_eq!(
         (outcome(&story.0), story.0.workable()),
         (None, vec!["d".into(), "e".into()])
@@ -647,10 +510,7 @@ fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
     story.reject("d", "http://e/v1");
     story.report("e");
     assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
-    story.tell(Event::RunFinished {
-        status: RunStatus::NeedsHuman,
-        exit_code: 3,
-    });
+    story.tell(finished(RunStatus::NeedsHuman, 3));
     let ids = |ids: &[&str]| ids.iter().map(|id| TaskId::from(*id)).collect();
     let rejecting = |endpoint: &str, error: &str, tasks: &[&str]| {
         let (endpoint, error) = (endpoint.to_owned(), error.to_owned());
@@ -692,7 +552,7 @@ fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
 
 #[test]
 fn a_wait_for_an_endpoint_is_ended_by_nothing_else() {
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    let mut story = at_work(vec![task("a", &[]), task("b", &[])]);
     story.reject("a", "http://e/v1");
     story.tell(message_to("a"));
     assert_eq!(story.0.due_facts(), []);
@@ -734,9 +594,9 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
         .into_iter()
         .map(|name| task(name, &[]))
         .chain([after, reviewer]);
-    let mut story = Story::of(tasks.collect());
+    let mut story = at_work(tasks.collect());
     story.wait("a", &["w", "d"], None);
-    story.park("q");
+    story.tell(parked("q", "hash"));
     story.reject("k", "http://e/v1");
     story.tell(Event::ModelWaiting {
         task: "o".into(),
@@ -749,14 +609,9 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
         tokens: 9,
         micro_usd: None,
     });
-    ["v", "h"].into_iter().for_each(|task| story.commit(task));
+    story.hand_over("v", "commit").hand_over("h", "commit");
     story.report("m");
-    let (message, cause) = (String::new(), FailureCause::Check);
-    story.tell(Event::TaskFailed {
-        task: "f".into(),
-        cause,
-        message,
-    });
+    story.tell(failed("f", FailureCause::Check, ""));
     let ids = |names: &[&str]| names.iter().map(|name| TaskId::from(*name)).collect();
     let table = [
         ("w", Working),
@@ -780,7 +635,7 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
             "{task}"
         );
     }
-    story.tell(Event::TaskReady { task: "r".into() });
+    story.tell(ready("r"));
     assert_eq!(story.liveness("r", true), BlockedOn(Blocker::Slot));
     story.tell(message_to("r"));
     let active: Vec<String> = story
@@ -801,23 +656,23 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
         merge: MergeMode::Review,
         ..RunSettings::default()
     };
-    let mut story = Story::with(reviewing, vec![(task("a", &[]), None)]);
-    story.commit("a");
+    let mut story = with(reviewing, vec![(task("a", &[]), None)]);
+    story.hand_over("a", "commit");
     assert_eq!(story.liveness("a", true), WaitingHuman);
-    story.tell(Event::ReviewRequested { task: "a".into() });
+    story.tell(review_requested("a"));
     assert_eq!(story.liveness("a", true), WaitingHuman);
     let kept = RunSettings {
         merge: MergeMode::None,
         ..RunSettings::default()
     };
-    let mut story = Story::with(kept, vec![(task("a", &[]), None)]);
-    story.commit("a");
+    let mut story = with(kept, vec![(task("a", &[]), None)]);
+    story.hand_over("a", "commit");
     assert_eq!(story.liveness("a", true), IdleDone);
 }
 
 #[test]
 fn a_long_report_is_cut() {
-    let mut story = Story::of(vec![task("a", &[])]);
+    let mut story = at_work(vec![task("a", &[])]);
     let summary = Some("é".repeat(2_007));
     story.tell(Event::TaskMerged {
         task: "a".into(),
@@ -840,7 +695,7 @@ fn an_answer_lets_one_of_many_calls_run() {
         max_agents: names.len(),
         ..RunSettings::default()
     };
-    let mut story = Story::with(
+    let mut story = with(
         settings,
         names.iter().map(|name| (task(name, &[]), None)).collect(),
     );
@@ -895,7 +750,7 @@ fn an_answer_lets_one_of_many_calls_run() {
             let Decision::Record(facts) = accepted.decision else {
                 unreachable!("{name} is not answered")
             };
-            facts.into_iter().for_each(|fact| story.tell(fact));
+            story.tell_all(facts);
             // The control: the agent whose call was answered works again, and no other one does.
             assert_eq!(story.state_of(name), TaskState::Running);
         }

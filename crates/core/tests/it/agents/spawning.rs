@@ -1,20 +1,17 @@
 //! Spawning children: who may, what a child is called, and what it may do.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use std::collections::BTreeSet;
 
-use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::policy::tool_names::{ToolNames, ToolTraits};
 use orchestrate_core::policy::{Grant, Permission, RuleDecision, RuleText};
 use orchestrate_core::run::child::{AskedChild, MAX_SPAWNED_PER_RUN, PARENTS_TOOLS, SpawnDecision};
 use orchestrate_core::task::{FailureCause, Work};
-use orchestrate_core::{
-    AgentId, AgentLimits, Authority, CallOfTurn, Recorded, RunSettings, RunState, Task, TaskId,
-};
+use orchestrate_core::{AgentId, AgentLimits, Authority, CallOfTurn, RunSettings, Task, TaskId};
 use proptest::prelude::*;
+
+use crate::facts::{failed, finished, ready, spawned, task};
+use crate::story::Story;
 
 const TOOLS: [&str; 5] = [
     "read_file",
@@ -23,19 +20,6 @@ const TOOLS: [&str; 5] = [
     "terminate_agent",
     "write_file",
 ];
-
-/// A run that is fed event by event.
-struct Story(RunState);
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
-    }
-}
 
 /// Returns the names of these tools: all but `read_file` and those for parents change files.
 fn tool_names() -> ToolNames {
@@ -60,33 +44,16 @@ fn tool_names() -> ToolNames {
     names
 }
 
+/// Tells of a run with one task, `a`.
+fn run_with(settings: RunSettings) -> Story {
+    let settings = RunSettings {
+        tools: tool_names(),
+        ..settings
+    };
+    Story::planned(settings, vec![task("a", &[])])
+}
+
 impl Story {
-    /// Tells of a run with one task, `a`.
-    fn with(settings: RunSettings) -> Story {
-        let settings = Box::new(RunSettings {
-            tools: tool_names(),
-            ..settings
-        });
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings,
-            base_commit: "base".into(),
-            base_branch: None,
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        story.tell(Event::planned(Task {
-            id: "a".into(),
-            ..Task::default()
-        }));
-        story
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
-    }
-
     /// Asks for a child and adds it; returns its id, or why it is refused.
     fn spawn(&mut self, asked: AskedChild) -> Result<String, String> {
         match self
@@ -105,28 +72,12 @@ impl Story {
 
     /// Tells that an agent begins, which holds what its report needs from then on.
     fn begin(&mut self, agent: &str) {
-        self.tell(Event::TaskReady { task: agent.into() });
-        self.tell(Event::AgentSpawned {
-            task: agent.into(),
-            attempt: 1,
-            agent: Some("implementer".to_owned()),
-            model: None,
-            branch: format!("orchestrate/r-abcdef/{agent}"),
-            base: "base".into(),
-            spec: None,
-            sends: None,
-        });
+        self.tell(ready(agent)).tell(spawned(agent, 1));
     }
 
     fn authority(&self, child: &str) -> Authority {
-        self.0
-            .task(&child.into())
-            .unwrap()
-            .spawn
-            .as_ref()
-            .unwrap()
-            .authority
-            .clone()
+        let spawn = self.record(child).spawn.as_ref();
+        spawn.unwrap().authority.clone()
     }
 }
 
@@ -176,7 +127,7 @@ fn set(tools: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn children_are_bounded_in_number_and_depth() {
-    let mut story = Story::with(RunSettings {
+    let mut story = run_with(RunSettings {
         max_children_per_agent: 2,
         max_depth: 3,
         ..RunSettings::default()
@@ -229,7 +180,7 @@ const TOO_MANY: &str = "agent a has 2 children that have not ended, the maximum 
 /// what a run bears.
 #[test]
 fn children_that_have_ended_do_not_count() {
-    let mut story = Story::with(RunSettings {
+    let mut story = run_with(RunSettings {
         max_children_per_agent: 2,
         ..RunSettings::default()
     });
@@ -241,16 +192,7 @@ fn children_that_have_ended_do_not_count() {
             Err(TOO_MANY.to_owned())
         );
         for id in ids {
-            let (task, message, cause) = (
-                TaskId::from(id.as_str()),
-                String::new(),
-                FailureCause::Check,
-            );
-            story.tell(Event::TaskFailed {
-                task,
-                cause,
-                message,
-            });
+            story.tell(failed(id.as_str(), FailureCause::Check, ""));
         }
     }
     let refused = "the agents of this run have spawned 1000 others, the maximum of a run; do the rest yourself";
@@ -264,22 +206,14 @@ fn children_that_have_ended_do_not_count() {
 
 #[test]
 fn an_agent_that_has_ended_gets_no_child() {
-    let mut story = Story::with(RunSettings::default());
-    let (message, cause) = (String::new(), FailureCause::Check);
+    let mut story = run_with(RunSettings::default());
     assert_eq!(story.spawn(child("one", Some("a"))), Ok("one".to_owned()));
-    story.tell(Event::TaskFailed {
-        task: "a".into(),
-        cause,
-        message,
-    });
+    story.tell(failed("a", FailureCause::Check, ""));
     assert_eq!(
         story.spawn(child("two", Some("a"))),
         Err("its parent, agent a, has ended".to_owned())
     );
-    story.tell(Event::RunFinished {
-        status: RunStatus::Failed,
-        exit_code: 1,
-    });
+    story.tell(finished(RunStatus::Failed, 1));
     assert_eq!(
         story.spawn(child("three", None)),
         Err("the run has ended".to_owned())
@@ -288,7 +222,7 @@ fn an_agent_that_has_ended_gets_no_child() {
 
 #[test]
 fn a_repeated_call_spawns_once() {
-    let mut story = Story::with(RunSettings {
+    let mut story = run_with(RunSettings {
         max_children_per_agent: 2,
         ..RunSettings::default()
     });
@@ -316,7 +250,7 @@ fn a_repeated_call_spawns_once() {
 
 #[test]
 fn a_child_may_what_its_role_and_its_parent_may() {
-    let mut story = Story::with(RunSettings {
+    let mut story = run_with(RunSettings {
         max_depth: 3,
         ..RunSettings::default()
     });
@@ -370,7 +304,7 @@ fn a_child_may_what_its_role_and_its_parent_may() {
 
 #[test]
 fn tools_are_narrowed_and_never_widened() {
-    let mut story = Story::with(RunSettings::default());
+    let mut story = run_with(RunSettings::default());
     let asking = |title: &str, tools: &[&str], delivers_changes| {
         let of_role = authority(&["read_file", "run_shell_command", "write_file"]);
         AskedChild {
@@ -417,7 +351,7 @@ fn a_run_without_spawning_offers_no_tools_for_it() {
             ..RunSettings::default()
         },
     ] {
-        let mut story = Story::with(settings);
+        let mut story = run_with(settings);
         let barred = story.0.bars_children(&"a".into()).unwrap().to_string();
         assert!(barred.contains(if barred.contains("max_depth") {
             "`max_depth` 1"
@@ -446,7 +380,7 @@ fn a_run_without_spawning_offers_no_tools_for_it() {
 
 #[test]
 fn a_budget_comes_from_the_parent() {
-    let mut story = Story::with(RunSettings {
+    let mut story = run_with(RunSettings {
         budget_tokens: Some(30_000),
         ..RunSettings::default()
     });
@@ -491,12 +425,12 @@ fn a_budget_comes_from_the_parent() {
 #[test]
 fn children_of_older_journals_are_read() {
     let old = serde_json::json!({"type": "task.added", "task": {"id": "b", "title": "b", "status": "todo"}, "parent": "a"});
-    let mut story = Story::with(RunSettings::default());
+    let mut story = run_with(RunSettings::default());
     story.tell(serde_json::from_value(old).unwrap());
     let record = story.0.task(&"b".into()).unwrap();
     assert_eq!(
         (record.parent.clone(), record.spawn.clone()),
-        (Some(AgentId::from("a")), None)
+        (Some("a".into()), None)
     );
     // Its role decides for it, as it did then.
     story.spawn(child("c", Some("b"))).unwrap();
@@ -543,7 +477,7 @@ proptest! {
         plan in any_role(),
     ) {
         let settings = RunSettings { budget_tokens: Some(50_000), max_depth: 4, ..RunSettings::default() };
-        let mut story = Story::with(settings);
+        let mut story = run_with(settings);
         let mut agents = vec!["a".to_owned()];
         for (of_role, parent, narrowed, tokens) in roles {
             let parent = agents[parent % agents.len()].clone();

@@ -1,47 +1,24 @@
 //! Decisions on requests in each state of a task.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::event::settings::MergeMode;
-use orchestrate_core::event::{Event, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::run::request::{Allowance, Decision, Request, RequestRefused, Return};
 use orchestrate_core::task::{FailureCause, ReturnCause};
-use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState};
+use orchestrate_core::{RunSettings, RunState, Task, TaskId, TaskState};
+
+use crate::facts;
+use crate::facts::{review_approved, review_requested, started_on_main};
 
 const TASK: &str = "T1";
 
 /// Returns the state of a run of one task after these events.
 fn after(settings: RunSettings, facts: &[Event]) -> RunState {
-    let started = Event::RunStarted {
-        plan: None,
-        plan_source: None,
-        title: None,
-        settings: Box::new(settings),
-        base_commit: Oid::from("base"),
-        base_branch: Some("main".to_owned()),
-    };
     let task = Task {
-        id: TASK.into(),
-        verify: Some("true".to_owned()),
-        ..Task::default()
+        verify: Some("check".to_owned()),
+        ..facts::task(TASK, &[])
     };
-    let added = Event::planned(task);
-    let facts = [started, added]
-        .into_iter()
-        .chain(facts.iter().cloned())
-        .enumerate();
-    let recorded: Vec<Recorded> = facts
-        .map(|(at, event)| Recorded {
-            run_id: "r-abcdef".into(),
-            seq: at as u64 + 1,
-            ts_ms: 0,
-            v: VERSION,
-            event,
-        })
-        .collect();
-    RunState::replay(&recorded).unwrap().unwrap()
+    let begun = [started_on_main(settings), Event::planned(task)];
+    facts::replayed(begun.into_iter().chain(facts.iter().cloned()))
 }
 
 fn reviewed() -> RunSettings {
@@ -52,52 +29,25 @@ fn reviewed() -> RunSettings {
 }
 
 fn ready() -> Event {
-    Event::TaskReady { task: TASK.into() }
+    facts::ready(TASK)
 }
 
 fn spawned() -> Event {
-    Event::AgentSpawned {
-        task: TASK.into(),
-        attempt: 1,
-        agent: Some("implementer".to_owned()),
-        model: None,
-        branch: "orchestrate/r-abcdef/T1".to_owned(),
-        base: Oid::from("base"),
-        spec: None,
-        sends: None,
-    }
+    facts::spawned(TASK, 1)
 }
 
 fn committed() -> Event {
-    Event::TaskCommitted {
-        task: TASK.into(),
-        commit: "c1".into(),
-        tree: "tree".into(),
-        summary: String::new(),
-    }
+    facts::committed(TASK, "c1", "tree")
 }
 
 fn failed(cause: FailureCause) -> Event {
-    Event::TaskFailed {
-        task: TASK.into(),
-        cause,
-        message: "no".to_owned(),
-    }
+    facts::failed(TASK, cause, "no")
 }
 
 /// Returns the events that bring the task to a state, for the states that a user may encounter.
 fn facts_to(state: TaskState) -> Vec<Event> {
-    let passed = Event::VerifyFinished {
-        task: TASK.into(),
-        scope: VerifyScope::Task,
-        tree: "tree".into(),
-        command: "true".to_owned(),
-        passed: true,
-        exit: "exit code 0".to_owned(),
-        output: BlobId::from("output"),
-        duration_ms: 1,
-    };
-    let review = Event::ReviewRequested { task: TASK.into() };
+    let passed = facts::verified(TASK, VerifyScope::Task, "tree", true);
+    let review = review_requested(TASK);
     match state {
         TaskState::Pending => vec![],
         TaskState::Ready => vec![ready()],
@@ -265,7 +215,7 @@ fn what_waits_for_an_endpoint_needs_time_to_go_on() {
     };
     assert_eq!(refused, Err(expected));
     let more = Allowance {
-        time: Some(std::time::Duration::from_secs(1)),
+        time: Some(std::time::Duration::from_secs(60)),
         ..Allowance::default()
     };
     assert_eq!(run.decide_resumption(more), Ok(None));
@@ -295,10 +245,7 @@ fn an_approval_is_of_the_tree_that_was_seen() {
         run.decide(&approve("other")),
         Err(RequestRefused::Changed { task: TASK.into() })
     );
-    let fact = Event::ReviewApproved {
-        task: TASK.into(),
-        tree: "tree".into(),
-    };
+    let fact = review_approved(TASK, "tree");
     assert_eq!(
         run.decide(&approve("tree")).unwrap().decision,
         Decision::Record(vec![fact])

@@ -1,99 +1,51 @@
 //! Reviews by tasks: when they start, what they hold back, and what a verdict does.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
-use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::run::outcome;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::task::{FailureCause, ReturnCause, TaskStatus};
 use orchestrate_core::{
-    Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, MergeTarget, Oid,
-    Recorded, RequestedChange, ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState,
-    VerdictEnd, VerdictKind, VerdictRefused,
+    Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, Oid,
+    RequestedChange, ReviewVerdict, RunSettings, Task, TaskId, TaskState, VerdictEnd, VerdictKind,
+    VerdictRefused,
 };
+
+use crate::facts::{
+    cancelled, ended, failed, merge_prepared, merge_started, merged, ready, returned, task,
+};
+use crate::story::Story;
 
 fn id(text: &str) -> TaskId {
     TaskId::from(text)
 }
 
-/// A run that is fed event by event.
-struct Story(RunState);
+/// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r` review,
+/// and a `-` before the name cancels a task in the plan.
+fn run_of(plan: &str) -> Story {
+    let mut story = Story::begun(RunSettings::default());
+    for line in plan.split(';') {
+        let (name, waits) = line.split_once(':').unwrap_or((line, ""));
+        let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
+        let (name, status) = match name.trim().strip_prefix('-') {
+            Some(name) => (name, TaskStatus::Cancelled),
+            None => (name.trim(), TaskStatus::Todo),
+        };
+        let depends: Vec<_> = depends.split_whitespace().collect();
+        story.tell(Event::planned(Task {
+            after: after.split_whitespace().map(TaskId::from).collect(),
+            verdict: name.starts_with('r'),
+            status,
+            ..task(name, &depends)
+        }));
+    }
+    story
+}
 
 impl Story {
-    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r`
-    /// review, and a `-` before the name cancels a task in the plan.
-    fn of(plan: &str) -> Story {
-        let settings = Box::new(RunSettings::default());
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings,
-            base_commit: Oid::from("base"),
-            base_branch: None,
-        };
-        let first = Recorded {
-            run_id: "r-abcdef".into(),
-            seq: 1,
-            ts_ms: 1,
-            v: VERSION,
-            event: started,
-        };
-        let mut story = Story(RunState::begin(&first).unwrap());
-        let ids = |text: &str| {
-            text.split_whitespace()
-                .map(TaskId::from)
-                .collect::<Vec<_>>()
-        };
-        for line in plan.split(';') {
-            let (name, waits) = line.split_once(':').unwrap_or((line, ""));
-            let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
-            let (name, status) = match name.trim().strip_prefix('-') {
-                Some(name) => (name, TaskStatus::Cancelled),
-                None => (name.trim(), TaskStatus::Todo),
-            };
-            let (depends, after) = (ids(depends), ids(after));
-            let task = Task {
-                id: id(name),
-                depends,
-                after,
-                verdict: name.starts_with('r'),
-                status,
-                ..Task::default()
-            };
-            story.tell(Event::planned(task));
-        }
-        story
-    }
-
-    fn tell(&mut self, event: Event) -> &mut Self {
-        let seq = self.0.seq + 1;
-        self.0
-            .apply(&Recorded {
-                run_id: "r-abcdef".into(),
-                seq,
-                ts_ms: seq,
-                v: VERSION,
-                event,
-            })
-            .unwrap();
-        assert_eq!(self.0, self.0.with_new_agenda());
-        self
-    }
-
-    fn due(&mut self) -> &mut Self {
-        for fact in self.0.due_facts() {
-            self.tell(fact);
-        }
-        self
-    }
-
     /// Starts the next attempt of a task that is ready.
     fn start(&mut self, task: &str) -> &mut Self {
         self.due();
-        let attempt = self.0.task(&id(task)).unwrap().attempt() + 1;
+        let attempt = self.record(task).attempt() + 1;
         self.tell(Event::AgentSpawned {
             task: id(task),
             attempt,
@@ -103,17 +55,6 @@ impl Story {
             base: "base".into(),
             spec: None,
             sends: None,
-        })
-    }
-
-    /// Hands work over.
-    fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
-        let (commit, tree) = (Oid::from(commit), Oid::new(format!("tree of {commit}")));
-        self.tell(Event::TaskCommitted {
-            task: id(task),
-            commit,
-            tree,
-            summary: String::new(),
         })
     }
 
@@ -127,12 +68,7 @@ impl Story {
         self.give(task, verdict);
         let task = id(task);
         match self.0.verdict_end(&task).unwrap() {
-            VerdictEnd::Approve => self.tell(Event::TaskMerged {
-                task,
-                commit: None,
-                target: None,
-                summary: None,
-            }),
+            VerdictEnd::Approve => self.tell(ended(task)),
             VerdictEnd::NothingToDo => self.tell(Event::NothingToDo {
                 task,
                 summary: String::new(),
@@ -140,21 +76,12 @@ impl Story {
             VerdictEnd::Await(after) => {
                 self.tell(Event::ReviewWaiting { task });
                 for AfterReview { change, after } in after {
-                    let (task, text) = (change.task, BlobId::from("text"));
-                    let (cause, message) = (ReturnCause::ChangesRequested, String::new());
-                    match after {
-                        AfterFault::Return => self.tell(Event::TaskReturned {
-                            task,
-                            cause,
-                            text,
-                            onto: None,
-                        }),
-                        AfterFault::GiveUp(_) => self.tell(Event::TaskFailed {
-                            task,
-                            cause: FailureCause::ChangesRequested,
-                            message,
-                        }),
-                    };
+                    self.tell(match after {
+                        AfterFault::Return => returned(change.task, ReturnCause::ChangesRequested),
+                        AfterFault::GiveUp(_) => {
+                            failed(change.task, FailureCause::ChangesRequested, "")
+                        }
+                    });
                 }
                 self
             }
@@ -162,8 +89,8 @@ impl Story {
     }
 
     /// Merges everything that may be merged, and returns it.
-    fn merge(&mut self) -> String {
-        let mut merged = Vec::new();
+    fn merge_all(&mut self) -> String {
+        let mut names = Vec::new();
         while let Some(MergeStep::Merge {
             task,
             target,
@@ -172,31 +99,16 @@ impl Story {
         }) = self.0.next_merge()
         {
             let commit = Oid::new(format!("merge of {task}"));
-            merged.push(task.to_string());
-            self.tell(Event::MergeStarted {
-                task: task.clone(),
-                into: MergeTarget::Integration,
-                target: target.clone(),
-                candidate,
-            });
-            let (prepared, tree) = (commit.clone(), Oid::from("merged"));
-            self.tell(Event::MergePrepared {
-                task: task.clone(),
-                commit: prepared,
-                tree,
-            });
-            self.tell(Event::TaskMerged {
-                task,
-                commit: Some(commit),
-                target: Some(target),
-                summary: None,
-            });
+            names.push(task.to_string());
+            self.tell(merge_started(task.clone(), target.clone(), candidate))
+                .tell(merge_prepared(task.clone(), commit.clone(), "merged"))
+                .tell(merged(task, commit, target));
         }
-        merged.join(" ")
+        names.join(" ")
     }
 
     /// Returns the due events, in words.
-    fn ready(&self) -> String {
+    fn due_words(&self) -> String {
         let words = self.0.due_facts().into_iter().map(|due| match due {
             Event::TaskReady { task } => task.to_string(),
             Event::TaskSkipped { task, because } => format!("{task}({because})"),
@@ -205,30 +117,13 @@ impl Story {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    fn state(&self, task: &str) -> TaskState {
-        self.0.task(&id(task)).unwrap().state()
-    }
-
     fn request(&mut self, request: &Request) -> &mut Self {
         use orchestrate_core::run::request::Decision;
         match self.0.decide(request).unwrap().decision {
-            Decision::Record(events) => {
-                for event in events {
-                    self.tell(event);
-                }
-                self
-            }
+            Decision::Record(events) => self.tell_all(events),
             Decision::Return(again) => {
-                for task in again.tasks {
-                    let (cause, text) = (again.cause, BlobId::from("text"));
-                    self.tell(Event::TaskReturned {
-                        task,
-                        cause,
-                        text,
-                        onto: None,
-                    });
-                }
-                self
+                let tasks = again.tasks.into_iter();
+                self.tell_all(tasks.map(|task| returned(task, again.cause)))
             }
             Decision::Adopt(_) | Decision::Stop => self,
         }
@@ -267,11 +162,17 @@ fn nothing() -> ReviewVerdict {
 
 /// Builds a run in which `r` reviews `a` and `b`, up to its start.
 fn reviewing() -> Story {
-    let mut story = Story::of("a; b; r: a b; x: r");
-    story.start("a").commit("a", "a1");
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", ""));
-    story.start("b").commit("b", "b1");
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    let mut story = run_of("a; b; r: a b; x: r");
+    story.start("a").hand_over("a", "a1");
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "")
+    );
+    story.start("b").hand_over("b", "b1");
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "r")
+    );
     story.start("r");
     story
 }
@@ -292,7 +193,7 @@ fn what_a_task_reviews() {
         ("a; b; r1: a; c: r1; r: a b c", "b c"),
     ];
     for (plan, expected) in table {
-        let story = Story::of(plan);
+        let story = run_of(plan);
         let reviewed: Vec<String> = ["a", "b", "c"]
             .into_iter()
             .filter(|name| story.0.task(&id(name)).is_some())
@@ -305,11 +206,8 @@ fn what_a_task_reviews() {
 
 /// Returns the tasks whose verdict a task waits for once its work is done.
 fn reviewers(plan: &str, task: &str) -> Vec<String> {
-    let mut story = Story::of(plan);
-    story
-        .tell(Event::TaskReady { task: id(task) })
-        .start(task)
-        .commit(task, "work");
+    let mut story = run_of(plan);
+    story.tell(ready(task)).start(task).hand_over(task, "work");
     let record = story.0.task(&id(task)).unwrap();
     story
         .0
@@ -324,25 +222,36 @@ fn approved_work_is_merged_and_then_what_depends_on_the_review_starts() {
     let mut story = reviewing();
     story.end("r", &approve());
     assert_eq!(
-        (story.state("r"), story.ready().as_str()),
+        (story.state_of("r"), story.due_words().as_str()),
         (TaskState::Merged, "")
     );
-    assert_eq!(story.merge(), "a b");
-    assert_eq!(story.ready(), "x");
+    assert_eq!(story.merge_all(), "a b");
+    assert_eq!(story.due_words(), "x");
 }
 
 #[test]
 fn changed_work_is_reviewed_again_before_it_is_merged() {
     let mut story = reviewing();
     story.end("r", &changes(&["a"]));
-    assert_eq!((story.state("a"), story.state("b"), story.state("r")), {
-        (TaskState::Running, TaskState::Verified, TaskState::Pending)
-    });
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", ""));
-    story.commit("a", "a2");
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    assert_eq!(
+        (
+            story.state_of("a"),
+            story.state_of("b"),
+            story.state_of("r")
+        ),
+        { (TaskState::Running, TaskState::Verified, TaskState::Pending) }
+    );
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "")
+    );
+    story.hand_over("a", "a2");
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "r")
+    );
     story.start("r").end("r", &approve());
-    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.merge_all(), "a b");
 }
 
 #[test]
@@ -351,7 +260,7 @@ fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
     for round in 0..2 {
         story
             .end("r", &changes(&["a"]))
-            .commit("a", &format!("a{round}"))
+            .hand_over("a", &format!("a{round}"))
             .start("r");
     }
     let mut given = Story(story.0.clone());
@@ -366,14 +275,14 @@ fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
         Some(VerdictEnd::Await(vec![AfterReview { change, after }]))
     );
     story.end("r", &changes(&["a"]));
-    assert_eq!(story.ready(), "r(a) x(r)");
+    assert_eq!(story.due_words(), "r(a) x(r)");
     story.due();
     assert_eq!(
-        (story.state("a"), story.state("r")),
+        (story.state_of("a"), story.state_of("r")),
         (TaskState::Failed, TaskState::Skipped)
     );
     assert_eq!(
-        (story.merge().as_str(), outcome(&story.0)),
+        (story.merge_all().as_str(), outcome(&story.0)),
         ("", Some((RunStatus::Failed, 1)))
     );
     // The user starts another attempt, and the review takes place after all.
@@ -383,13 +292,13 @@ fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
             message: None,
         })
         .start("a")
-        .commit("a", "a9");
+        .hand_over("a", "a9");
     assert_eq!(
-        (story.state("x"), story.ready().as_str()),
+        (story.state_of("x"), story.due_words().as_str()),
         (TaskState::Pending, "r")
     );
     story.start("r").end("r", &approve());
-    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.merge_all(), "a b");
 }
 
 #[test]
@@ -403,13 +312,16 @@ fn an_approval_holds_for_the_reviewed_trees_only() {
     });
     story.end("r", &approve());
     assert_eq!(
-        (story.state("r"), story.merge().as_str()),
+        (story.state_of("r"), story.merge_all().as_str()),
         (TaskState::Pending, "b")
     );
-    story.start("a").commit("a", "a2");
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    story.start("a").hand_over("a", "a2");
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "r")
+    );
     story.start("r").end("r", &approve());
-    assert_eq!(story.merge(), "a");
+    assert_eq!(story.merge_all(), "a");
 
     // Returned after the review, because it conflicts.
     let mut story = reviewing();
@@ -422,11 +334,14 @@ fn an_approval_holds_for_the_reviewed_trees_only() {
         onto: Some("base".into()),
     });
     assert_eq!(
-        (story.state("r"), story.merge().as_str()),
+        (story.state_of("r"), story.merge_all().as_str()),
         (TaskState::Pending, "b")
     );
-    story.commit("a", "a2");
-    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    story.hand_over("a", "a2");
+    assert_eq!(
+        (story.merge_all().as_str(), story.due_words().as_str()),
+        ("", "r")
+    );
 }
 
 #[test]
@@ -437,26 +352,22 @@ fn the_users_word_counts_instead_of_a_verdict() {
         task: id("a"),
         tree: tree(),
     });
-    assert_eq!(story.merge(), "a");
+    assert_eq!(story.merge_all(), "a");
 
     // The reviewer fails; the work stays, and is merged once the user has approved it or dropped
     // the review.
-    let failed = || Event::TaskFailed {
-        task: id("r"),
-        cause: FailureCause::NoVerdict,
-        message: String::new(),
-    };
+    let failed = || failed("r", FailureCause::NoVerdict, "");
     let mut story = reviewing();
     story.tell(failed()).due();
     assert_eq!(
-        (story.merge().as_str(), outcome(&story.0)),
+        (story.merge_all().as_str(), outcome(&story.0)),
         ("", Some((RunStatus::Failed, 1)))
     );
     story.request(&Request::Approve {
         task: id("a"),
         tree: tree(),
     });
-    assert_eq!(story.merge(), "a");
+    assert_eq!(story.merge_all(), "a");
     let dropped = story.0.decide_drop(&id("r"), true).unwrap();
     let (target, commit) = (story.0.integration.clone(), story.0.integration.clone());
     story.tell(Event::TasksDropped(DroppedTasks {
@@ -465,7 +376,7 @@ fn the_users_word_counts_instead_of_a_verdict() {
         commit,
         merges: [].into(),
     }));
-    assert_eq!(story.merge(), "b");
+    assert_eq!(story.merge_all(), "b");
 
     // A verdict is dropped with its task.
     let mut story = reviewing();
@@ -488,7 +399,7 @@ fn the_users_word_counts_instead_of_a_verdict() {
         message: None,
     });
     story.start("r").end("r", &approve());
-    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.merge_all(), "a b");
 }
 
 #[test]
@@ -547,26 +458,23 @@ fn a_second_verdict_is_refused_unless_it_requests_changes() {
     // In the next attempt it decides anew.
     story.tell(Event::ReviewWaiting { task: id("r") });
     story.start("r").end("r", &approve());
-    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.merge_all(), "a b");
 }
 
 #[test]
 fn a_reviewer_that_is_stopped_approves_nothing() {
-    let stopped = || Event::TaskCancelled {
-        task: id("r"),
-        message: "stopped by request".to_owned(),
-    };
+    let stopped = || cancelled("r", "stopped by request");
     let waits = Some((RunStatus::NeedsHuman, 3));
     let mut story = reviewing();
     story.tell(stopped()).due();
-    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", waits));
+    assert_eq!((story.merge_all().as_str(), outcome(&story.0)), ("", waits));
     assert_eq!(story.0.actions(&id("r")), [Action::Retry(id("r"))]);
     // A person decides, or the reviewer does after all.
     story.request(&Request::Approve {
         task: id("a"),
         tree: Oid::from("tree of a1"),
     });
-    assert_eq!(story.merge(), "a");
+    assert_eq!(story.merge_all(), "a");
     story
         .request(&Request::Retry {
             task: id("r"),
@@ -574,7 +482,7 @@ fn a_reviewer_that_is_stopped_approves_nothing() {
         })
         .start("r")
         .end("r", &approve());
-    assert_eq!(story.merge(), "b");
+    assert_eq!(story.merge_all(), "b");
 
     // The plan gives it up, or a person drops it.
     let mut story = reviewing();
@@ -589,24 +497,24 @@ fn a_reviewer_that_is_stopped_approves_nothing() {
         target,
         merges: [].into(),
     }));
-    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.merge_all(), "a b");
     assert_eq!(reviewers("a; b; -r: a b", "a"), [""; 0]);
 }
 
 #[test]
 fn nothing_to_do_counts_as_done() {
-    let mut story = Story::of("a; r: a; x: r; y: a");
+    let mut story = run_of("a; r: a; x: r; y: a");
     story.start("a").tell(Event::NothingToDo {
         task: id("a"),
         summary: String::new(),
     });
-    assert_eq!(story.ready(), "r y");
+    assert_eq!(story.due_words(), "r y");
     story.start("r").end("r", &nothing());
     assert_eq!(
-        (story.state("a"), story.state("r")),
+        (story.state_of("a"), story.state_of("r")),
         (TaskState::NothingToDo, TaskState::NothingToDo)
     );
-    assert_eq!(story.ready(), "x");
+    assert_eq!(story.due_words(), "x");
     // The user knows better.
     story
         .request(&Request::Reject {
@@ -615,9 +523,9 @@ fn nothing_to_do_counts_as_done() {
             at: None,
         })
         .start("a")
-        .commit("a", "a1");
+        .hand_over("a", "a1");
     assert_eq!(
-        (story.merge().as_str(), story.state("r")),
+        (story.merge_all().as_str(), story.state_of("r")),
         ("", TaskState::Pending)
     );
 }

@@ -1,71 +1,40 @@
 //! The fold of a run's events: what follows from them, and what is invalid.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::agent::budget::Reservation;
 use orchestrate_core::event::settings::MergeMode;
-use orchestrate_core::event::{Event, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, RunStatus, VerifyScope};
 use orchestrate_core::messages::{Envelope, MAILBOX_CAPACITY, Sender};
 use orchestrate_core::run::merge_queue::Evidence;
 use orchestrate_core::run::outcome;
 use orchestrate_core::task::{FailureCause, ReturnCause, TaskStatus, Verify, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request,
-    RunSettings, RunState, Task, TaskId, TaskState, Usage, VerifyResult,
+    BlobId, GivenUp, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, Task,
+    TaskId, TaskState, Usage, VerifyResult,
 };
 
-/// A run that is fed event by event.
-struct Story {
-    state: RunState,
-}
+use crate::facts;
+use crate::facts::{
+    cancelled, committed, ended, failed, finished, merge_prepared, merge_started, merged, prepared,
+    ready, recorded, resumed, returned, review_approved, review_requested, skipped, spawned, task,
+    verified,
+};
+use crate::story::Story;
 
 impl Story {
-    fn of(settings: RunSettings, tasks: Vec<Task>) -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: oid("base"),
-            base_branch: Some("main".to_owned()),
-        };
-        let mut story = Story {
-            state: RunState::begin(&recorded(1, started)).unwrap(),
-        };
-        for task in tasks {
-            story.tell(Event::planned(task));
-        }
-        story
-    }
-
-    fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
-        let seq = self.state.seq + 1;
-        self.state.apply(&recorded(seq, event))
-    }
-
-    fn tell(&mut self, event: Event) -> &mut Self {
-        self.try_tell(event).unwrap();
-        self
-    }
-
     /// Brings a task from waiting to committed work.
     fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
-        if self.state.task(&id(task)).unwrap().state() == TaskState::Pending {
-            self.tell(Event::TaskReady { task: id(task) });
+        if self.state_of(task) == TaskState::Pending {
+            self.tell(ready(task));
         }
-        if self.state.task(&id(task)).unwrap().state() == TaskState::Ready {
-            let attempt = self.state.task(&id(task)).unwrap().attempt() + 1;
+        if self.state_of(task) == TaskState::Ready {
+            let attempt = self.record(task).attempt() + 1;
             self.tell(spawned(task, attempt));
         }
-        self.tell(Event::TaskCommitted {
-            task: id(task),
-            commit: oid(commit),
-            tree: oid(&format!("tree of {commit}")),
-            summary: String::new(),
-        })
+        self.tell(committed(
+            task,
+            commit,
+            Oid::new(format!("tree of {commit}")),
+        ))
     }
 
     fn merge(&mut self, task: &str, commit: &str) -> &mut Self {
@@ -74,53 +43,22 @@ impl Story {
             target,
             candidate,
             ..
-        }) = self.state.next_merge()
+        }) = self.0.next_merge()
         else {
-            panic!("nothing to merge: {:?}", self.state.next_merge());
+            panic!("nothing to merge: {:?}", self.0.next_merge());
         };
         assert_eq!(next, id(task));
-        self.tell(Event::MergeStarted {
-            task: next,
-            into: MergeTarget::Integration,
-            target: target.clone(),
-            candidate,
-        });
-        let prepared = Event::MergePrepared {
-            task: id(task),
-            commit: oid(commit),
-            tree: oid("merged tree"),
-        };
+        self.tell(merge_started(next, target.clone(), candidate));
+        let prepared = merge_prepared(task, commit, "merged tree");
         let advance = MergeStep::Advance {
             task: id(task),
             into: MergeTarget::Integration,
             commit: oid(commit),
             target: target.clone(),
         };
-        assert_eq!(self.state.next_merge_after(&prepared), Some(advance));
+        assert_eq!(self.0.next_merge_after(&prepared), Some(advance));
         self.tell(prepared);
-        self.tell(Event::TaskMerged {
-            task: id(task),
-            commit: Some(oid(commit)),
-            target: Some(target),
-            summary: None,
-        })
-    }
-
-    fn states(&self) -> Vec<(String, TaskState)> {
-        self.state
-            .tasks()
-            .map(|record| (record.task.id.to_string(), record.state()))
-            .collect()
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 10,
-        v: VERSION,
-        event,
+        self.tell(merged(task, commit, target))
     }
 }
 
@@ -132,56 +70,11 @@ fn oid(text: &str) -> Oid {
     Oid::from(text)
 }
 
-fn task(name: &str, depends: &[&str]) -> Task {
-    Task {
-        id: id(name),
-        depends: depends.iter().map(|on| id(on)).collect(),
-        ..Task::default()
-    }
-}
-
-fn spawned(task: &str, attempt: u32) -> Event {
-    Event::AgentSpawned {
-        task: id(task),
-        attempt,
-        agent: Some("implementer".to_owned()),
-        model: None,
-        branch: format!("orchestrate/r-abcdef/{task}"),
-        base: oid("base"),
-        spec: None,
-        sends: None,
-    }
-}
-
-fn returned(task: &str, cause: ReturnCause) -> Event {
-    Event::TaskReturned {
-        task: id(task),
-        cause,
-        text: BlobId::from("text"),
-        onto: None,
-    }
-}
-
 fn verify_result(passed: bool) -> VerifyResult {
     VerifyResult {
         passed,
         exit: "exit code 1".to_owned(),
         output: BlobId::from("output"),
-    }
-}
-
-fn verified(task: &str, scope: VerifyScope, tree: &str, passed: bool) -> Event {
-    let VerifyResult { exit, output, .. } = verify_result(passed);
-    let (task, tree, command) = (id(task), oid(tree), "check".to_owned());
-    Event::VerifyFinished {
-        task,
-        scope,
-        tree,
-        command,
-        passed,
-        exit,
-        output,
-        duration_ms: 1,
     }
 }
 
@@ -191,34 +84,27 @@ fn a_task_is_ready_when_what_it_depends_on_is_merged() {
         status: TaskStatus::Done,
         ..task("done", &[])
     };
-    let mut story = Story::of(
+    let mut story = Story::planned(
         RunSettings::default(),
         vec![task("a", &["done"]), task("b", &["a"]), done],
     );
-    let ready = |story: &Story| story.state.due_facts();
-    assert_eq!(ready(&story), [Event::TaskReady { task: id("a") }]);
+    assert_eq!(story.0.due_facts(), [ready("a")]);
     story.commit("a", "a1");
-    assert_eq!(ready(&story), []);
+    assert_eq!(story.0.due_facts(), []);
     story.merge("a", "m1");
-    assert_eq!(ready(&story), [Event::TaskReady { task: id("b") }]);
-    assert_eq!(story.state.integration, oid("m1"));
+    assert_eq!(story.0.due_facts(), [ready("b")]);
+    assert_eq!(story.0.integration, oid("m1"));
 }
 
 #[test]
 fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
-    let mut story = Story::of(
+    let mut story = Story::planned(
         RunSettings::default(),
         vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])],
     );
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Check,
-        message: "red".to_owned(),
-    });
-    while let Some(due) = story.state.due_facts().first().cloned() {
+    story.tell(ready("a")).tell(spawned("a", 1));
+    story.tell(failed("a", FailureCause::Check, "red"));
+    while let Some(due) = story.0.due_facts().first().cloned() {
         story.tell(due);
     }
     let expected = [
@@ -226,54 +112,31 @@ fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
         ("b", TaskState::Skipped),
         ("c", TaskState::Skipped),
     ];
-    assert_eq!(
-        story.states(),
-        expected.map(|(task, state)| (task.to_owned(), state))
-    );
-    assert_eq!(outcome(&story.state), Some((RunStatus::Failed, 1)));
+    assert_eq!(story.states(), expected);
+    assert_eq!(outcome(&story.0), Some((RunStatus::Failed, 1)));
     story.tell(returned("a", ReturnCause::Retried));
     let expected = [
         ("a", TaskState::Ready),
         ("b", TaskState::Pending),
         ("c", TaskState::Pending),
     ];
-    assert_eq!(
-        story.states(),
-        expected.map(|(task, state)| (task.to_owned(), state))
-    );
+    assert_eq!(story.states(), expected);
 }
 
 #[test]
 fn work_that_comes_back_from_merging_lets_nobody_skipped_wait_again() {
-    let mut story = Story::of(
+    let mut story = Story::planned(
         RunSettings::default(),
         vec![task("a", &[]), task("b", &[]), task("c", &["a", "b"])],
     );
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Check,
-        message: "red".to_owned(),
-    });
-    story.tell(Event::TaskSkipped {
-        task: id("c"),
-        because: id("a"),
-    });
+    story.tell(ready("a")).tell(spawned("a", 1));
+    story.tell(failed("a", FailureCause::Check, "red"));
+    story.tell(skipped("c", "a"));
     story
         .commit("b", "b1")
         .tell(returned("b", ReturnCause::Conflict));
-    assert_eq!(
-        story.state.task(&id("c")).unwrap().state(),
-        TaskState::Skipped
-    );
-    let again = story
-        .try_tell(Event::TaskSkipped {
-            task: id("c"),
-            because: id("a"),
-        })
-        .unwrap_err();
+    assert_eq!(story.state_of("c"), TaskState::Skipped);
+    let again = story.try_tell(skipped("c", "a")).unwrap_err();
     assert_eq!(again.reason.to_string(), "task c: it is skipped already");
 }
 
@@ -289,28 +152,14 @@ fn a_skipped_task_lets_nobody_overtake_what_it_comes_after() {
         after("b", &["x"], "a"),
         after("c", &[], "b"),
     ];
-    let mut story = Story::of(RunSettings::default(), tasks);
-    story
-        .tell(Event::TaskReady { task: id("x") })
-        .tell(spawned("x", 1));
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    let failed = |task: &str| Event::TaskFailed {
-        task: id(task),
-        cause: FailureCause::Check,
-        message: String::new(),
-    };
-    story.tell(failed("x")).tell(Event::TaskSkipped {
-        task: id("b"),
-        because: id("x"),
-    });
-    assert_eq!(story.state.due_facts(), []);
+    let mut story = Story::planned(RunSettings::default(), tasks);
+    story.tell(ready("x")).tell(spawned("x", 1));
+    story.tell(ready("a")).tell(spawned("a", 1));
+    let failed = |task: &str| failed(task, FailureCause::Check, "");
+    story.tell(failed("x")).tell(skipped("b", "x"));
+    assert_eq!(story.0.due_facts(), []);
     story.tell(failed("a"));
-    assert_eq!(
-        story.state.due_facts(),
-        [Event::TaskReady { task: id("c") }]
-    );
+    assert_eq!(story.0.due_facts(), [ready("c")]);
 }
 
 #[test]
@@ -321,7 +170,7 @@ fn work_that_waits_for_a_person_holds_up_only_what_depends_on_it() {
     };
     let tasks = || vec![task("a", &[]), after.clone(), task("c", &["a"])];
     for merge in [MergeMode::Review, MergeMode::None] {
-        let mut story = Story::of(
+        let mut story = Story::planned(
             RunSettings {
                 merge,
                 ..RunSettings::default()
@@ -330,28 +179,19 @@ fn work_that_waits_for_a_person_holds_up_only_what_depends_on_it() {
         );
         story.commit("a", "a1");
         if merge == MergeMode::Review {
-            story.tell(Event::ReviewRequested { task: id("a") });
+            story.tell(review_requested("a"));
         }
-        assert_eq!(
-            story.state.due_facts(),
-            [Event::TaskReady { task: id("b") }]
-        );
+        assert_eq!(story.0.due_facts(), [ready("b")]);
     }
 }
 
 #[test]
 fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
     let tasks = || vec![task("c", &["b"]), task("b", &["a"]), task("a", &[])];
-    let mut story = Story::of(RunSettings::default(), tasks());
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Check,
-        message: "red".to_owned(),
-    });
-    while let Some(due) = story.state.due_facts().first().cloned() {
+    let mut story = Story::planned(RunSettings::default(), tasks());
+    story.tell(ready("a")).tell(spawned("a", 1));
+    story.tell(failed("a", FailureCause::Check, "red"));
+    while let Some(due) = story.0.due_facts().first().cloned() {
         story.tell(due);
     }
     story.tell(returned("a", ReturnCause::Retried));
@@ -360,19 +200,16 @@ fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
         ("b", TaskState::Pending),
         ("a", TaskState::Ready),
     ];
-    assert_eq!(
-        story.states(),
-        expected.map(|(task, state)| (task.to_owned(), state))
-    );
+    assert_eq!(story.states(), expected);
 
-    let mut story = Story::of(RunSettings::default(), tasks());
+    let mut story = Story::planned(RunSettings::default(), tasks());
     for task in ["a", "b", "c"] {
         story.commit(task, task).merge(task, &format!("m{task}"));
     }
     story.tell(returned("a", ReturnCause::Rejected));
     assert_eq!(
         story
-            .state
+            .0
             .tasks()
             .map(|record| record.is_stale())
             .collect::<Vec<_>>(),
@@ -388,7 +225,7 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
         merge_rounds: 1,
         ..RunSettings::default()
     };
-    let mut story = Story::of(settings, vec![task("a", &[])]);
+    let mut story = Story::planned(settings, vec![task("a", &[])]);
     let tries = || vec![verify_result(false)];
     let evidence = || Evidence::Check {
         command: "check".to_owned(),
@@ -399,40 +236,28 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
         story.commit("a", &format!("a{round}"));
         let Some(MergeStep::Merge {
             target, candidate, ..
-        }) = story.state.next_merge()
+        }) = story.0.next_merge()
         else {
             panic!("no merge")
         };
-        story.tell(Event::MergeStarted {
-            task: id("a"),
-            into: MergeTarget::Integration,
-            target,
-            candidate,
-        });
+        story.tell(merge_started("a", target, candidate));
         let tree = format!("merged {round}");
-        let prepared = Event::MergePrepared {
-            task: id("a"),
-            commit: oid("m"),
-            tree: oid(&tree),
-        };
+        let prepared = merge_prepared("a", "m", oid(&tree));
         let verify = MergeStep::Verify {
             task: id("a"),
             commit: oid("m"),
             tree: oid(&tree),
             command: "check".to_owned(),
         };
-        assert_eq!(
-            story.state.next_merge_after(&prepared),
-            Some(verify.clone())
-        );
+        assert_eq!(story.0.next_merge_after(&prepared), Some(verify.clone()));
         story.tell(prepared);
-        assert_eq!(story.state.next_merge(), Some(verify));
-        story.tell(verified("a", VerifyScope::Run, &tree, false));
+        assert_eq!(story.0.next_merge(), Some(verify));
+        story.tell(verified("a", VerifyScope::Run, tree.as_str(), false));
         let (task, cause, evidence, onto) =
             (id("a"), ReturnCause::RunCheck, evidence(), oid("base"));
         if round == 0 {
             assert_eq!(
-                story.state.next_merge(),
+                story.0.next_merge(),
                 Some(MergeStep::Return {
                     task,
                     cause,
@@ -443,7 +268,7 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
             story.tell(returned("a", ReturnCause::RunCheck));
         } else {
             assert_eq!(
-                story.state.next_merge(),
+                story.0.next_merge(),
                 Some(MergeStep::GiveUp {
                     task,
                     cause,
@@ -453,7 +278,7 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
             );
         }
     }
-    assert_eq!(story.state.integration, oid("base"));
+    assert_eq!(story.0.integration, oid("base"));
 }
 
 #[test]
@@ -462,11 +287,11 @@ fn a_tree_that_was_checked_is_not_checked_again() {
         verify: Some("check".to_owned()),
         ..RunSettings::default()
     };
-    let mut story = Story::of(settings, vec![task("a", &[])]);
+    let mut story = Story::planned(settings, vec![task("a", &[])]);
     story.commit("a", "a1");
     story.tell(verified("a", VerifyScope::Run, "merged tree", true));
     story.merge("a", "m1");
-    assert_eq!(outcome(&story.state), Some((RunStatus::Succeeded, 0)));
+    assert_eq!(outcome(&story.0), Some((RunStatus::Succeeded, 0)));
 }
 
 #[test]
@@ -476,25 +301,16 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
         ..RunSettings::default()
     };
     for (passed, expected) in [(true, Verify::Passed), (false, Verify::Failed)] {
-        let mut story = Story::of(settings(), vec![task("a", &[]), task("b", &[])]);
+        let mut story = Story::planned(settings(), vec![task("a", &[]), task("b", &[])]);
         story
             .commit("b", "b1")
             .tell(verified("b", VerifyScope::Run, "same tree", passed));
         story.commit("a", "a1");
-        let merge = |task: &str| Event::MergeStarted {
-            task: id(task),
-            into: MergeTarget::Integration,
-            target: oid("base"),
-            candidate: oid("a1"),
-        };
-        assert_eq!(story.state.task(&id("a")).unwrap().verify(), Verify::None);
+        let merge = |task: &str| merge_started(task, "base", "a1");
+        assert_eq!(story.record("a").verify(), Verify::None);
         story.tell(merge("a"));
-        story.tell(Event::MergePrepared {
-            task: id("a"),
-            commit: oid("m1"),
-            tree: oid("same tree"),
-        });
-        assert_eq!(story.state.task(&id("a")).unwrap().verify(), expected);
+        story.tell(merge_prepared("a", "m1", "same tree"));
+        assert_eq!(story.record("a").verify(), expected);
     }
 }
 
@@ -504,7 +320,7 @@ fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
         verify: Some("check".to_owned()),
         ..RunSettings::default()
     };
-    let mut story = Story::of(
+    let mut story = Story::planned(
         settings,
         vec![Task {
             verify: Some("own".to_owned()),
@@ -513,7 +329,7 @@ fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
     );
     let seen = |story: &Story| {
         story
-            .state
+            .0
             .task(&id("a"))
             .map(|record| (record.state(), record.verify()))
             .unwrap()
@@ -536,7 +352,7 @@ fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
 
 #[test]
 fn a_rejected_merge_marks_what_was_built_on_it() {
-    let mut story = Story::of(
+    let mut story = Story::planned(
         RunSettings::default(),
         vec![task("a", &[]), task("b", &["a"]), task("c", &[])],
     );
@@ -544,11 +360,7 @@ fn a_rejected_merge_marks_what_was_built_on_it() {
     story.commit("b", "b1").merge("b", "m2");
     story.commit("c", "c1").merge("c", "m3");
     story.tell(returned("a", ReturnCause::Rejected));
-    let stale: Vec<bool> = story
-        .state
-        .tasks()
-        .map(|record| record.is_stale())
-        .collect();
+    let stale: Vec<bool> = story.0.tasks().map(|record| record.is_stale()).collect();
     assert_eq!(stale, [false, true, false]);
 }
 
@@ -558,30 +370,18 @@ fn review_waits_for_an_approval_of_that_very_tree() {
         merge: MergeMode::Review,
         ..RunSettings::default()
     };
-    let mut story = Story::of(settings, vec![task("a", &[])]);
+    let mut story = Story::planned(settings, vec![task("a", &[])]);
     story.commit("a", "a1");
-    assert_eq!(story.state.next_merge(), None);
-    assert_eq!(
-        story.state.due_facts(),
-        [Event::ReviewRequested { task: id("a") }]
-    );
-    story.tell(Event::ReviewRequested { task: id("a") });
-    assert_eq!(outcome(&story.state), Some((RunStatus::NeedsHuman, 3)));
-    story.tell(Event::ReviewApproved {
-        task: id("a"),
-        tree: oid("another tree"),
-    });
-    assert_eq!(story.state.next_merge(), None);
-    assert_eq!(
-        story.state.due_facts(),
-        [Event::ReviewRequested { task: id("a") }]
-    );
-    story.tell(Event::ReviewApproved {
-        task: id("a"),
-        tree: oid("tree of a1"),
-    });
+    assert_eq!(story.0.next_merge(), None);
+    assert_eq!(story.0.due_facts(), [review_requested("a")]);
+    story.tell(review_requested("a"));
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
+    story.tell(review_approved("a", "another tree"));
+    assert_eq!(story.0.next_merge(), None);
+    assert_eq!(story.0.due_facts(), [review_requested("a")]);
+    story.tell(review_approved("a", "tree of a1"));
     assert!(matches!(
-        story.state.next_merge(),
+        story.0.next_merge(),
         Some(MergeStep::Merge { .. })
     ));
 }
@@ -592,10 +392,10 @@ fn a_command_that_comes_back_is_run_again_from_the_tip() {
         work: Work::Run("make".to_owned()),
         ..task("a", &[])
     };
-    let mut story = Story::of(RunSettings::default(), vec![command]);
+    let mut story = Story::planned(RunSettings::default(), vec![command]);
     story.commit("a", "a1");
     story.tell(returned("a", ReturnCause::Conflict));
-    let record = story.state.task(&id("a")).unwrap();
+    let record = story.record("a");
     assert_eq!(
         (record.state(), record.rounds(), record.onto().cloned()),
         (TaskState::Ready, 1, None)
@@ -604,11 +404,11 @@ fn a_command_that_comes_back_is_run_again_from_the_tip() {
 
 #[test]
 fn messages_are_counted_and_mailboxes_are_bounded() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
     let envelope = |sequence| Envelope::note(sequence, Sender::Agent(id("a")), "b", "hello");
     let refused = |story: &Story, to| {
         story
-            .state
+            .0
             .decide(&Request::message(to, "one more"))
             .unwrap_err()
             .to_string()
@@ -643,36 +443,19 @@ fn messages_are_counted_and_mailboxes_are_bounded() {
     };
     story.tell(delivered());
     assert!(story.try_tell(delivered()).is_err());
-    assert!(
-        story
-            .state
-            .decide(&Request::message("b", "one more"))
-            .is_ok()
-    );
+    assert!(story.0.decide(&Request::message("b", "one more")).is_ok());
 }
 
 #[test]
 fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(ready("a")).tell(spawned("a", 1));
     let (from, to) = (Sender::User, id("a"));
     story.tell(Event::MessageSent {
         envelope: Envelope::note(1, from.clone(), to.clone(), "wait"),
     });
-    let committed = || Event::TaskCommitted {
-        task: id("a"),
-        commit: oid("a1"),
-        tree: oid("tree of a1"),
-        summary: String::new(),
-    };
-    let report = Event::TaskMerged {
-        task: id("a"),
-        commit: None,
-        target: None,
-        summary: None,
-    };
+    let committed = || committed("a", "a1", "tree of a1");
+    let report = ended("a");
     for handed_over in [committed(), report] {
         let refused = story.try_tell(handed_over).unwrap_err().reason;
         assert_eq!(
@@ -690,7 +473,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
         .tell(committed());
     assert_eq!(
         story
-            .state
+            .0
             .decide(&Request::message("a", "too late"))
             .unwrap_err()
             .to_string(),
@@ -700,7 +483,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
 
 #[test]
 fn impossible_facts_are_refused_and_say_why() {
-    let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let fresh = || Story::planned(RunSettings::default(), vec![task("a", &[])]);
     let table: [(Event, &str); 7] = [
         (
             snapshot("a", "a1"),
@@ -744,9 +527,7 @@ fn impossible_facts_are_refused_and_say_why() {
     for (event, expected) in table {
         assert_eq!(fresh().try_tell(event).unwrap_err().to_string(), expected);
     }
-    let gap = fresh()
-        .state
-        .apply(&recorded(9, Event::TaskReady { task: id("a") }));
+    let gap = fresh().0.apply(&recorded(9, ready("a")));
     assert_eq!(
         gap.unwrap_err().to_string(),
         "run r-abcdef: fact 9 (task.ready) is impossible: fact 2 is the newest"
@@ -755,44 +536,30 @@ fn impossible_facts_are_refused_and_say_why() {
 
 #[test]
 fn a_task_that_failed_before_its_first_attempt_can_only_be_tried_again() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     let cause = FailureCause::Internal;
-    story.tell(Event::TaskReady { task: id("a") });
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause,
-        message: String::new(),
-    });
+    story.tell(ready("a"));
+    story.tell(failed("a", cause, ""));
     assert!(
         story
             .try_tell(returned("a", ReturnCause::TaskCheck))
             .is_err()
     );
     story.tell(returned("a", ReturnCause::Retried));
-    assert_eq!(story.states(), [("a".to_owned(), TaskState::Ready)]);
+    assert_eq!(story.states(), [("a", TaskState::Ready)]);
 }
 
 #[test]
 fn exit_codes_win_in_the_order_of_the_contract() {
     let failed = |cause| {
         move |story: &mut Story, task: &str| {
-            story
-                .tell(Event::TaskReady { task: id(task) })
-                .tell(spawned(task, 1));
-            story.tell(Event::TaskFailed {
-                task: id(task),
-                cause,
-                message: String::new(),
-            });
+            story.tell(ready(task)).tell(spawned(task, 1));
+            story.tell(failed(task, cause, ""));
         }
     };
     let conflicted = |story: &mut Story, task: &str| {
         story.commit(task, "c");
-        story.tell(Event::TaskConflicted {
-            task: id(task),
-            cause: ReturnCause::Conflict,
-            message: String::new(),
-        });
+        story.tell(facts::conflicted(task));
     };
     type Ending<'a> = &'a dyn Fn(&mut Story, &str);
     let (check, turns, denied) = (
@@ -807,41 +574,28 @@ fn exit_codes_win_in_the_order_of_the_contract() {
         (&conflicted, &conflicted, (RunStatus::NeedsHuman, 3)),
     ];
     for (one, two, expected) in table {
-        let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+        let mut story =
+            Story::planned(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
         one(&mut story, "a");
         two(&mut story, "b");
-        assert_eq!(outcome(&story.state), Some(expected));
+        assert_eq!(outcome(&story.0), Some(expected));
     }
 }
 
 #[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
     let ends: [fn() -> Event; 3] = [
-        || Event::RunResumed {
-            pid: 1,
-            timeout_ms: None,
-            budget_tokens: None,
-            budget_micro_usd: None,
-        },
-        || Event::TaskFailed {
-            task: id("a"),
-            cause: FailureCause::Panicked,
-            message: String::new(),
-        },
-        || Event::TaskCancelled {
-            task: id("a"),
-            message: String::new(),
-        },
+        || resumed(),
+        || failed("a", FailureCause::Panicked, ""),
+        || cancelled("a", ""),
     ];
     for end in ends {
         let settings = RunSettings {
             budget_tokens: Some(10_000),
             ..RunSettings::default()
         };
-        let mut story = Story::of(settings, vec![task("a", &[]), task("b", &[])]);
-        story
-            .tell(Event::TaskReady { task: id("a") })
-            .tell(spawned("a", 1));
+        let mut story = Story::planned(settings, vec![task("a", &[]), task("b", &[])]);
+        story.tell(ready("a")).tell(spawned("a", 1));
         let (request, model, reserved_micro_usd) = ("request".into(), "script:x".to_owned(), None);
         let (task, reserved_tokens) = (id("a"), 8_000);
         let parts =
@@ -855,42 +609,33 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
             reserved_tokens,
             reserved_micro_usd,
         });
-        assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
+        assert_eq!(story.0.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
-        assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);
+        assert_eq!(story.0.budget.ask(&id("b"), 8_000), Reservation::Fits);
     }
 }
 
 #[test]
 fn only_what_is_up_for_merging_is_merged() {
-    let started = |candidate: &str| Event::MergeStarted {
-        task: id("a"),
-        into: MergeTarget::Integration,
-        target: oid("base"),
-        candidate: oid(candidate),
-    };
+    let started = |candidate: &str| merge_started("a", "base", candidate);
     type Step<'a> = &'a dyn Fn(&mut Story) -> &mut Story;
     let (rejected, cancelled): (Step<'_>, Step<'_>) = (
         &|story| story.tell(returned("a", ReturnCause::Rejected)),
-        &|story| {
-            story.tell(Event::TaskCancelled {
-                task: id("a"),
-                message: String::new(),
-            })
-        },
+        &|story| story.tell(cancelled("a", "")),
     );
     for meanwhile in [rejected, cancelled] {
-        let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+        let mut story =
+            Story::planned(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
         story.commit("a", "a1");
         assert!(matches!(
-            story.state.next_merge(),
+            story.0.next_merge(),
             Some(MergeStep::Merge { .. })
         ));
         meanwhile(&mut story);
         assert!(story.try_tell(started("a1")).is_err());
-        assert_eq!(story.state.next_merge(), None);
+        assert_eq!(story.0.next_merge(), None);
     }
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     story.commit("a", "a1");
     assert!(story.try_tell(started("another")).is_err());
     story.tell(started("a1"));
@@ -907,24 +652,18 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
         arguments: serde_json::Value::Null,
         rule: "ask".to_owned(),
     };
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1))
-        .tell(asked);
-    assert_eq!(story.state.open_approvals().count(), 1);
-    story.tell(Event::TaskCancelled {
-        task: id("a"),
-        message: String::new(),
-    });
-    assert_eq!(story.state.open_approvals().count(), 0);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(ready("a")).tell(spawned("a", 1)).tell(asked);
+    assert_eq!(story.0.open_approvals().count(), 1);
+    story.tell(cancelled("a", ""));
+    assert_eq!(story.0.open_approvals().count(), 0);
     story.tell(Event::ApprovalDecided {
         call: "hash".into(),
         allowed: true,
         message: None,
         by: None,
     });
-    assert_eq!(story.states(), [("a".to_owned(), TaskState::Cancelled)]);
+    assert_eq!(story.states(), [("a", TaskState::Cancelled)]);
 }
 
 fn snapshot(task: &str, commit: &str) -> Event {
@@ -953,9 +692,9 @@ fn conflicted(onto: Option<&str>) -> Event {
 
 #[test]
 fn a_repair_is_known_until_it_is_handed_over() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     story
-        .tell(Event::TaskReady { task: id("a") })
+        .tell(ready("a"))
         .tell(spawned("a", 1))
         .tell(snapshot("a", "a1"));
     let prepared = |onto: Option<&str>| Event::WorktreePrepared {
@@ -968,7 +707,7 @@ fn a_repair_is_known_until_it_is_handed_over() {
         .tell(conflicted(Some("m1")));
     story.tell(prepared(Some("m1")));
     let repair = |story: &Story| {
-        let record = story.state.task(&id("a")).unwrap();
+        let record = story.record("a");
         let sides = record
             .repair()
             .map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
@@ -993,14 +732,14 @@ fn a_repair_is_known_until_it_is_handed_over() {
 
 #[test]
 fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     story
-        .tell(Event::TaskReady { task: id("a") })
+        .tell(ready("a"))
         .tell(spawned("a", 1))
         .tell(snapshot("a", "a1"))
         .commit("a", "a1");
     let told = |story: &mut Story, event: Event| {
-        let record = story.tell(event).state.task(&id("a")).unwrap();
+        let record = story.tell(event).record("a");
         (record.rejection_stands(), record.deletions_told())
     };
     assert_eq!(
@@ -1032,42 +771,31 @@ fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
 
 #[test]
 fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     story
-        .tell(Event::TaskReady { task: id("a") })
+        .tell(ready("a"))
         .tell(spawned("a", 1))
         .tell(snapshot("a", "a1"))
         .commit("a", "a1");
     story
         .tell(returned("a", ReturnCause::Rejected))
         .tell(spawned("a", 2));
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Check,
-        message: String::new(),
-    });
+    story.tell(failed("a", FailureCause::Check, ""));
     story
         .tell(returned("a", ReturnCause::Retried))
         .tell(spawned("a", 3));
-    assert!(story.state.task(&id("a")).unwrap().rejection_stands());
+    assert!(story.record("a").rejection_stands());
     story.tell(snapshot("a", "a2")).commit("a", "a2");
-    assert!(!story.state.task(&id("a")).unwrap().rejection_stands());
+    assert!(!story.record("a").rejection_stands());
 }
 
 #[test]
 fn a_rejection_that_changed_nothing_may_be_taken_back() {
-    let failed = |cause| Event::TaskFailed {
-        task: id("a"),
-        cause,
-        message: String::new(),
-    };
-    let approved = || Event::ReviewApproved {
-        task: id("a"),
-        tree: oid("tree of a1"),
-    };
+    let failed = |cause| failed("a", cause, "");
+    let approved = || review_approved("a", "tree of a1");
     let rejected = |then: &[Event]| {
         let plan = vec![task("a", &[]), task("b", &["a"])];
-        let mut story = Story::of(
+        let mut story = Story::planned(
             RunSettings {
                 merge: MergeMode::Review,
                 ..RunSettings::default()
@@ -1075,12 +803,12 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
             plan,
         );
         story
-            .tell(Event::TaskReady { task: id("a") })
+            .tell(ready("a"))
             .tell(spawned("a", 1))
             .tell(snapshot("a", "a1"))
             .commit("a", "a1");
         story
-            .tell(Event::ReviewRequested { task: id("a") })
+            .tell(review_requested("a"))
             .tell(returned("a", ReturnCause::Rejected));
         story.tell(spawned("a", 2));
         then.iter().for_each(|event| {
@@ -1089,15 +817,10 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
         story
     };
     let mut story = rejected(&[failed(FailureCause::NoChanges)]);
-    story
-        .tell(Event::TaskSkipped {
-            task: id("b"),
-            because: id("a"),
-        })
-        .tell(approved());
-    let states = ["a", "b"].map(|task| story.state.task(&id(task)).unwrap().state());
+    story.tell(skipped("b", "a")).tell(approved());
+    let states = ["a", "b"].map(|task| story.state_of(task));
     assert_eq!(
-        (states, story.state.task(&id("a")).unwrap().error()),
+        (states, story.record("a").error()),
         ([TaskState::Verified, TaskState::Pending], None)
     );
     // Later work, finished or not, is another matter.
@@ -1116,99 +839,71 @@ fn each_attempt_of_a_command_begins_anew() {
         work: Work::Run("make".to_owned()),
         ..task("a", &[])
     };
-    let mut story = Story::of(RunSettings::default(), vec![command]);
+    let mut story = Story::planned(RunSettings::default(), vec![command]);
+    story.tell(ready("a")).tell(spawned("a", 1));
     story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    story
-        .tell(Event::WorktreePrepared {
-            task: id("a"),
-            onto: None,
-        })
+        .tell(prepared("a"))
         .tell(snapshot("a", "a1"))
         .commit("a", "a1");
     story
         .tell(returned("a", ReturnCause::Rejected))
         .tell(spawned("a", 2));
-    let record = story.state.task(&id("a")).unwrap();
+    let record = story.record("a");
     assert_eq!(
         (record.tip().cloned(), record.is_prepared()),
         (Some(oid("base")), false)
     );
     // The very same commit, since it was created within the same second.
-    let failed = Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::NoChanges,
-        message: String::new(),
-    };
+    let failed = failed("a", FailureCause::NoChanges, "");
     story.tell(snapshot("a", "a1")).tell(failed);
-    assert!(
-        !story
-            .state
-            .task(&id("a"))
-            .unwrap()
-            .may_take_rejection_back()
-    );
+    assert!(!story.record("a").may_take_rejection_back());
 }
 
 #[test]
 fn a_cleaned_worktree_is_set_up_again() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story
-        .tell(Event::TaskReady { task: id("a") })
-        .tell(spawned("a", 1));
-    story.tell(Event::WorktreePrepared {
-        task: id("a"),
-        onto: None,
-    });
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Check,
-        message: String::new(),
-    });
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(ready("a")).tell(spawned("a", 1));
+    story.tell(prepared("a"));
+    story.tell(failed("a", FailureCause::Check, ""));
     story.tell(Event::RunCleaned {
         tasks: vec![id("a")],
     });
     story
         .tell(returned("a", ReturnCause::Retried))
         .tell(spawned("a", 2));
-    assert!(!story.state.task(&id("a")).unwrap().is_prepared());
+    assert!(!story.record("a").is_prepared());
 }
 
 #[test]
 fn a_new_attempt_has_no_open_calls() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let mut story = Story::planned(RunSettings::default(), vec![task("a", &[])]);
     let json = serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": "c", "tool": "t",
         "arguments": null, "rule": ""});
     story
-        .tell(Event::TaskReady { task: id("a") })
+        .tell(ready("a"))
         .tell(spawned("a", 1))
         .tell(serde_json::from_value(json).unwrap());
-    story.tell(Event::TaskFailed {
-        task: id("a"),
-        cause: FailureCause::Worktree,
-        message: String::new(),
-    });
+    story.tell(failed("a", FailureCause::Worktree, ""));
     story.tell(returned("a", ReturnCause::Retried));
-    assert!(story.state.task(&id("a")).unwrap().open_calls().is_empty());
+    assert!(story.record("a").open_calls().is_empty());
 }
 
 #[test]
 fn a_run_whose_task_never_started_has_not_succeeded() {
-    let story = Story::of(RunSettings::default(), vec![task("a", &["nobody"])]);
-    assert_eq!(outcome(&story.state), Some((RunStatus::NeedsHuman, 3)));
+    let story = Story::planned(RunSettings::default(), vec![task("a", &["nobody"])]);
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
 }
 
 #[test]
 fn time_in_which_nobody_works_is_not_counted() {
-    let mut story = Story::of(RunSettings::default(), Vec::new());
+    let mut story = Story::planned(RunSettings::default(), Vec::new());
     let mut tell = |ts_ms: u64, event: Event| {
         let fact = Recorded {
             ts_ms,
-            ..recorded(story.state.seq + 1, event)
+            ..recorded(story.0.seq + 1, event)
         };
-        story.state.apply(&fact).unwrap();
-        story.state.worked_ms()
+        story.0.apply(&fact).unwrap();
+        story.0.worked_ms()
     };
     let resumed = |pid| Event::RunResumed {
         pid,
@@ -1217,10 +912,7 @@ fn time_in_which_nobody_works_is_not_counted() {
         budget_micro_usd: None,
     };
     let start = tell(10_000, resumed(1));
-    let finished = Event::RunFinished {
-        status: RunStatus::Interrupted,
-        exit_code: 130,
-    };
+    let finished = finished(RunStatus::Interrupted, 130);
     let times = [
         tell(12_000, finished.clone()) - start,
         tell(90_000, resumed(2)) - start,

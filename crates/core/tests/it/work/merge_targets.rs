@@ -1,99 +1,51 @@
 //! What is merged into the branch of an agent: when, in which order, and what becomes of what is
 //! not.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::event::settings::MergeMode;
-use orchestrate_core::event::{Event, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, RunStatus, VerifyScope};
 use orchestrate_core::messages::{Envelope, Sender};
 use orchestrate_core::record::HandOver;
 use orchestrate_core::run::outcome;
 use orchestrate_core::run::request::Decision;
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
-    AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep,
-    MergeTarget, Oid, Recorded, Request, RequestRefused, ReviewMode, RunSettings, RunState, Task,
-    TaskId, TaskState, Wait, WorkStep,
+    AgentId, Blocker, DroppedTasks, GivenUp, LandingConcern, Liveness, MergeStep, MergeTarget, Oid,
+    Request, RequestRefused, ReviewMode, RunSettings, Task, TaskId, TaskState, Wait, WorkStep,
 };
 
-/// A run that is fed event by event, one each second.
-struct Story(RunState);
+use crate::facts::{
+    added, cancelled, failed, finished, merge_prepared, merged, prepared, ready, review_approved,
+    review_requested, spawned, task, woken,
+};
+use crate::story::Story;
+
+/// Tells of agents that are all at work in prepared worktrees; each comes with the one that spawned
+/// it.
+fn agents(settings: RunSettings, tasks: &[(&str, Option<&str>)]) -> Story {
+    let mut story = Story::begun(settings);
+    for (name, parent) in tasks {
+        story.add(task(name, &[]), *parent);
+    }
+    story
+}
 
 impl Story {
-    /// Tells of agents that are all at work in prepared worktrees; each comes with the one that
-    /// spawned it.
-    fn with(settings: RunSettings, tasks: &[(&str, Option<&str>)]) -> Story {
-        let tasks = tasks.iter().map(|(name, parent)| {
-            (
-                Task {
-                    id: (*name).into(),
-                    ..Task::default()
-                },
-                *parent,
-            )
-        });
-        Self::of(settings, tasks.collect())
-    }
-
-    fn of(settings: RunSettings, tasks: Vec<(Task, Option<&str>)>) -> Story {
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
-        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        for (task, parent) in tasks {
-            story.add(task, parent);
-        }
-        story
-    }
-
     fn add(&mut self, task: Task, parent: Option<&str>) {
         let name = task.id.clone();
-        self.tell(Event::TaskAdded {
-            task: Box::new(task),
-            parent: parent.map(AgentId::from),
-            spawn: None,
-        });
-        self.tell(Event::TaskReady { task: name.clone() });
-        self.begin(&name);
+        self.tell(added(task, parent)).tell(ready(name.clone()));
+        self.begin_in_worktree(&name);
     }
 
-    fn begin(&mut self, task: &TaskId) {
-        let attempt = self.0.task(task).unwrap().attempt() + 1;
-        let base = self.0.target_tip(self.0.task(task).unwrap()).clone();
-        let (branch, agent) = (
-            format!("orchestrate/r-abcdef/{task}"),
-            Some("implementer".to_owned()),
-        );
-        let (task, model, spec) = (task.clone(), None, None);
-        self.tell(Event::AgentSpawned {
-            task: task.clone(),
-            attempt,
-            agent,
-            model,
-            branch,
-            base,
-            spec,
-            sends: None,
-        });
-        self.tell(Event::WorktreePrepared { task, onto: None });
+    fn begin_in_worktree(&mut self, task: &TaskId) {
+        let record = self.0.task(task).unwrap();
+        let mut begins = spawned(task.clone(), record.attempt() + 1);
+        if let Event::AgentSpawned { base, .. } = &mut begins {
+            *base = self.0.target_tip(record).clone();
+        }
+        self.tell(begins).tell(prepared(task.clone()));
     }
 
-    fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
-        self.0.apply(&recorded(self.0.seq + 1, event))
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.try_tell(event).unwrap();
-    }
-
-    fn wait(&mut self, waiter: &str, ids: &[&str]) {
+    fn wait_for(&mut self, waiter: &str, ids: &[&str]) {
         self.wait_until(waiter, ids, None);
     }
 
@@ -107,16 +59,6 @@ impl Story {
             turn: 1,
             call_id: "c1".into(),
             wait,
-        });
-    }
-
-    fn commit(&mut self, task: &str, commit: &str) {
-        let (tree, summary) = (Oid::new(format!("tree of {commit}")), String::new());
-        self.tell(Event::TaskCommitted {
-            task: task.into(),
-            commit: commit.into(),
-            tree,
-            summary,
         });
     }
 
@@ -140,14 +82,10 @@ impl Story {
     }
 
     /// Carries out the merge that is next, and returns what was merged into what.
-    fn merge(&mut self, commit: &str) -> String {
+    fn merge_next(&mut self, commit: &str) -> String {
         self.begin_merge();
         let task = self.0.merges.current().unwrap().clone();
-        let prepared = Event::MergePrepared {
-            task,
-            commit: commit.into(),
-            tree: "merged".into(),
-        };
+        let prepared = merge_prepared(task, commit, "merged");
         self.tell(prepared);
         let Some(MergeStep::Advance {
             task,
@@ -162,18 +100,13 @@ impl Story {
             "{task} into {} at {target}",
             into.agent().map_or("the result", |agent| agent.as_str())
         );
-        self.tell(Event::TaskMerged {
-            task,
-            commit: Some(commit),
-            target: Some(target),
-            summary: None,
-        });
+        self.tell(merged(task, commit, target));
         shown
     }
 
     fn wake(&mut self, task: &str) {
-        assert_eq!(self.0.due_facts(), [woken(task)]);
-        self.tell(woken(task));
+        assert_eq!(self.0.due_facts(), [woken(task, false)]);
+        self.tell(woken(task, false));
     }
 
     fn returned(&mut self, task: &str, cause: ReturnCause, onto: Option<&str>) {
@@ -186,42 +119,16 @@ impl Story {
         });
     }
 
-    fn fail(&mut self, task: &str) {
-        let (message, cause) = (String::new(), FailureCause::Check);
-        self.tell(Event::TaskFailed {
-            task: task.into(),
-            cause,
-            message,
-        });
-    }
-
-    fn state_of(&self, task: &str) -> TaskState {
-        self.0.task(&task.into()).unwrap().state()
+    fn fail_check(&mut self, task: &str) {
+        self.tell(failed(task, FailureCause::Check, ""));
     }
 
     fn work_of(&self, task: &str) -> Option<WorkStep> {
-        self.0.task(&task.into()).unwrap().next_work()
+        self.record(task).next_work()
     }
 
     fn tip_of(&self, task: &str) -> &str {
-        self.0.task(&task.into()).unwrap().tip().unwrap().as_str()
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 1_000,
-        v: VERSION,
-        event,
-    }
-}
-
-fn woken(task: &str) -> Event {
-    Event::AgentWoken {
-        task: task.into(),
-        timed_out: false,
+        self.record(task).tip().unwrap().as_str()
     }
 }
 
@@ -232,7 +139,7 @@ fn message_to(task: &str) -> Event {
 }
 
 fn family() -> Story {
-    Story::with(
+    agents(
         RunSettings::default(),
         &[("p", None), ("a", Some("p")), ("b", Some("p"))],
     )
@@ -241,13 +148,13 @@ fn family() -> Story {
 #[test]
 fn children_are_merged_into_their_parent_while_it_waits() {
     let mut story = family();
-    story.commit("a", "a1");
+    story.hand_over("a", "a1");
     assert_eq!(
         (story.0.next_merge(), story.0.due_facts()),
         (None, Vec::new())
     );
-    story.wait("p", &["a", "b"]);
-    assert_eq!(story.merge("m1"), "a into p at base");
+    story.wait_for("p", &["a", "b"]);
+    assert_eq!(story.merge_next("m1"), "a into p at base");
     assert_eq!(
         (
             story.tip_of("p"),
@@ -256,8 +163,8 @@ fn children_are_merged_into_their_parent_while_it_waits() {
         ),
         ("m1", "base", Vec::new())
     );
-    story.commit("b", "b1");
-    assert_eq!(story.merge("m2"), "b into p at m1");
+    story.hand_over("b", "b1");
+    assert_eq!(story.merge_next("m2"), "b into p at m1");
     story.wake("p");
     // The files follow, however many merges there were, before anything else is done.
     let brings = WorkStep::BringFiles {
@@ -274,8 +181,8 @@ fn children_are_merged_into_their_parent_while_it_waits() {
         !story.0.is_in_result(story.0.task(&"a".into()).unwrap())
             && story.0.newly_merged().is_empty()
     );
-    story.commit("p", "p1");
-    assert_eq!(story.merge("m3"), "p into the result at base");
+    story.hand_over("p", "p1");
+    assert_eq!(story.merge_next("m3"), "p into the result at base");
     assert_eq!(
         (story.0.integration.as_str(), story.0.newly_merged().len()),
         ("m3", 3)
@@ -286,16 +193,13 @@ fn children_are_merged_into_their_parent_while_it_waits() {
 #[test]
 fn a_worktree_that_is_gone_begins_with_what_was_merged() {
     let mut story = family();
-    story.wait("p", &["a"]);
-    story.commit("a", "a1");
-    story.merge("m1");
+    story.wait_for("p", &["a"]);
+    story.hand_over("a", "a1");
+    story.merge_next("m1");
     story.wake("p");
     story.tell(Event::WorktreeLost { task: "p".into() });
     assert_eq!(story.work_of("p"), Some(WorkStep::SetUp));
-    story.tell(Event::WorktreePrepared {
-        task: "p".into(),
-        onto: None,
-    });
+    story.tell(prepared("p"));
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
 }
 
@@ -322,14 +226,11 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     assert_eq!(lost(&story, "a"), None);
     story.tell(Event::WorktreeLost { task: "a".into() });
     assert_eq!(lost(&story, "a"), Some("kept".into()));
-    story.tell(Event::WorktreePrepared {
-        task: "a".into(),
-        onto: None,
-    });
-    story.commit("a", "a1");
-    story.wait("p", &["a"]);
+    story.tell(prepared("a"));
+    story.hand_over("a", "a1");
+    story.wait_for("p", &["a"]);
     story.tell(taken("p", "before", false));
-    story.merge("m1");
+    story.merge_next("m1");
     story.tell(taken("p", "behind", false));
     story.tell(Event::WorktreeLost { task: "p".into() });
     assert_eq!((story.tip_of("p"), lost(&story, "p")), ("m1", None));
@@ -337,20 +238,20 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
 
 #[test]
 fn three_levels_are_merged_upwards() {
-    let mut story = Story::with(
+    let mut story = agents(
         RunSettings::default(),
         &[("p", None), ("c", Some("p")), ("g", Some("c"))],
     );
-    story.wait("p", &["c"]);
-    story.wait("c", &["g"]);
-    story.commit("g", "g1");
-    assert_eq!(story.merge("m1"), "g into c at base");
+    story.wait_for("p", &["c"]);
+    story.wait_for("c", &["g"]);
+    story.hand_over("g", "g1");
+    assert_eq!(story.merge_next("m1"), "g into c at base");
     story.wake("c");
-    story.commit("c", "c1");
-    assert_eq!(story.merge("m2"), "c into p at base");
+    story.hand_over("c", "c1");
+    assert_eq!(story.merge_next("m2"), "c into p at base");
     story.wake("p");
-    story.commit("p", "p1");
-    assert_eq!(story.merge("m3"), "p into the result at base");
+    story.hand_over("p", "p1");
+    assert_eq!(story.merge_next("m3"), "p into the result at base");
     assert!(story.0.tasks().all(|record| story.0.is_in_result(record)));
 }
 
@@ -366,25 +267,15 @@ fn how_a_run_merges_is_said_of_its_result_alone() {
             review: Some(ReviewMode::Always),
             ..Task::default()
         };
-        let named = |id: &str| Task {
-            id: id.into(),
-            ..Task::default()
-        };
-        let mut story = Story::of(
-            settings,
-            vec![
-                (named("p"), None),
-                (named("a"), Some("p")),
-                (reviewed, Some("p")),
-            ],
-        );
-        story.commit("a", "a1");
-        story.commit("b", "b1");
-        let asks = |task: &str| Event::ReviewRequested { task: task.into() };
+        let mut story = agents(settings, &[("p", None), ("a", Some("p"))]);
+        story.add(reviewed, Some("p"));
+        story.hand_over("a", "a1");
+        story.hand_over("b", "b1");
+        let asks = |task: &str| review_requested(task);
         assert_eq!(story.0.due_facts(), [asks("b")], "{merge:?}");
         story.tell(asks("b"));
-        story.wait("p", &["a", "b"]);
-        assert_eq!(story.merge("m1"), "a into p at base", "{merge:?}");
+        story.wait_for("p", &["a", "b"]);
+        assert_eq!(story.merge_next("m1"), "a into p at base", "{merge:?}");
         // Work that waits for a person is done as far as it can be.
         story.wake("p");
         assert_eq!(
@@ -392,15 +283,12 @@ fn how_a_run_merges_is_said_of_its_result_alone() {
             HandOver::AfterChildren(Box::new(hands_over("p"))),
             "{merge:?}"
         );
-        story.tell(Event::ReviewApproved {
-            task: "b".into(),
-            tree: "tree of b1".into(),
-        });
+        story.tell(review_approved("b", "tree of b1"));
         story.tell(hands_over("p"));
-        assert_eq!(story.merge("m2"), "b into p at m1", "{merge:?}");
+        assert_eq!(story.merge_next("m2"), "b into p at m1", "{merge:?}");
         story.wake("p");
         story.returned("p", ReturnCause::ChildrenEnded, None);
-        story.commit("p", "p1");
+        story.hand_over("p", "p1");
         let due = story.0.due_facts();
         assert_eq!(
             due,
@@ -431,8 +319,8 @@ fn an_agent_that_has_finished_waits_for_its_children_and_is_told_once() {
         decided(&story),
         HandOver::AfterChildren(Box::new(hands_over("p")))
     );
-    story.commit("a", "a1");
-    story.fail("b");
+    story.hand_over("a", "a1");
+    story.fail_check("b");
     assert_eq!(
         decided(&story),
         HandOver::AfterChildren(Box::new(hands_over("p")))
@@ -442,7 +330,7 @@ fn an_agent_that_has_finished_waits_for_its_children_and_is_told_once() {
         (story.state_of("p"), story.work_of("p"), outcome(&story.0)),
         (TaskState::Waiting, None, None)
     );
-    story.merge("m1");
+    story.merge_next("m1");
     story.wake("p");
     story.tell(message_to("p"));
     assert_eq!(decided(&story), HandOver::AfterMessages);
@@ -486,21 +374,21 @@ fn a_message_ends_the_wait_of_a_finished_agent() {
 /// rounds.
 #[test]
 fn a_conflict_between_siblings_goes_back_so_often_and_is_a_result() {
-    let mut story = Story::with(
+    let mut story = agents(
         RunSettings {
             merge_rounds: 1,
             ..RunSettings::default()
         },
         &[("p", None), ("a", Some("p")), ("b", Some("p"))],
     );
-    story.wait("p", &["a", "b"]);
-    story.commit("a", "a1");
-    story.merge("m1");
+    story.wait_for("p", &["a", "b"]);
+    story.hand_over("a", "a1");
+    story.merge_next("m1");
     let conflicted = || Event::MergeConflicted {
         task: "b".into(),
         files: vec!["x".to_owned()],
     };
-    story.commit("b", "b1");
+    story.hand_over("b", "b1");
     story.begin_merge();
     story.tell(conflicted());
     let Some(MergeStep::Return {
@@ -518,7 +406,7 @@ fn a_conflict_between_siblings_goes_back_so_often_and_is_a_result() {
         story.work_of("b"),
         Some(WorkStep::MergeInto { onto: "m1".into() })
     );
-    story.commit("b", "b2");
+    story.hand_over("b", "b2");
     story.begin_merge();
     story.tell(conflicted());
     let Some(MergeStep::GiveUp { end, .. }) = story.0.next_merge() else {
@@ -547,15 +435,11 @@ fn a_checked_tree_is_not_checked_again_on_the_way_up() {
         verify_base: false,
         ..RunSettings::default()
     };
-    let mut story = Story::with(settings, &[("p", None), ("a", Some("p"))]);
-    story.wait("p", &["a"]);
-    story.commit("a", "a1");
+    let mut story = agents(settings, &[("p", None), ("a", Some("p"))]);
+    story.wait_for("p", &["a"]);
+    story.hand_over("a", "a1");
     story.begin_merge();
-    story.tell(Event::MergePrepared {
-        task: "a".into(),
-        commit: "m1".into(),
-        tree: "tree of p1".into(),
-    });
+    story.tell(merge_prepared("a", "m1", "tree of p1"));
     let command = "check".to_owned();
     let check = MergeStep::Verify {
         task: "a".into(),
@@ -591,13 +475,9 @@ fn a_checked_tree_is_not_checked_again_on_the_way_up() {
         summary: None,
     });
     story.wake("p");
-    story.commit("p", "p1");
+    story.hand_over("p", "p1");
     story.begin_merge();
-    story.tell(Event::MergePrepared {
-        task: "p".into(),
-        commit: "m2".into(),
-        tree: "tree of p1".into(),
-    });
+    story.tell(merge_prepared("p", "m2", "tree of p1"));
     assert!(matches!(
         story.0.next_merge(),
         Some(MergeStep::Advance { .. })
@@ -609,7 +489,7 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
     let mut story = family();
     story.wait_until("p", &["a", "b"], Some(60_000));
     let expiry = story.0.next_expiry().unwrap();
-    story.commit("a", "a1");
+    story.hand_over("a", "a1");
     story.begin_merge();
     story.tell(message_to("p"));
     assert_eq!(
@@ -620,11 +500,7 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
         ),
         (vec![], None, vec![])
     );
-    story.tell(Event::MergePrepared {
-        task: "a".into(),
-        commit: "m1".into(),
-        tree: "merged".into(),
-    });
+    story.tell(merge_prepared("a", "m1", "merged"));
     story.tell(Event::TaskMerged {
         task: "a".into(),
         commit: Some("m1".into()),
@@ -637,21 +513,12 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
 
 #[test]
 fn work_that_no_branch_takes_is_kept_and_ends() {
-    let ends: [fn(&mut Story); 2] = [
-        |story| {
-            story.tell(Event::TaskCancelled {
-                task: "p".into(),
-                message: String::new(),
-            })
-        },
-        |story| story.fail("p"),
-    ];
-    for end in ends {
+    for end in [cancelled("p", ""), failed("p", FailureCause::Check, "")] {
         let mut story = family();
-        story.wait("p", &["a", "b"]);
-        story.commit("a", "a1");
+        story.wait_for("p", &["a", "b"]);
+        story.hand_over("a", "a1");
         story.begin_merge();
-        end(&mut story);
+        story.tell(end);
         assert_eq!(
             (story.0.merges.current(), story.0.next_merge()),
             (None, None)
@@ -660,14 +527,11 @@ fn work_that_no_branch_takes_is_kept_and_ends() {
             "agent p, which spawned it, has ended without success; its work is kept on the branch \
                        orchestrate/r-abcdef/"
                 .to_owned();
-        let cancelled = |task: &str| Event::TaskCancelled {
-            task: task.into(),
-            message: format!("{message}{task}"),
-        };
+        let cancelled = |task: &str| cancelled(task, &format!("{message}{task}"));
         // The other one still has a worker.
         assert_eq!(story.0.due_facts(), [cancelled("a")]);
         story.tell(cancelled("a"));
-        story.commit("b", "b1");
+        story.hand_over("b", "b1");
         assert_eq!(story.0.due_facts(), [cancelled("b")]);
         story.tell(cancelled("b"));
         let retry = |task: &str| {
@@ -686,7 +550,7 @@ fn work_that_no_branch_takes_is_kept_and_ends() {
         assert!(matches!(retry("p").unwrap().decision, Decision::Return(_)));
         // A parent that is tried again takes the work of its children again.
         story.returned("p", ReturnCause::Retried, None);
-        story.begin(&"p".into());
+        story.begin_in_worktree(&"p".into());
         assert!(
             story
                 .0
@@ -702,27 +566,27 @@ fn work_that_no_branch_takes_is_kept_and_ends() {
 #[test]
 fn a_child_of_merged_work_is_merged_where_that_went() {
     let mut story = family();
-    story.wait("p", &["a"]);
-    story.fail("b");
-    story.commit("a", "a1");
-    story.merge("m1");
+    story.wait_for("p", &["a"]);
+    story.fail_check("b");
+    story.hand_over("a", "a1");
+    story.merge_next("m1");
     story.wake("p");
-    story.commit("p", "p1");
-    story.merge("m2");
+    story.hand_over("p", "p1");
+    story.merge_next("m2");
     story.returned("b", ReturnCause::Retried, None);
-    story.begin(&"b".into());
+    story.begin_in_worktree(&"b".into());
     assert_eq!(
         story.0.task(&"b".into()).unwrap().base().unwrap().as_str(),
         "m2"
     );
-    story.commit("b", "b1");
-    assert_eq!(story.merge("m3"), "b into the result at m2");
+    story.hand_over("b", "b1");
+    assert_eq!(story.merge_next("m3"), "b into the result at m2");
 }
 
 #[test]
 fn older_journals_merge_children_into_the_result() {
     let mut story = family();
-    story.commit("a", "a1");
+    story.hand_over("a", "a1");
     let started = serde_json::json!({"type": "merge.started", "task": "a", "target": "base", "candidate": "a1"});
     let started: Event = serde_json::from_value(started).unwrap();
     let into = MergeTarget::Agent("p".into());
@@ -735,11 +599,7 @@ fn older_journals_merge_children_into_the_result() {
     };
     assert!(story.try_tell(refused).is_err());
     story.tell(started);
-    story.tell(Event::MergePrepared {
-        task: "a".into(),
-        commit: "m1".into(),
-        tree: "merged".into(),
-    });
+    story.tell(merge_prepared("a", "m1", "merged"));
     story.tell(Event::TaskMerged {
         task: "a".into(),
         commit: Some("m1".into()),
@@ -754,15 +614,15 @@ fn older_journals_merge_children_into_the_result() {
 
 #[test]
 fn the_work_of_children_is_dropped_with_that_of_their_parent() {
-    let mut story = Story::with(
+    let mut story = agents(
         RunSettings::default(),
         &[("p", None), ("c", Some("p")), ("g", Some("c")), ("x", None)],
     );
-    story.wait("p", &["c"]);
-    story.wait("c", &["g"]);
+    story.wait_for("p", &["c"]);
+    story.wait_for("c", &["g"]);
     for (task, merge) in [("g", "m1"), ("c", "m2"), ("p", "m3")] {
-        story.commit(task, &format!("{task}1"));
-        story.merge(merge);
+        story.hand_over(task, &format!("{task}1"));
+        story.merge_next(merge);
         if task != "p" {
             story.wake(if task == "g" { "c" } else { "p" });
         }
@@ -776,9 +636,9 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
     // What was done again is merged into the result, which still contains the first attempt.
     story.returned("g", ReturnCause::Rejected, None);
     assert_eq!(story.0.rejected_in_result(), ["g".into()]);
-    story.begin(&"g".into());
-    story.commit("g", "g2");
-    assert_eq!(story.merge("m4"), "g into the result at m3");
+    story.begin_in_worktree(&"g".into());
+    story.hand_over("g", "g2");
+    assert_eq!(story.merge_next("m4"), "g into the result at m3");
     assert_eq!(story.0.decide_drop(&"g".into(), true), Err(within));
     let dropped = story.0.decide_drop(&"p".into(), false).unwrap();
     assert_eq!(
@@ -825,19 +685,16 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
 
 #[test]
 fn a_dropped_agent_that_holds_dropped_work_is_offered_no_retry() {
-    let mut story = Story::with(
+    let mut story = agents(
         RunSettings::default(),
         &[("q", None), ("p", Some("q")), ("c", Some("p"))],
     );
-    story.wait("p", &["c"]);
-    story.commit("c", "c1");
-    story.merge("m1");
+    story.wait_for("p", &["c"]);
+    story.hand_over("c", "c1");
+    story.merge_next("m1");
     story.wake("p");
-    story.commit("p", "p1");
-    story.tell(Event::RunFinished {
-        status: RunStatus::Interrupted,
-        exit_code: 130,
-    });
+    story.hand_over("p", "p1");
+    story.tell(finished(RunStatus::Interrupted, 130));
     let (tasks, target) = (
         story.0.decide_drop(&"p".into(), false).unwrap(),
         story.0.integration.clone(),
@@ -856,15 +713,15 @@ fn a_dropped_agent_that_holds_dropped_work_is_offered_no_retry() {
 #[test]
 fn work_that_an_ended_parent_holds_is_not_in_the_result() {
     let mut story = family();
-    story.wait("p", &["a"]);
-    story.commit("a", "a1");
+    story.wait_for("p", &["a"]);
+    story.hand_over("a", "a1");
     assert_eq!(
         story.0.liveness(story.0.task(&"a".into()).unwrap(), true),
         Liveness::BlockedOn(Blocker::Merge)
     );
-    story.merge("m1");
+    story.merge_next("m1");
     story.wake("p");
-    story.commit("b", "b1");
+    story.hand_over("b", "b1");
     let held = |story: &Story, task: &str| {
         story
             .0
@@ -878,7 +735,7 @@ fn work_that_an_ended_parent_holds_is_not_in_the_result() {
         blocked
     );
     assert_eq!(held(&story, "a"), None);
-    story.fail("p");
+    story.fail_check("p");
     assert_eq!(
         (held(&story, "a"), held(&story, "b")),
         (Some("p".into()), None)
@@ -891,10 +748,7 @@ fn work_that_an_ended_parent_holds_is_not_in_the_result() {
 #[test]
 fn a_child_that_a_person_decides_about_holds_its_parent_until_then() {
     let mut story = family();
-    story.tell(Event::TaskCancelled {
-        task: "b".into(),
-        message: String::new(),
-    });
+    story.tell(cancelled("b", ""));
     story.tell(hands_over("p"));
     let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
     let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);

@@ -1,18 +1,17 @@
 //! What a run spends: reserved before each request, settled with its cost, and limited by the run's
 //! budget of money.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::agent::budget::{Amount, Reservation};
 use orchestrate_core::agent::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::event::{Event, RunStatus, VERSION};
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
-    Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused,
-    RunSettings, RunState, StopReason, Task, TaskId, Usage,
+    Action, Allowance, BlobId, Recorded, RequestHash, RequestParts, RequestRefused, RunSettings,
+    RunState, StopReason, Task, TaskId, Usage,
 };
+
+use crate::facts;
+use crate::facts::{added, failed, finished, ready, replayed, spawned, started};
 
 /// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250`
 /// (is settled), `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for
@@ -30,35 +29,17 @@ fn after(story: &str) -> RunState {
 }
 
 /// Returns the state after such a story of agents with these ids under these settings.
-#[expect(clippy::too_many_lines, reason = "one arm per word of a story")]
 fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
-    let started = Event::RunStarted {
-        plan: None,
-        plan_source: None,
-        title: None,
-        settings: Box::new(settings),
-        base_commit: Oid::from("base"),
-        base_branch: None,
-    };
+    let started = started(settings);
     let mut events = vec![started];
     for task in agents.map(TaskId::from) {
-        events.push(Event::planned(Task {
-            id: task.clone(),
-            ..Task::default()
-        }));
-        events.push(Event::TaskReady { task: task.clone() });
-        let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
-        let (agent, model) = (Some("implementer".to_owned()), Some("m".to_owned()));
-        events.push(Event::AgentSpawned {
-            task,
-            attempt: 1,
-            agent,
-            model,
-            branch,
-            base,
-            spec: None,
-            sends: None,
-        });
+        events.push(Event::planned(facts::task(task.as_str(), &[])));
+        events.push(ready(task.clone()));
+        let mut begins = spawned(task, 1);
+        if let Event::AgentSpawned { model, .. } = &mut begins {
+            *model = Some("m".to_owned());
+        }
+        events.push(begins);
     }
     for word in story.split_whitespace() {
         let (task, rest) = word.split_at(1);
@@ -119,11 +100,7 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 tokens: 10,
                 micro_usd: amount,
             },
-            Some("!") => Event::TaskFailed {
-                task,
-                cause: FailureCause::Cost,
-                message: String::new(),
-            },
+            Some("!") => failed(task, FailureCause::Cost, ""),
             _ => Event::RunResumed {
                 pid: 1,
                 timeout_ms: None,
@@ -132,15 +109,7 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
             },
         });
     }
-    let recorded = |(event, seq): (Event, u64)| Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq,
-        v: VERSION,
-        event,
-    };
-    let facts: Vec<Recorded> = events.into_iter().zip(1..).map(recorded).collect();
-    RunState::replay(&facts).unwrap().unwrap()
+    replayed(events)
 }
 
 #[test]
@@ -270,10 +239,7 @@ fn a_budget_of_money_needs_the_cost_of_what_was_spent() {
 #[test]
 fn more_money_continues_what_the_cost_stopped() {
     let mut state = after("a=900 a! b=0 b!");
-    let finished = Event::RunFinished {
-        status: RunStatus::Limit,
-        exit_code: 4,
-    };
+    let finished = finished(RunStatus::Limit, 4);
     let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
     state
         .apply(&Recorded {
@@ -359,12 +325,8 @@ fn the_agent_that_gets_the_goal_is_the_root() {
         id: "part".into(),
         ..Task::default()
     };
-    for (task, parent) in [(goal, None), (part, Some("fix_it".into()))] {
-        let event = Event::TaskAdded {
-            task: Box::new(task),
-            parent,
-            spawn: None,
-        };
+    for (task, parent) in [(goal, None), (part, Some("fix_it"))] {
+        let event = added(task, parent);
         let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
         state
             .apply(&Recorded {

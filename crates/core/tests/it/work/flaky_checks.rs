@@ -1,15 +1,14 @@
 //! Checks that fail at random: how much work is blamed for them.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::checks::tries::AfterRedCheck;
-use orchestrate_core::event::{Event, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::{
-    BlobId, CheckVerdict, Evidence, MergeStep, MergeTarget, Oid, Recorded, RunSettings, RunState,
-    Task, TaskId,
+    BlobId, CheckVerdict, Evidence, MergeStep, Oid, RunSettings, RunState, Task, TaskId,
+};
+
+use crate::facts::{
+    cancelled, committed, merge_prepared, merge_started, ready, recorded, resumed, spawned,
+    started, verified,
 };
 
 /// The run's check, and that of each task.
@@ -49,20 +48,12 @@ impl Random {
 impl Checked {
     /// Starts a run with this many tasks on a base that has passed the check.
     fn run(retries: u32, tasks: usize) -> Self {
-        let settings = Box::new(RunSettings {
+        let settings = RunSettings {
             verify: Some(CHECK.to_owned()),
             verify_retries: retries,
             ..RunSettings::default()
-        });
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings,
-            base_commit: "base".into(),
-            base_branch: None,
         };
-        let mut run = Self(RunState::begin(&recorded(1, started)).unwrap());
+        let mut run = Self(RunState::begin(&recorded(1, started(settings))).unwrap());
         for number in 0..tasks {
             let (id, verify) = (TaskId::new(format!("t{number}")), Some(CHECK.to_owned()));
             run.tell(Event::planned(Task {
@@ -100,28 +91,10 @@ impl Checked {
 
     /// Lets a task hand its work over, which its own check may fail.
     fn commit(&mut self, task: &TaskId) {
-        let branch = String::new();
-        self.tell(Event::TaskReady { task: task.clone() });
-        self.tell(Event::AgentSpawned {
-            task: task.clone(),
-            attempt: 1,
-            agent: Some("implementer".to_owned()),
-            model: None,
-            branch,
-            base: "base".into(),
-            spec: None,
-            sends: None,
-        });
-        let (commit, tree) = (
-            Oid::new(format!("{task}'s")),
-            Oid::new(format!("{task}'s tree")),
-        );
-        self.tell(Event::TaskCommitted {
-            task: task.clone(),
-            commit,
-            tree,
-            summary: String::new(),
-        });
+        let (commit, tree) = (format!("{task}'s"), format!("{task}'s tree"));
+        self.tell(ready(task.clone()));
+        self.tell(spawned(task.clone(), 1));
+        self.tell(committed(task.clone(), Oid::new(commit), Oid::new(tree)));
     }
 
     /// Begins the next merge, whose tree is new.
@@ -139,33 +112,12 @@ impl Checked {
             Oid::new(format!("merge of {task}")),
             Oid::new(format!("tree with {task}")),
         );
-        self.tell(Event::MergeStarted {
-            task: task.clone(),
-            into: MergeTarget::Integration,
-            target,
-            candidate,
-        });
-        self.tell(Event::MergePrepared { task, commit, tree });
+        self.tell(merge_started(task.clone(), target, candidate));
+        self.tell(merge_prepared(task, commit, tree));
     }
 
     fn finished(&mut self, scope: VerifyScope, (task, tree): (&TaskId, &Oid), passed: bool) {
-        let (task, tree, command, exit) = (
-            task.clone(),
-            tree.clone(),
-            CHECK.to_owned(),
-            "exit".to_owned(),
-        );
-        let output = BlobId::from("output");
-        self.tell(Event::VerifyFinished {
-            task,
-            scope,
-            tree,
-            command,
-            passed,
-            exit,
-            output,
-            duration_ms: 1,
-        });
+        self.tell(verified(task.clone(), scope, tree.clone(), passed));
     }
 
     /// Returns which check of the merge in progress is next, or what has become of the work.
@@ -212,16 +164,6 @@ impl Checked {
             run.blame()
         };
         0.4 * after(false) + 0.6 * after(true)
-    }
-}
-
-fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq,
-        v: VERSION,
-        event,
     }
 }
 
@@ -276,10 +218,7 @@ fn of_a_hundred_checks_that_fail_at_random_few_are_blamed() {
                         summary: None,
                     }
                 }
-                Fate::Blamed => Event::TaskCancelled {
-                    task,
-                    message: String::new(),
-                },
+                Fate::Blamed => cancelled(task, ""),
             });
         }
         assert!(
@@ -422,20 +361,13 @@ fn a_base_that_fails_once_is_checked_again() {
             verify: Some(CHECK.to_owned()),
             ..RunSettings::default()
         };
-        let started = Event::RunStarted {
-            plan: None,
-            plan_source: None,
-            title: None,
-            settings: Box::new(settings),
-            base_commit: "base".into(),
-            base_branch: None,
-        };
+        let started = started(settings);
         let mut run = Checked(RunState::begin(&recorded(1, started)).unwrap());
         run.tell(Event::planned(Task {
             id: "t0".into(),
             ..Task::default()
         }));
-        run.tell(Event::TaskReady { task: "t0".into() });
+        run.tell(ready("t0"));
         run
     };
     let seen = |run: &Checked| (run.0.base_check().is_some(), run.0.red_base().is_some());
@@ -460,23 +392,13 @@ fn a_base_that_fails_once_is_checked_again() {
     let mut run = fresh();
     run.base_ended("npm ci", false);
     assert_eq!(seen(&run), (false, true));
-    run.tell(Event::RunResumed {
-        pid: 1,
-        timeout_ms: None,
-        budget_tokens: None,
-        budget_micro_usd: None,
-    });
+    run.tell(resumed());
     assert_eq!(seen(&run), (true, false));
     // What was red before a resume may have been mended, and is no evidence of a flaky check.
     let mut run = fresh();
     run.base_verified(false);
     run.base_verified(false);
-    run.tell(Event::RunResumed {
-        pid: 1,
-        timeout_ms: None,
-        budget_tokens: None,
-        budget_micro_usd: None,
-    });
+    run.tell(resumed());
     assert_eq!(seen(&run), (true, false));
     run.base_verified(true);
     assert!(run.0.merges.flaky_checks().is_empty());

@@ -1,19 +1,17 @@
 //! A model that takes over works on the attempt, and a request that waits for any model stays one
 //! outage.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a story that cannot be told fails the test"
-)]
 
 use orchestrate_core::agent::budget::Reservation;
-use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::event::Event;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{
-    AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded,
-    RequestHash, RequestParts, RunSettings, RunState, SameAgain, Step, StopReason, Task, TaskId,
-    ToolAnswer, ToolCall, Usage,
+    AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, RequestHash,
+    RequestParts, RunSettings, RunState, SameAgain, Step, StopReason, TaskId, ToolAnswer, ToolCall,
+    Usage,
 };
+
+use crate::facts::{ready, replayed, resumed, returned, started, task};
 
 fn a() -> TaskId {
     TaskId::from("a")
@@ -87,50 +85,20 @@ fn events(story: &str) -> Vec<Event> {
                 }
             }
             "slept" => Event::MachineSlept { slept_ms: 7 },
-            "resumed" => Event::RunResumed {
-                pid: 1,
-                timeout_ms: None,
-                budget_tokens: None,
-                budget_micro_usd: None,
-            },
-            _ => Event::TaskReturned {
-                task: a(),
-                cause: ReturnCause::Rejected,
-                text: BlobId::from("text"),
-                onto: None,
-            },
+            "resumed" => resumed(),
+            _ => returned(a(), ReturnCause::Rejected),
         }
     };
     story.split_whitespace().map(event).collect()
 }
 
 fn after(story: &str) -> RunState {
-    let started = Event::RunStarted {
-        plan: None,
-        plan_source: None,
-        title: None,
-        settings: Box::new(RunSettings {
-            budget_tokens: Some(10_000),
-            ..RunSettings::default()
-        }),
-        base_commit: Oid::from("base"),
-        base_branch: None,
-    };
-    let added = Event::planned(Task {
-        id: a(),
-        ..Task::default()
+    let started = started(RunSettings {
+        budget_tokens: Some(10_000),
+        ..RunSettings::default()
     });
-    let begun = [started, added, Event::TaskReady { task: a() }];
-    let all = begun.into_iter().chain(events(story)).zip(1..);
-    let recorded = |(event, seq): (Event, u64)| Recorded {
-        run_id: "r-abcdef".into(),
-        seq,
-        ts_ms: seq * 10,
-        v: VERSION,
-        event,
-    };
-    let facts: Vec<Recorded> = all.map(recorded).collect();
-    RunState::replay(&facts).unwrap().unwrap()
+    let begun = [started, Event::planned(task("a", &[])), ready(a())];
+    replayed(begun.into_iter().chain(events(story)))
 }
 
 #[test]
@@ -185,10 +153,10 @@ fn an_outage_lasts_until_the_reply_however_many_models_are_asked() {
             .map(|outage| outage.since_ms)
     };
     let out = "spawned:1 requested:1 switched:1:b requested:1 waiting:1";
-    assert_eq!(since(out), Some(80));
+    assert_eq!(since(out), Some(8_000));
     assert_eq!(
         since(&format!("{out} switched:1:first requested:1")),
-        Some(80)
+        Some(8_000)
     );
     assert_eq!(
         since(&format!("{out} switched:1:first requested:1 replied:1")),
@@ -307,7 +275,7 @@ fn only_a_model_of_the_agent_takes_over_and_only_between_turns() {
     );
 }
 
-/// Each event comes 10 ms after the one before it.
+/// Each event comes a second after the one before it.
 #[test]
 fn the_time_of_an_outage_does_not_count() {
     let worked = |story: &str| after(&format!("spawned requested {story}")).worked_ms();
@@ -317,13 +285,13 @@ fn the_time_of_an_outage_does_not_count() {
             worked("waiting"),
             worked("waiting replied:1 requested:2")
         ),
-        (40, 50, 60)
+        (4_000, 5_000, 6_000)
     );
-    assert_eq!(worked("waiting switched:1:b requested:1 replied:1"), 50);
+    assert_eq!(worked("waiting switched:1:b requested:1 replied:1"), 5_000);
     // Nor does a sleep count twice.
     assert_eq!(
         (worked("slept"), worked("waiting slept replied:1")),
-        (43, 50)
+        (4_993, 5_000)
     );
 }
 
@@ -337,13 +305,13 @@ fn the_time_of_an_outage_is_counted_by_itself() {
             waited("waiting"),
             waited("waiting replied:1 requested:2")
         ),
-        (0, 0, 10)
+        (0, 0, 1_000)
     );
     assert_eq!(
         (
             waited("slept"),
             waited("waiting switched:1:b requested:1 replied:1")
         ),
-        (0, 30)
+        (0, 3_000)
     );
 }

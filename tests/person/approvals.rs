@@ -20,68 +20,21 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "approvals::an_approved_call_runs_once_it_is_resumed",
-            an_approved_call_runs,
-        ),
-        case(
-            "approvals::an_answer_that_is_carried_out_as_the_run_ends_is_obeyed",
-            an_answer_at_the_end_is_obeyed,
-        ),
-        case(
-            "approvals::a_rejected_call_is_told_to_the_model",
-            a_rejected_call_is_told_to_the_model,
-        ),
-        case(
-            "approvals::a_live_run_takes_the_answer",
-            a_live_run_takes_the_answer,
-        ),
-        case(
-            "approvals::each_of_two_like_calls_is_asked_about",
-            each_of_two_like_calls_is_asked_about,
-        ),
-        case(
-            "approvals::a_pause_changes_no_result",
-            a_pause_changes_no_result,
-        ),
-        case(
-            "approvals::a_decided_call_is_not_decided_again",
-            a_decided_call_is_not_decided_again,
-        ),
-        case(
-            "approvals::a_program_without_a_terminal_parks_if_it_is_told_to",
-            a_program_parks_if_it_is_told_to,
-        ),
-        case(
-            "approvals::what_is_approved_is_what_was_shown",
-            what_is_approved_is_what_was_shown,
-        ),
-        case(
-            "approvals::no_word_of_a_call_is_kept_from_whoever_approves_it",
-            no_word_of_a_call_is_kept,
-        ),
-        case(
-            "approvals::what_nobody_is_shown_is_not_approved",
-            what_nobody_is_shown_is_not_approved,
-        ),
-        case(
-            "approvals::a_terminal_shows_the_whole_call_and_asks",
-            a_terminal_shows_the_whole_call_and_asks,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "approvals::work_that_nobody_has_looked_at_is_asked_about",
-            work_that_nobody_has_looked_at_is_asked_about,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "approvals::a_denied_call_that_the_agent_gets_over_fails_nothing",
-            a_denied_call_is_got_over,
-        ),
-        case(
-            "approvals::asking_nobody_fails_with_a_code_of_its_own",
-            asking_nobody_fails_with_a_code_of_its_own,
-        ),
+        case!(an_approved_call_runs_once_it_is_resumed),
+        case!(an_answer_that_is_carried_out_as_the_run_ends_is_obeyed),
+        case!(a_rejected_call_is_told_to_the_model),
+        case!(a_live_run_takes_the_answer),
+        case!(each_of_two_like_calls_is_asked_about),
+        case!(a_pause_changes_no_result),
+        case!(a_decided_call_is_not_decided_again),
+        case!(a_program_without_a_terminal_parks_if_it_is_told_to),
+        case!(what_is_approved_is_what_was_shown),
+        case!(no_word_of_a_call_is_kept_from_whoever_approves_it),
+        case!(what_nobody_is_shown_is_not_approved),
+        case!(a_terminal_shows_the_whole_call_and_asks).needs(Need::TERMINAL),
+        case!(work_that_nobody_has_looked_at_is_asked_about).needs(Need::TERMINAL),
+        case!(a_denied_call_that_the_agent_gets_over_fails_nothing),
+        case!(asking_nobody_fails_with_a_code_of_its_own),
     ]
 }
 
@@ -154,7 +107,7 @@ fn answer(world: &World, allowed: bool, message: Option<&str>) -> Result<Played,
     }
 }
 
-fn an_approved_call_runs() -> Outcome {
+fn an_approved_call_runs_once_it_is_resumed() -> Outcome {
     let world = World::lived_in()?;
     let resumed = answer(&world, true, None)?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
@@ -164,9 +117,7 @@ fn an_approved_call_runs() -> Outcome {
         } if task.as_str() == "T1" => Some(arguments["command"].clone()),
         _ => None,
     });
-    if commands != [json!("touch published.txt")] {
-        return fail(format!("{commands:?}"));
-    }
+    assert_eq!(commands, [json!("touch published.txt")]);
     let rules = resumed.pick(|event| match event {
         Event::ApprovalRequested { rule, .. } => Some(rule.as_str()),
         _ => None,
@@ -174,16 +125,15 @@ fn an_approved_call_runs() -> Outcome {
     let is_start =
         |event: &Event| matches!(event, Event::ToolStarted { task, .. } if task.as_str() == "T1");
     let decided = resumed.first(|event| matches!(event, Event::ApprovalDecided { .. }))?;
-    if rules != ["ask:run_shell_command(touch*)"] || resumed.first(is_start)? < decided {
-        return fail(resumed.story());
-    }
+    assert_eq!(rules, ["ask:run_shell_command(touch*)"], "{resumed}");
+    assert!(resumed.first(is_start)? >= decided, "{resumed}");
     // The reply that asked for it is not requested again.
     let turns = resumed.report.tasks[0].turns;
-    if turns == 2 && world.merged(&resumed.report, "published.txt").is_ok() {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert!(
+        turns == 2 && world.merged(&resumed.report, "published.txt").is_ok(),
+        "{resumed}"
+    );
+    Ok(())
 }
 
 /// The run only waits, so it is about to end while the answer is carried out. It has to continue,
@@ -192,7 +142,7 @@ fn an_approved_call_runs() -> Outcome {
 /// All blocking work shares one thread here. As soon as the run has looked for the answer once,
 /// that thread waits for the answer to be recorded, so the run's next lookup comes after that,
 /// whatever the timing is.
-fn an_answer_at_the_end_is_obeyed() -> Outcome {
+fn an_answer_that_is_carried_out_as_the_run_ends_is_obeyed() -> Outcome {
     let world = World::lived_in()?;
     let (played, call) = parked(&world)?;
     let (run, store) = (
@@ -239,16 +189,13 @@ fn a_rejected_call_is_told_to_the_model() -> Outcome {
         Event::ToolFinished { task, outcome, .. } if task.as_str() == "T1" => Some(*outcome),
         _ => None,
     });
-    if refused.first() != Some(&ToolOutcome::Denied)
-        || world.merged(&resumed.report, "published.txt").is_ok()
-    {
-        return fail(resumed.story());
-    }
-    if world.merged(&resumed.report, "no.txt")? == "no" {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert_eq!(refused.first(), Some(&ToolOutcome::Denied), "{resumed}");
+    assert!(
+        world.merged(&resumed.report, "published.txt").is_err(),
+        "{resumed}"
+    );
+    assert_eq!(world.merged(&resumed.report, "no.txt")?, "no", "{resumed}");
+    Ok(())
 }
 
 fn a_live_run_takes_the_answer() -> Outcome {
@@ -330,11 +277,8 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let each = outcomes == [ToolOutcome::Ok, ToolOutcome::Denied];
     // The control: the one that was allowed runs, and its file is in the result.
     world.merged(&ended.report, "published.txt")?;
-    if each && one != other {
-        Ok(())
-    } else {
-        fail(ended.story())
-    }
+    assert!(each && one != other, "{ended}");
+    Ok(())
 }
 
 /// How much a call may show depends on the calls of its turn, not on how many of them came before a
@@ -421,16 +365,16 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
         .into_iter()
         .map(|sent| store.answer(sent))
         .collect::<Result<Vec<_>, _>>()?;
-    if store.answer(first)? != Some(Ok(format!("call {call} is approved")))
-        || answers != vec![refused; LATER]
-    {
-        return fail(format!("{answers:?}"));
-    }
-    if world.merged(&resumed.report, "published.txt").is_ok() {
-        Ok(())
-    } else {
-        fail(resumed.story())
-    }
+    assert!(
+        store.answer(first)? == Some(Ok(format!("call {call} is approved")))
+            && answers == vec![refused; LATER],
+        "{answers:?}"
+    );
+    assert!(
+        world.merged(&resumed.report, "published.txt").is_ok(),
+        "{resumed}"
+    );
+    Ok(())
 }
 
 /// Returns a script in which T1 publishes as in [`script`] and then tells T2, which waits for that.
@@ -453,7 +397,7 @@ fn script_of_t1() -> Script {
         .rule(Rule::task("T2").last_contains("two.txt").text("Done."))
 }
 
-fn a_program_parks_if_it_is_told_to() -> Outcome {
+fn a_program_without_a_terminal_parks_if_it_is_told_to() -> Outcome {
     for (said, code) in [(Some("park"), 3), (Some("deny"), 5), (None, 5)] {
         let world = World::lived_in()?;
         let before = world.repository.fingerprint()?;
@@ -507,14 +451,11 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
 }
 
 fn require_contains(text: &str, part: &str) -> Outcome {
-    if text.contains(part) {
-        Ok(())
-    } else {
-        fail(text)
-    }
+    assert!(text.contains(part), "{text}");
+    Ok(())
 }
 
-fn a_denied_call_is_got_over() -> Outcome {
+fn a_denied_call_that_the_agent_gets_over_fails_nothing() -> Outcome {
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call(
             "run_shell_command",
@@ -631,11 +572,11 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
         &["use --hash for a call"],
     )?;
     let waits = world.types(&["status", "--json"], 0)?.json()?;
-    if *at(&waits, "/approvals/0/hash")? != json!(hash)
-        || *at(&waits, "/approvals/0/arguments/command")? != json!(hiding())
-    {
-        return fail(waits);
-    }
+    assert!(
+        *at(&waits, "/approvals/0/hash")? == json!(hash)
+            && *at(&waits, "/approvals/0/arguments/command")? == json!(hiding()),
+        "{waits}"
+    );
     // The control: with the hash that was shown, the same call runs, and the file that it makes is
     // in the result.
     says(
@@ -691,7 +632,7 @@ fn parked_with(command: &str) -> Result<(World, String), Failed> {
     Ok((world, call))
 }
 
-fn no_word_of_a_call_is_kept() -> Outcome {
+fn no_word_of_a_call_is_kept_from_whoever_approves_it() -> Outcome {
     let (world, call) = parked_with(WORDS_LIKE_KEYS)?;
     let shown = world.types(&["approve", &call], 2)?;
     says(&shown, &[WORDS_LIKE_KEYS])?;
@@ -725,9 +666,7 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
         let (world, call) = parked_with(&command)?;
         let types = |arguments: &[&str]| world.orchestrate(arguments).env(key.0, key.1).run();
         let status = types(&["status", "--json"])?.exits(0)?.json()?;
-        if !at(&status, "/approvals/0/hash")?.is_null() {
-            return fail(status);
-        }
+        assert!(at(&status, "/approvals/0/hash")?.is_null(), "{status}");
         for arguments in [
             ["approve", &call].as_slice(),
             &["approve", &call, "--hash", "0123456789ab"],

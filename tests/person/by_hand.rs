@@ -12,26 +12,11 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "by_hand::a_persons_commit_and_files_become_the_work",
-            a_persons_commit_and_files_become_the_work,
-        ),
-        case(
-            "by_hand::a_conflict_is_resolved_by_hand",
-            a_conflict_is_resolved_by_hand,
-        ),
-        case(
-            "by_hand::a_part_is_merged_and_the_rest_goes_back",
-            a_part_is_merged_and_the_rest_goes_back,
-        ),
-        case(
-            "by_hand::a_rest_of_which_nothing_is_made_is_told",
-            a_rest_of_which_nothing_is_made_is_told,
-        ),
-        case(
-            "by_hand::a_file_that_looks_like_a_secret_is_taken_by_name",
-            a_secret_is_taken_by_name,
-        ),
+        case!(a_persons_commit_and_files_become_the_work),
+        case!(a_conflict_is_resolved_by_hand),
+        case!(a_part_is_merged_and_the_rest_goes_back),
+        case!(a_rest_of_which_nothing_is_made_is_told),
+        case!(a_file_that_looks_like_a_secret_is_taken_by_name),
     ]
 }
 
@@ -123,9 +108,8 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
         "two",
     ])?;
     let is_persons = told.contains(": Mend two") && told.contains(": Mend one");
-    if files != ["by hand", "by hand", "new"] || !is_persons {
-        return fail(format!("{files:?}\n{told}"));
-    }
+    assert_eq!(files, ["by hand", "by hand", "new"], "{told}");
+    assert!(is_persons, "{files:?}\n{told}");
     let own = world
         .repository
         .git(&["log", "-1", "--format=%b", "--grep", "Mend two", &result])?;
@@ -155,9 +139,7 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
     };
     // What the merge wrote is not the person's.
     let reviewed = world.types(&["review", task], 0)?.stdout;
-    if reviewed.contains("of yours") {
-        return fail(reviewed);
-    }
+    assert!(!reviewed.contains("of yours"), "{reviewed}");
     let refused = world.types(&["adopt", task], 2)?.stderr;
     require_words(
         &refused,
@@ -193,7 +175,7 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
 }
 
 /// All of the work is approved with it, and nothing returns.
-fn a_secret_is_taken_by_name() -> Outcome {
+fn a_file_that_looks_like_a_secret_is_taken_by_name() -> Outcome {
     let world = World::plain()?;
     world.repository.write(
         "plan.md",
@@ -216,11 +198,8 @@ fn a_secret_is_taken_by_name() -> Outcome {
         world.repository.show(&result, "one")?,
         world.repository.show(&result, ".env")?,
     ];
-    if files == ["1", "PASSWORD=hunter2"] {
-        Ok(())
-    } else {
-        fail(format!("{files:?}"))
-    }
+    assert_eq!(files, ["1", "PASSWORD=hunter2"]);
+    Ok(())
 }
 
 fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
@@ -262,9 +241,8 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
     let of_part = world
         .repository
         .git(&["ls-tree", "-r", "--name-only", integration])?;
-    if !of_part.contains("src/good.txt") || of_part.contains("bad.txt") {
-        return fail(of_part);
-    }
+    assert!(of_part.contains("src/good.txt"), "{of_part}");
+    assert!(!of_part.contains("bad.txt"), "{of_part}");
     let task = at(&waits, "/tasks/0")?;
     if (at(task, "/state")?, at(task, "/attempt")?) != (&json!("awaiting_review"), &json!(2)) {
         return fail(format!("{waits:#}"));
@@ -274,11 +252,8 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
         world.repository.show(integration, "src/good.txt")?,
         world.repository.show(integration, "bad.txt")?,
     ];
-    if merged == ["good", "better"] {
-        Ok(())
-    } else {
-        fail(format!("{merged:?}"))
-    }
+    assert_eq!(merged, ["good", "better"]);
+    Ok(())
 }
 
 /// The agent says that it is done, whatever goes back to it.

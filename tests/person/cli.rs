@@ -11,70 +11,22 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "cli::wrong_usage_exits_2_and_says_what_to_type",
-            wrong_usage_exits_2_and_says_what_to_type,
-        ),
-        case(
-            "cli::what_is_not_built_yet_is_never_ignored",
-            what_is_not_built_yet_is_never_ignored,
-        ),
-        sandboxed(
-            "cli::bad_surroundings_are_refused_before_anything_begins",
-            bad_surroundings_are_refused,
-        ),
-        sandboxed(
-            "cli::gits_variables_say_who_commits",
-            gits_variables_say_who_commits,
-        ),
-        sandboxed(
-            "cli::the_configuration_that_git_finds_says_who_commits",
-            the_configuration_that_git_finds_says_who_commits,
-        ),
-        sandboxed(
-            "cli::the_stream_ends_with_the_json_object",
-            the_stream_ends_with_the_json_object,
-        ),
-        sandboxed(
-            "cli::a_plan_alone_is_run_and_the_rest_shows_it",
-            a_plan_alone_is_run_and_the_rest_shows_it,
-        ),
-        sandboxed(
-            "cli::the_log_shows_what_commands_printed",
-            the_log_shows_what_commands_printed,
-        ),
-        sandboxed(
-            "cli::signals_end_a_run_with_its_state_kept",
-            signals_end_a_run_with_its_state_kept,
-        ),
-        sandboxed(
-            "cli::a_second_coordinator_is_refused_with_the_firsts_pid",
-            a_second_coordinator_is_refused_with_the_firsts_pid,
-        ),
-        sandboxed(
-            "cli::a_dead_run_is_not_called_running_and_goes_on",
-            a_dead_run_goes_on,
-        ),
-        sandboxed(
-            "cli::a_message_takes_a_dead_run_over",
-            a_message_takes_a_dead_run_over,
-        ),
-        sandboxed(
-            "cli::a_merge_of_the_users_hides_no_run",
-            a_merge_of_the_users_hides_no_run,
-        ),
-        sandboxed(
-            "cli::nothing_begins_where_nothing_can_be_recorded",
-            nothing_begins_where_nothing_can_be_recorded,
-        ),
-        case(
-            "cli::errors_have_the_format_that_is_set",
-            errors_have_the_format_that_is_set,
-        ),
-        sandboxed(
-            "cli::what_cannot_be_landed_waits_for_a_person",
-            a_run_that_cannot_be_landed_waits_for_a_person,
-        ),
+        case!(wrong_usage_exits_2_and_says_what_to_type),
+        case!(what_is_not_built_yet_is_never_ignored),
+        sandboxed!(bad_surroundings_are_refused_before_anything_begins),
+        sandboxed!(gits_variables_say_who_commits),
+        sandboxed!(the_configuration_that_git_finds_says_who_commits),
+        sandboxed!(the_stream_ends_with_the_json_object),
+        sandboxed!(a_plan_alone_is_run_and_the_rest_shows_it),
+        sandboxed!(the_log_shows_what_commands_printed),
+        sandboxed!(signals_end_a_run_with_its_state_kept),
+        sandboxed!(a_second_coordinator_is_refused_with_the_firsts_pid),
+        sandboxed!(a_dead_run_is_not_called_running_and_goes_on),
+        sandboxed!(a_message_takes_a_dead_run_over),
+        sandboxed!(a_merge_of_the_users_hides_no_run),
+        sandboxed!(nothing_begins_where_nothing_can_be_recorded),
+        case!(errors_have_the_format_that_is_set),
+        sandboxed!(what_cannot_be_landed_waits_for_a_person),
     ]
 }
 
@@ -99,15 +51,13 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
     ];
     for (arguments, said) in table {
         let ran = world.types(arguments, 2)?;
-        if !ran.stderr.contains(said) || !ran.stdout.is_empty() {
-            return fail(format!("{arguments:?}: {ran:?}"));
-        }
+        assert!(ran.stderr.contains(said), "{arguments:?}: {ran:?}");
+        assert!(ran.stdout.is_empty(), "{arguments:?}: {ran:?}");
     }
     let json = world.orchestrate(&["run", "nope.md", "--output-format", "stream-json"]);
     let error = json.run()?.exits(2)?.json()?;
-    if at(&error, "/type")? != "error" || at(&error, "/exit_code")? != 2 {
-        return fail(error);
-    }
+    assert_eq!(at(&error, "/type")?, "error", "{error}");
+    assert_eq!(at(&error, "/exit_code")?, 2, "{error}");
     Ok(())
 }
 
@@ -236,14 +186,12 @@ fn gits_variables_say_who_commits() -> Outcome {
         "HEAD^1",
     ])?;
     let expected = "Ada <ada@example.invalid>, Bot <test@example.invalid>";
-    if signed.lines().count() == 3 && signed.lines().all(|line| line == expected) {
-        Ok(())
-    } else {
-        fail(signed)
-    }
+    assert_eq!(signed.lines().count(), 3, "{signed}");
+    assert!(signed.lines().all(|line| line == expected), "{signed}");
+    Ok(())
 }
 
-fn bad_surroundings_are_refused() -> Outcome {
+fn bad_surroundings_are_refused_before_anything_begins() -> Outcome {
     let home = Home::new()?;
     let plan = "- [ ] T1 Make it (run: touch made)\n";
     let refuses = |repository: &Repository, said: &str| -> Outcome {
@@ -252,11 +200,8 @@ fn bad_surroundings_are_refused() -> Outcome {
             .orchestrate(repository.path(), &["run", "plan.md"])
             .run()?
             .exits(2)?;
-        if ran.stderr.contains(said) {
-            Ok(())
-        } else {
-            fail(format!("{said}: {}", ran.stderr))
-        }
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+        Ok(())
     };
     refuses(&Repository::unborn()?, "no commit yet")?;
     let anonymous = Repository::plain()?;
@@ -271,9 +216,7 @@ fn bad_surroundings_are_refused() -> Outcome {
         .orchestrate(home.path(), &["run", "plan.md"])
         .run()?
         .exits(2)?;
-    if !ran.stderr.contains("git init") {
-        return fail(ran.stderr);
-    }
+    assert!(ran.stderr.contains("git init"), "{}", ran.stderr);
     // Agents could never be told a text that cannot be read, so such a run does not start.
     for file in [
         "AGENTS.md",
@@ -362,11 +305,9 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
             }
         }
     }
-    if at(&last, "/exit_code")? == 1 && at(&last, "/status")? == "failed" {
-        Ok(())
-    } else {
-        fail(last)
-    }
+    assert_eq!(at(&last, "/exit_code")?, 1, "{last}");
+    assert_eq!(at(&last, "/status")?, "failed", "{last}");
+    Ok(())
 }
 
 fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
@@ -391,15 +332,11 @@ fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
             return fail(format!("no {missing:?} in {text}"));
         }
     }
-    if run.stderr.contains('\u{1b}') || run.stdout.contains('\u{1b}') {
-        return fail("colours without a terminal");
-    }
+    assert!(!run.stderr.contains('\u{1b}'), "colours without a terminal");
+    assert!(!run.stdout.contains('\u{1b}'), "colours without a terminal");
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
-    if runs.as_array().map(Vec::len) == Some(1) {
-        Ok(())
-    } else {
-        fail(runs)
-    }
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+    Ok(())
 }
 
 fn the_log_shows_what_commands_printed() -> Outcome {
@@ -407,12 +344,12 @@ fn the_log_shows_what_commands_printed() -> Outcome {
     let plan = "- [ ] T1 Make it (run: touch made; echo said by the command) (verify: echo said by the check)\n";
     world.repository.write("plan.md", plan)?;
     let run = world.types(&["run", "plan.md"], 0)?;
-    if !run
-        .stderr
-        .contains("warning: 1 file has uncommitted changes")
-    {
-        return fail(run.stderr);
-    }
+    assert!(
+        run.stderr
+            .contains("warning: 1 file has uncommitted changes"),
+        "{}",
+        run.stderr
+    );
     let log = world.types(&["log", "T1", "--tools"], 0)?.stdout;
     let said: Vec<&str> = log
         .lines()
@@ -420,24 +357,21 @@ fn the_log_shows_what_commands_printed() -> Outcome {
         .map(|line| line.trim_start_matches([' ', '|']))
         .collect();
     let command = "command: touch made; echo said by the command";
-    if said
-        != [
+    assert_eq!(
+        said,
+        [
             command,
             "said by the command",
             "",
             "exit code 0",
-            "said by the check",
-        ]
-    {
-        return fail(log);
-    }
+            "said by the check"
+        ],
+        "{log}"
+    );
     let transcript = world.types(&["log", "T1", "--transcript"], 0)?.stdout;
     let wanted = "< run: ok\n  | said by the command\n  |\n  | exit code 0\n";
-    if transcript == wanted {
-        Ok(())
-    } else {
-        fail(transcript)
-    }
+    assert_eq!(transcript, wanted);
+    Ok(())
 }
 
 fn a_merge_of_the_users_hides_no_run() -> Outcome {
@@ -493,13 +427,10 @@ fn signals_end_a_run_with_its_state_kept() -> Outcome {
         }
         let ended = running.end()?.exits(code)?;
         let last = lines(&ended.stdout)?.pop().unwrap_or_default();
-        if at(&last, "/type")? != "run.finished" || at(&last, "/exit_code")? != code {
-            return fail(format!("{signals:?}: {last}"));
-        }
+        assert_eq!(at(&last, "/type")?, "run.finished", "{signals:?}: {last}");
+        assert_eq!(at(&last, "/exit_code")?, code, "{signals:?}: {last}");
         let status = world.types(&["status", "--json"], 0)?.json()?;
-        if at(&status, "/status")? == "running" {
-            return fail(format!("{signals:?}: {status}"));
-        }
+        assert_ne!(at(&status, "/status")?, "running", "{signals:?}: {status}");
     }
     Ok(())
 }
@@ -533,9 +464,8 @@ fn a_second_coordinator_is_refused_with_the_firsts_pid() -> Outcome {
         return fail(second.stderr);
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    if at(&status, "/status")? != "running" || !at(&status, "/exit_code")?.is_null() {
-        return fail(status);
-    }
+    assert_eq!(at(&status, "/status")?, "running", "{status}");
+    assert!(at(&status, "/exit_code")?.is_null(), "{status}");
     world.types(&["message", "nobody", "hello"], 2)?;
     // A live coordinator's answer has the configured format, too.
     let sent = world
@@ -587,7 +517,7 @@ fn killed(home: &Home) -> Result<Repository, Failed> {
     Ok(repository)
 }
 
-fn a_dead_run_goes_on() -> Outcome {
+fn a_dead_run_is_not_called_running_and_goes_on() -> Outcome {
     let home = Home::new()?;
     let repository = killed(&home)?;
     let status = home
@@ -595,9 +525,8 @@ fn a_dead_run_goes_on() -> Outcome {
         .run()?
         .exits(0)?
         .json()?;
-    if at(&status, "/status")? != "stopped" || !at(&status, "/exit_code")?.is_null() {
-        return fail(status);
-    }
+    assert_eq!(at(&status, "/status")?, "stopped", "{status}");
+    assert!(at(&status, "/exit_code")?.is_null(), "{status}");
     let stopped = home
         .orchestrate(repository.path(), &["stop"])
         .run()?
@@ -607,11 +536,9 @@ fn a_dead_run_goes_on() -> Outcome {
         .run()?
         .exits(0)?
         .json()?;
-    if at(&report, "/tasks/0/state")? == "merged" && stopped.stdout.contains("orchestrate resume") {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert_eq!(at(&report, "/tasks/0/state")?, "merged", "{report}");
+    assert!(stopped.stdout.contains("orchestrate resume"), "{report}");
+    Ok(())
 }
 
 fn a_message_takes_a_dead_run_over() -> Outcome {
@@ -629,11 +556,8 @@ fn a_message_takes_a_dead_run_over() -> Outcome {
         && log.stdout.contains("message from you: look at both files");
     let told = told && log.stdout.contains("T2: has received message 1 from you");
     let told = told && log.stdout.matches("look at both files").count() == 1;
-    if told {
-        Ok(())
-    } else {
-        fail(format!("{ran:?} {log:?}"))
-    }
+    assert!(told, "{ran:?} {log:?}");
+    Ok(())
 }
 
 fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
@@ -649,7 +573,8 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)?;
     let told = ran.stderr.contains("blocked")
         && ran.stderr.contains("set XDG_STATE_HOME to another folder");
-    if told { Ok(()) } else { fail(ran.stderr) }
+    assert!(told, "{}", ran.stderr);
+    Ok(())
 }
 
 /// The format that the environment or a file sets applies to errors, too, unless the command line
@@ -670,32 +595,25 @@ fn errors_have_the_format_that_is_set() -> Outcome {
         ["land", "r-nowhere"],
     ] {
         let ran = by_variable(&typed)?;
-        if !is_error(&ran)? {
-            return fail(format!("{typed:?}: {ran:?}"));
-        }
+        assert!(is_error(&ran)?, "{typed:?}: {ran:?}");
     }
     for typed in [
         &["run", "nowhere.md", "--output-format", "text"][..],
         &["diff", "T1"],
     ] {
         let ran = by_variable(typed)?;
-        if !ran.stdout.is_empty() {
-            return fail(format!("{typed:?}: {ran:?}"));
-        }
+        assert!(ran.stdout.is_empty(), "{typed:?}: {ran:?}");
     }
     world
         .repository
         .write("orchestrate.toml", "output_format = \"json\"\n")?;
     let ran = world.types(&["run", "nowhere.md"], 2)?;
-    if is_error(&ran)? {
-        Ok(())
-    } else {
-        fail(ran.stdout)
-    }
+    assert!(is_error(&ran)?, "{}", ran.stdout);
+    Ok(())
 }
 
 /// A run that succeeds but cannot be landed ends as the landing does.
-fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
+fn what_cannot_be_landed_waits_for_a_person() -> Outcome {
     let world = World::plain()?;
     world.repository.write("mine.txt", "1\n")?;
     world.repository.commit_all("Add a file")?;
@@ -708,15 +626,11 @@ fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
     let report = ran.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
     let kept = world.repository.read("mine.txt")? == "mine\n";
-    if !agrees || !kept || !ran.stderr.contains("mine.txt") {
-        return fail(format!("{ran:?}"));
-    }
+    assert!(agrees && kept && ran.stderr.contains("mine.txt"), "{ran:?}");
     world.repository.git(&["restore", "mine.txt"])?;
     let landed = world.types(&["run", "plan.md", "--land"], 0)?;
     let said = landed.stderr.contains("has landed") && !landed.stdout.contains("orchestrate land");
-    if said && world.repository.read("mine.txt")? == "theirs\n" {
-        Ok(())
-    } else {
-        fail(format!("{landed:?}"))
-    }
+    assert!(said, "{landed:?}");
+    assert_eq!(world.repository.read("mine.txt")?, "theirs\n", "{landed:?}");
+    Ok(())
 }

@@ -9,18 +9,9 @@ use crate::support::{Case, Outcome, World, at, case, fail, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "discard::a_run_is_removed_after_it_was_said_what_is_lost",
-            a_run_is_removed,
-        ),
-        case(
-            "discard::what_has_landed_is_not_lost",
-            what_has_landed_is_not_lost,
-        ),
-        case(
-            "discard::a_damaged_record_closes_what_follows_it_and_nothing_else",
-            a_damaged_record,
-        ),
+        case!(a_run_is_removed_after_it_was_said_what_is_lost),
+        case!(what_has_landed_is_not_lost),
+        case!(a_damaged_record_closes_what_follows_it_and_nothing_else),
     ]
 }
 
@@ -68,7 +59,7 @@ fn left_of(world: &World, run: &str) -> Result<Vec<String>, Failed> {
     Ok(left)
 }
 
-fn a_run_is_removed() -> Outcome {
+fn a_run_is_removed_after_it_was_said_what_is_lost() -> Outcome {
     let world = World::plain()?;
     let (first, second) = (run(&world, "one")?, run(&world, "two")?);
     let worktree = world.archive()?.store().state(&first.as_str().into())?;
@@ -92,13 +83,11 @@ fn a_run_is_removed() -> Outcome {
         &["is gone: removed "],
     )?;
     let after = left_of(&world, &first)?;
-    if before.is_empty() || !after.is_empty() {
-        return fail(format!("{before:?}\n{after:?}"));
-    }
+    assert!(!before.is_empty(), "{before:?}\n{after:?}");
+    assert!(after.is_empty(), "{before:?}\n{after:?}");
     let listed = world.types(&["status", "--all"], 0)?.stdout;
-    if listed.contains(&first) || !listed.contains(&second) {
-        return fail(listed);
-    }
+    assert!(!listed.contains(&first), "{listed}");
+    assert!(listed.contains(&second), "{listed}");
     // The other run has all that it needs, and the user's files and branch are as they were.
     world.types(&["log", &second, "--tools"], 0)?;
     world.types(&["land", &second], 0)?;
@@ -121,11 +110,8 @@ fn what_has_landed_is_not_lost() -> Outcome {
         &["is gone"],
     )?;
     let files = world.repository.git(&["ls-tree", "--name-only", "main"])?;
-    if files.contains("one") {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(files.contains("one"), "{files}");
+    Ok(())
 }
 
 /// Returns the only database of runs below the user's state.
@@ -137,7 +123,7 @@ fn database(world: &World) -> Result<PathBuf, Failed> {
     Ok(found.path().join("journal.db"))
 }
 
-fn a_damaged_record() -> Outcome {
+fn a_damaged_record_closes_what_follows_it_and_nothing_else() -> Outcome {
     let world = World::plain()?;
     let broken = run(&world, "one")?;
     let path = database(&world)?;
@@ -157,23 +143,16 @@ fn a_damaged_record() -> Outcome {
         "`orchestrate run PLAN` continues",
     ];
     says(&ended, &told)?;
-    if ended.stderr.contains("bug") {
-        return fail(ended.stderr);
-    }
+    assert!(!ended.stderr.contains("bug"), "{}", ended.stderr);
     let log = world.types(&["log"], 1)?;
     says(&log, &["T1: started command", "is damaged"])?;
-    if log.stdout.contains("T1: merged") {
-        return fail(log.stdout);
-    }
+    assert!(!log.stdout.contains("T1: merged"), "{}", log.stdout);
     says(&world.types(&["recover", &broken], 0)?, &["T1/"])?;
     says(&world.types(&["status", "--all"], 0)?, &[&broken])?;
     // The way on: another run, in the same repository, from the same plan.
     let next = run(&world, "two")?;
     world.types(&["land", &next], 0)?;
     world.types(&["discard", &broken, "--yes"], 0)?;
-    if left_of(&world, &broken)?.is_empty() {
-        Ok(())
-    } else {
-        fail("it is still there")
-    }
+    assert!(left_of(&world, &broken)?.is_empty(), "it is still there");
+    Ok(())
 }

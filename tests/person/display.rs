@@ -17,57 +17,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "display::live_lines_leave_nothing_behind",
-            live_lines_leave_nothing_behind,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "display::what_is_said_from_elsewhere_leaves_live_lines_whole",
-            what_is_said_leaves_live_lines_whole,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "display::a_diff_goes_through_the_pager_of_the_person",
-            a_diff_goes_through_the_pager,
-        )
-        .needs(Need::TERMINAL),
-        case("display::a_diff_can_be_json", a_diff_can_be_json),
-        case(
-            "display::status_tells_what_an_agent_does",
-            status_tells_what_an_agent_does,
-        ),
-        case(
-            "display::a_plan_with_nothing_to_do_is_no_run",
-            a_plan_with_nothing_to_do_is_no_run,
-        ),
-        case(
-            "display::a_moved_repository_is_recognised",
-            a_moved_repository_is_recognised,
-        ),
-        case(
-            "display::a_run_after_a_move_joins_the_others",
-            a_run_of_a_moved_repository_joins_the_earlier_ones,
-        ),
-        case(
-            "display::runs_of_a_clone_are_only_offered",
-            runs_of_a_repository_without_their_branches_are_offered,
-        ),
-        case("display::a_new_test_is_no_risk", a_new_test_is_no_risk),
-        case(
-            "display::the_last_line_of_a_command_is_shown_while_it_runs",
-            the_last_line_of_a_command_is_shown,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "display::the_last_line_of_a_landings_check_is_shown",
-            the_last_line_of_a_landing_is_shown,
-        )
-        .needs(Need::TERMINAL),
-        sandboxed(
-            "display::names_are_written_out_and_kept_apart",
-            names_are_written_out_and_kept_apart,
-        ),
+        case!(live_lines_leave_nothing_behind).needs(Need::TERMINAL),
+        case!(what_is_said_from_elsewhere_leaves_live_lines_whole).needs(Need::TERMINAL),
+        case!(a_diff_goes_through_the_pager_of_the_person).needs(Need::TERMINAL),
+        case!(a_diff_can_be_json),
+        case!(status_tells_what_an_agent_does),
+        case!(a_plan_with_nothing_to_do_is_no_run),
+        case!(a_moved_repository_is_recognised),
+        case!(a_run_after_a_move_joins_the_others),
+        case!(runs_of_a_clone_are_only_offered),
+        case!(a_new_test_is_no_risk),
+        case!(the_last_line_of_a_command_is_shown_while_it_runs).needs(Need::TERMINAL),
+        case!(the_last_line_of_a_landings_check_is_shown).needs(Need::TERMINAL),
+        sandboxed!(names_are_written_out_and_kept_apart),
     ]
 }
 
@@ -125,20 +87,16 @@ fn live_lines_leave_nothing_behind() -> Outcome {
         .start_in_terminal()?
         .end()?
         .exits(0)?;
-    if !ran.stdout.contains(" at work") {
-        return fail(ran.stdout);
-    }
+    assert!(ran.stdout.contains(" at work"), "{}", ran.stdout);
     let lines = lines_of(&ran.stdout);
     let left: Vec<&String> = lines.iter().filter(|line| is_live(line)).collect();
     let told = lines
         .iter()
         .filter(|line| line.contains(": merged as "))
         .count();
-    if left.is_empty() && told == 30 {
-        Ok(())
-    } else {
-        fail(format!("{told} told, left: {left:#?}"))
-    }
+    assert!(left.is_empty(), "{told} told, left: {left:#?}");
+    assert_eq!(told, 30, "{told} told, left: {left:#?}");
+    Ok(())
 }
 
 fn is_live(line: &str) -> bool {
@@ -146,7 +104,7 @@ fn is_live(line: &str) -> bool {
 }
 
 /// The command itself does not contain what it prints.
-fn the_last_line_of_a_command_is_shown() -> Outcome {
+fn the_last_line_of_a_command_is_shown_while_it_runs() -> Outcome {
     let world =
         World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
     let terminal = world.orchestrate(&["run", "plan.md"]).start_in_terminal()?;
@@ -159,7 +117,7 @@ fn the_last_line_of_a_command_is_shown() -> Outcome {
     if left { fail(ran.stdout) } else { Ok(()) }
 }
 
-fn the_last_line_of_a_landing_is_shown() -> Outcome {
+fn the_last_line_of_a_landings_check_is_shown() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     let waits = concat!(
         "if ",
@@ -185,7 +143,7 @@ fn the_last_line_of_a_landing_is_shown() -> Outcome {
 
 /// The message that the process waits for the repository's lock appears beside the run's live
 /// lines.
-fn what_is_said_leaves_live_lines_whole() -> Outcome {
+fn what_is_said_from_elsewhere_leaves_live_lines_whole() -> Outcome {
     for format in ["text", "stream-json"] {
         let world = World::with_plan(&format!(
             "{WAITING}- [ ] T2 two (run: touch two) (depends: T1)\n"
@@ -224,7 +182,7 @@ fn program(path: &std::path::Path, text: &str) -> Result<String, Failed> {
     Ok(path.display().to_string())
 }
 
-fn a_diff_goes_through_the_pager() -> Outcome {
+fn a_diff_goes_through_the_pager_of_the_person() -> Outcome {
     let world = long_work()?;
     let repository = world.repository.path();
     let mine = program(
@@ -278,12 +236,9 @@ fn a_diff_goes_through_the_pager() -> Outcome {
             "{}{}{}{}",
             paged.stdout, usual.stdout, named.stdout, piped.stdout
         );
-        if all.contains("THEIRS")
-            || piped.stdout.contains("MINE")
-            || piped.stdout.contains("\u{1b}[32m")
-        {
-            return fail(all);
-        }
+        assert!(!all.contains("THEIRS"), "{all}");
+        assert!(!piped.stdout.contains("MINE"), "{all}");
+        assert!(!piped.stdout.contains("\u{1b}[32m"), "{all}");
     }
     Ok(())
 }
@@ -296,11 +251,10 @@ fn a_diff_can_be_json() -> Outcome {
     let agrees = ["task", "commit", "tree", "files", "diff"]
         .iter()
         .all(|name| found[name] == same[name]);
-    if agrees && diff.contains("+100\n") && found["files"][0]["added"] == 101 {
-        Ok(())
-    } else {
-        fail(found)
-    }
+    assert!(agrees, "{found}");
+    assert!(diff.contains("+100\n"), "{found}");
+    assert_eq!(found["files"][0]["added"], 101, "{found}");
+    Ok(())
 }
 
 fn status_tells_what_an_agent_does() -> Outcome {
@@ -351,11 +305,8 @@ fn status_tells_what_an_agent_does() -> Outcome {
     world.types(&["stop", "--kill"], 0)?;
     running.end()?.exits(130)?;
     let after = world.types(&["status", "--json"], 0)?.json()?;
-    if is_told {
-        Ok(())
-    } else {
-        fail(format!("{working}\n{after}"))
-    }
+    assert!(is_told, "{working}\n{after}");
+    Ok(())
 }
 
 fn a_plan_with_nothing_to_do_is_no_run() -> Outcome {
@@ -381,18 +332,13 @@ fn a_plan_with_nothing_to_do_is_no_run() -> Outcome {
         let is_none = object["run_id"].is_null()
             && object["exit_code"] == 0
             && object["type"] == "run.finished";
-        if !is_none
-            || object["base_commit"] != first["base_commit"]
-            || states.len() != 3
-            || states[2] != "skipped"
-        {
-            return fail(object);
-        }
+        assert!(is_none, "{object}");
+        assert_eq!(object["base_commit"], first["base_commit"], "{object}");
+        assert_eq!(states.len(), 3, "{object}");
+        assert_eq!(states[2], "skipped", "{object}");
     }
     let newest = world.types(&["status", "--json"], 0)?.json()?;
-    if newest["run_id"] != first["run_id"] {
-        return fail(newest);
-    }
+    assert_eq!(newest["run_id"], first["run_id"], "{newest}");
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])
 }
 
@@ -409,9 +355,7 @@ fn a_moved_repository_is_recognised() -> Outcome {
         &found,
         &["this repository was moved from", "its runs have followed"],
     )?;
-    if found.json()?["run_id"] != run["run_id"] {
-        return fail(found.stdout);
-    }
+    assert_eq!(found.json()?["run_id"], run["run_id"], "{}", found.stdout);
     says(&types(&["approve", "T1"])?.exits(0)?, &["T1    merged"])?;
     says(&types(&["land"])?.exits(0)?, &["has landed"])?;
     // A copy is another repository as long as the original exists; so is a repository with other
@@ -449,7 +393,7 @@ fn a_moved_repository_is_recognised() -> Outcome {
 }
 
 /// A run in the new place must not hide those of the old one.
-fn a_run_of_a_moved_repository_joins_the_earlier_ones() -> Outcome {
+fn a_run_after_a_move_joins_the_others() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     world
         .repository
@@ -477,7 +421,7 @@ fn a_run_of_a_moved_repository_joins_the_earlier_ones() -> Outcome {
 
 /// Without the branches of its runs, as in a clone, a repository may be another one: the user
 /// decides.
-fn runs_of_a_repository_without_their_branches_are_offered() -> Outcome {
+fn runs_of_a_clone_are_only_offered() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     let run = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
     world.types(&["land"], 0)?;
@@ -513,11 +457,8 @@ fn runs_of_a_repository_without_their_branches_are_offered() -> Outcome {
         .run()?
         .exits(0)?;
     let found = types(&["status", "--json"])?.exits(0)?.json()?;
-    if found["run_id"] == run["run_id"] {
-        Ok(())
-    } else {
-        fail(found)
-    }
+    assert_eq!(found["run_id"], run["run_id"], "{found}");
+    Ok(())
 }
 
 fn a_new_test_is_no_risk() -> Outcome {
@@ -537,11 +478,8 @@ fn a_new_test_is_no_risk() -> Outcome {
             "risk: tests/old.sh is changed: it is a test\n",
         ],
     )?;
-    if risks == ["low", "high"] {
-        Ok(())
-    } else {
-        fail(listed)
-    }
+    assert_eq!(risks, ["low", "high"], "{listed}");
+    Ok(())
 }
 
 /// Names with line ends, and names that are not UTF-8, remain distinct in each listing.
@@ -569,9 +507,6 @@ fn names_are_written_out_and_kept_apart() -> Outcome {
         .flatten()
         .filter_map(|file| file["path"].as_str())
         .collect();
-    if listed == ["a\nb", "a\rb", "caf\\xe8", "caf\\xe9"] {
-        Ok(())
-    } else {
-        fail(found)
-    }
+    assert_eq!(listed, ["a\nb", "a\rb", "caf\\xe8", "caf\\xe9"], "{found}");
+    Ok(())
 }

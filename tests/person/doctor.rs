@@ -21,21 +21,11 @@ const FIX: &str = "fix: type `pnpm --version` in your checkout: it fetches the p
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "doctor::a_program_of_another_version_has_a_fix_that_run_and_resume_repeat",
-            another_version,
-        ),
-        sandboxed("doctor::the_pinned_version_is_printed", pinned_version),
-        sandboxed(
-            "doctor::an_environment_starts_the_interpreter_that_it_was_made_of",
-            environment,
-        )
-        .needs(Need::PYTHON),
-        sandboxed("doctor::colours_of_a_check_are_not_shown", colours),
-        case(
-            "doctor::a_project_cannot_name_what_starts_unconfined",
-            nothing_unconfined,
-        ),
+        sandboxed!(a_program_of_another_version_has_a_fix_that_run_and_resume_repeat),
+        sandboxed!(the_pinned_version_is_printed),
+        sandboxed!(an_environment_starts_the_interpreter_that_it_was_made_of).needs(Need::PYTHON),
+        sandboxed!(colours_of_a_check_are_not_shown),
+        case!(a_project_cannot_name_what_starts_unconfined),
     ]
 }
 
@@ -51,7 +41,7 @@ fn with_program(world: &World, arguments: &[&str]) -> Result<Invocation, Failed>
         .env("PATH", std::env::join_paths(folders)?))
 }
 
-fn another_version() -> Outcome {
+fn a_program_of_another_version_has_a_fix_that_run_and_resume_repeat() -> Outcome {
     let world = World::with_plan(WAITING)?;
     world
         .repository
@@ -69,7 +59,7 @@ fn another_version() -> Outcome {
     resumed.end()?.exits(0).map(drop)
 }
 
-fn pinned_version() -> Outcome {
+fn the_pinned_version_is_printed() -> Outcome {
     let world = World::plain()?;
     world
         .repository
@@ -85,7 +75,7 @@ fn pinned_version() -> Outcome {
 
 /// The interpreter is below the home, on no search path, and is named by the project's environment
 /// alone.
-fn environment() -> Outcome {
+fn an_environment_starts_the_interpreter_that_it_was_made_of() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     let ask = [
         "-c",
@@ -128,7 +118,7 @@ fn environment() -> Outcome {
     require_words(&doctor, &[".venv/bin/python3: Python 3."])
 }
 
-fn colours() -> Outcome {
+fn colours_of_a_check_are_not_shown() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     let red = r"printf '\033[1m\033[31merror: it failed\033[0m\n'; exit 1";
     let refused = world.types(&["run", "plan.md", "--verify", red], 2)?;
@@ -137,7 +127,7 @@ fn colours() -> Outcome {
 
 /// A file of the project may name a program of the project; it must not get more than a command of
 /// an agent.
-fn nothing_unconfined() -> Outcome {
+fn a_project_cannot_name_what_starts_unconfined() -> Outcome {
     let world = World::plain()?;
     world
         .repository

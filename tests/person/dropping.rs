@@ -12,50 +12,17 @@ const PLAN: &str = "- [ ] T1 one\n- [ ] T2 two (depends: T1)\n- [ ] T3 three\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "drop::a_dropped_task_leaves_nothing_in_the_result",
-            a_dropped_task_leaves_nothing_in_the_result,
-        ),
-        case(
-            "drop::dependents_are_named_and_go_on_request",
-            dependents_are_named_and_go_on_request,
-        ),
-        case(
-            "drop::the_result_without_a_task_is_checked",
-            the_result_without_a_task_is_checked,
-        ),
-        case(
-            "drop::what_was_built_before_the_dropped_task_stays",
-            what_was_built_before_the_dropped_task_stays,
-        ),
-        case(
-            "drop::later_work_does_not_bring_it_back",
-            later_work_does_not_bring_it_back,
-        ),
-        case(
-            "drop::a_retry_brings_back_all_work_of_a_task",
-            a_retry_brings_back_all_work_of_a_task,
-        ),
-        case(
-            "drop::approved_work_does_not_bring_it_back",
-            approved_work_does_not_bring_it_back,
-        ),
-        case(
-            "drop::a_task_that_is_corrected_twice_stays_clean",
-            a_task_that_is_corrected_twice_stays_clean,
-        ),
-        case(
-            "drop::two_at_once_drop_both_or_say_who_is_first",
-            two_at_once,
-        ),
-        case(
-            "drop::rejected_work_does_not_land",
-            rejected_work_does_not_land,
-        ),
-        case(
-            "drop::what_has_landed_is_not_dropped",
-            what_has_landed_is_not_dropped,
-        ),
+        case!("drop", a_dropped_task_leaves_nothing_in_the_result),
+        case!("drop", dependents_are_named_and_go_on_request),
+        case!("drop", the_result_without_a_task_is_checked),
+        case!("drop", what_was_built_before_the_dropped_task_stays),
+        case!("drop", later_work_does_not_bring_it_back),
+        case!("drop", a_retry_brings_back_all_work_of_a_task),
+        case!("drop", approved_work_does_not_bring_it_back),
+        case!("drop", a_task_that_is_corrected_twice_stays_clean),
+        case!("drop", two_at_once_drop_both_or_say_who_is_first),
+        case!("drop", rejected_work_does_not_land),
+        case!("drop", what_has_landed_is_not_dropped),
     ]
 }
 
@@ -101,11 +68,8 @@ fn files(world: &World, commit: &str) -> Result<Vec<String>, Failed> {
 
 fn require_files(world: &World, commit: &str, expected: &[&str]) -> Outcome {
     let found = files(world, commit)?;
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("{found:?} instead of {expected:?}"))
-    }
+    assert_eq!(found, expected, "{found:?} instead of {expected:?}");
+    Ok(())
 }
 
 fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
@@ -124,12 +88,12 @@ fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
     let history = world
         .repository
         .git(&["log", "--format=%s", &format!("main..{branch}")])?;
-    if history
-        .lines()
-        .any(|subject| subject == "one" || subject.contains("T1"))
-    {
-        return fail(history);
-    }
+    assert!(
+        !history
+            .lines()
+            .any(|subject| subject == "one" || subject.contains("T1")),
+        "{history}"
+    );
     let report = world.types(&["status", "--json"], 0)?.json()?;
     if *at(&report, "/tasks/0/state")? != "cancelled" || *at(&report, "/status")? != "succeeded" {
         return fail(report.to_string());
@@ -167,10 +131,9 @@ fn dependents_are_named_and_go_on_request() -> Outcome {
     // The branches stay.
     let branch = integration(&world)?.replace("/integration", "/T2");
     let kept = files(&world, &branch)?;
-    if kept.starts_with(&["one".to_owned()]) && kept.contains(&"two".to_owned()) {
-        return Ok(());
-    }
-    fail(format!("{kept:?}"))
+    assert!(kept.starts_with(&["one".to_owned()]), "{kept:?}");
+    assert!(kept.contains(&"two".to_owned()), "{kept:?}");
+    Ok(())
 }
 
 fn the_result_without_a_task_is_checked() -> Outcome {
@@ -186,15 +149,14 @@ fn the_result_without_a_task_is_checked() -> Outcome {
             "orchestrate retry T1",
         ],
     )?;
-    if world
-        .repository
-        .git(&["rev-parse", &integration(&world)?])?
-        == before
-    {
-        Ok(())
-    } else {
-        fail("it has moved")
-    }
+    assert_eq!(
+        world
+            .repository
+            .git(&["rev-parse", &integration(&world)?])?,
+        before,
+        "it has moved"
+    );
+    Ok(())
 }
 
 /// Each task continues the file of the one before.
@@ -211,17 +173,18 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
         &["other tasks depend on it: T3"],
     )?;
     world.types(&["drop", "T2", "--with-dependents"], 0)?;
-    if world
-        .repository
-        .git(&["rev-parse", &integration(&world)?])?
-        == before
-    {
-        return fail("nothing was dropped");
-    }
+    assert_ne!(
+        world
+            .repository
+            .git(&["rev-parse", &integration(&world)?])?,
+        before,
+        "nothing was dropped"
+    );
     let one = world
         .repository
         .git(&["show", &format!("{}:one", integration(&world)?)])?;
-    if one == "1" { Ok(()) } else { fail(one) }
+    assert_eq!(one, "1");
+    Ok(())
 }
 
 /// The second task starts from a result that contains the first, without depending on it.
@@ -248,7 +211,8 @@ fn later_work_does_not_bring_it_back() -> Outcome {
     let branch = integration(&world)?;
     require_files(&world, &branch, &["two"])?;
     let two = world.repository.git(&["show", &format!("{branch}:two")])?;
-    if two == "3" { Ok(()) } else { fail(two) }
+    assert_eq!(two, "3");
+    Ok(())
 }
 
 /// The retried agent only changes the file of its first attempt.
@@ -323,15 +287,13 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
         let branch = integration(&world)?;
         require_files(&world, &branch, &["two"])?;
         let two = world.repository.git(&["show", &format!("{branch}:two")])?;
-        if two != content {
-            return fail(two);
-        }
+        assert_eq!(two, content);
     }
     Ok(())
 }
 
 /// Whoever comes second is refused while the first works on the run, and nothing is half done.
-fn two_at_once() -> Outcome {
+fn two_at_once_drop_both_or_say_who_is_first() -> Outcome {
     let world = ended(
         "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n",
         &["--verify", "test ! -e red"],
@@ -342,9 +304,7 @@ fn two_at_once() -> Outcome {
     for (task, ran) in tasks.into_iter().zip(ended) {
         let ran = ran?;
         if ran.code != 0 {
-            if !ran.stderr.contains("take over run") {
-                return fail(ran.stderr);
-            }
+            assert!(ran.stderr.contains("take over run"), "{}", ran.stderr);
             world.types(&["drop", task], 0)?;
         }
     }
@@ -364,9 +324,7 @@ fn rejected_work_does_not_land() -> Outcome {
     let world = ended("- [ ] T1 one\n- [ ] T2 two\n", &[])?;
     // The scripted agent changes nothing more, so the rejection stands.
     let rejected = world.orchestrate(&["reject", "T1", "-m", "No."]).run()?;
-    if rejected.code == 0 {
-        return fail(rejected.stdout);
-    }
+    assert_ne!(rejected.code, 0, "{}", rejected.stdout);
     let refused = world.types(&["land"], 3)?;
     says(
         &refused,
@@ -376,9 +334,7 @@ fn rejected_work_does_not_land() -> Outcome {
             "orchestrate retry T1",
         ],
     )?;
-    if !files(&world, "main")?.is_empty() {
-        return fail("it has landed");
-    }
+    assert!(files(&world, "main")?.is_empty(), "it has landed");
     world.types(&["drop", "T1"], 0)?;
     world.types(&["land"], 0)?;
     require_files(&world, "main", &["two"])

@@ -9,27 +9,11 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "init::yes_sets_what_the_files_suggest_and_consents",
-            yes_sets_and_consents,
-        )
-        .needs(Need::NPM),
-        case(
-            "init::without_a_yes_nothing_is_set",
-            without_a_yes_nothing_is_set,
-        ),
-        case(
-            "init::a_second_yes_adds_no_line_twice",
-            a_second_yes_adds_no_line_twice,
-        ),
-        case(
-            "init::what_it_brings_along_is_missed_by_no_check_of_a_plan",
-            what_it_brings_along_is_not_missed,
-        ),
-        case(
-            "init::every_setting_is_listed_also_without_a_value",
-            every_setting_is_listed,
-        ),
+        sandboxed!(yes_sets_what_the_files_suggest_and_consents).needs(Need::NPM),
+        case!(without_a_yes_nothing_is_set),
+        case!(a_second_yes_adds_no_line_twice),
+        case!(what_it_brings_along_is_missed_by_no_check_of_a_plan),
+        case!(every_setting_is_listed_also_without_a_value),
     ]
 }
 
@@ -53,7 +37,7 @@ fn project() -> Result<World, libtest_mimic::Failed> {
 }
 
 /// Before, the first run says what is missing; after, it passes without a question.
-fn yes_sets_and_consents() -> Outcome {
+fn yes_sets_what_the_files_suggest_and_consents() -> Outcome {
     let world = project()?;
     let before = world.types(&["run", "plan.md", "--verify", "npm test"], 2)?;
     let found =
@@ -110,13 +94,10 @@ fn yes_sets_and_consents() -> Outcome {
         return fail(world.repository.read(".worktreeinclude")?);
     }
     let doctor = world.types(&["doctor"], 0)?.stdout;
-    if fixes.iter().any(|fix| doctor.contains(fix)) {
-        return fail(doctor);
-    }
+    assert!(!fixes.iter().any(|fix| doctor.contains(fix)), "{doctor}");
     let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    if trust[0]["consented"] != true || trust[0]["command"] != "npm test" {
-        return fail(trust);
-    }
+    assert!(trust[0]["consented"] == true, "{trust}");
+    assert_eq!(trust[0]["command"], "npm test", "{trust}");
     let run = world.types(&["run", "plan.md"], 0)?;
     says(
         &run,
@@ -160,16 +141,13 @@ fn a_second_yes_adds_no_line_twice() -> Outcome {
     world.types(&["init", "--yes"], 2)?;
     world.types(&["init", "--yes", "--force"], 0)?;
     let lines = world.repository.read(".worktreeinclude")?;
-    if lines == "# mine\nsecrets\nnode_modules/\n" {
-        Ok(())
-    } else {
-        fail(lines)
-    }
+    assert_eq!(lines, "# mine\nsecrets\nnode_modules/\n");
+    Ok(())
 }
 
 /// What `.worktreeinclude` names is in every worktree, so `check` does not miss it, as `run` does
 /// not.
-fn what_it_brings_along_is_not_missed() -> Outcome {
+fn what_it_brings_along_is_missed_by_no_check_of_a_plan() -> Outcome {
     const MISSED: &str = "the file `./node_modules/.bin/mocha` is not in the commit";
     let world = project()?;
     let plan = "- [ ] T1 Make it (run: touch made) (verify: ./node_modules/.bin/mocha)\n";
@@ -184,7 +162,7 @@ fn what_it_brings_along_is_not_missed() -> Outcome {
     }
 }
 
-fn every_setting_is_listed() -> Outcome {
+fn every_setting_is_listed_also_without_a_value() -> Outcome {
     let world = World::plain()?;
     let text = world.types(&["config", "show"], 0)?.stdout;
     let json = world.types(&["config", "show", "--json"], 0)?.json()?;
@@ -196,9 +174,7 @@ fn every_setting_is_listed() -> Outcome {
             .lines()
             .any(|line| line.split_whitespace().next() == Some(key.name));
         let is_in_json = json["settings"].get(key.name).is_some();
-        if !is_in_text || !is_in_json {
-            return fail(format!("{} is not listed", key.name));
-        }
+        assert!(is_in_text && is_in_json, "{} is not listed", key.name);
     }
     for (name, value) in [
         ("command_timeout", "10m"),

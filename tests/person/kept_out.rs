@@ -10,51 +10,17 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "kept_out::a_new_secret_stays_in_its_worktree_and_its_task_waits",
-            a_new_secret_waits,
-        ),
-        case(
-            "kept_out::caches_and_logs_are_no_work_and_do_not_conflict",
-            caches_and_logs_are_no_work,
-        ),
-        case(
-            "kept_out::what_a_tool_writes_on_purpose_is_committed",
-            what_a_tool_writes_is_committed,
-        ),
-        case(
-            "kept_out::a_changed_secret_is_committed_at_high_risk",
-            a_changed_secret_is_a_high_risk,
-        ),
-        sandboxed(
-            "kept_out::no_model_sees_a_secret_that_waits",
-            no_model_sees_a_secret,
-        )
-        .needs(Need::BUBBLEWRAP),
-        case(
-            "kept_out::boxes_that_an_agent_ticks_enter_no_commit",
-            boxes_enter_no_commit,
-        ),
-        case(
-            "kept_out::an_agent_that_only_ticks_boxes_has_done_nothing",
-            only_boxes_are_nothing,
-        ),
-        case(
-            "kept_out::a_task_that_leaves_only_a_log_is_told_so",
-            only_a_log_is_nothing,
-        ),
-        case(
-            "kept_out::a_deleted_test_waits_and_the_rest_merges",
-            a_deleted_test_waits,
-        ),
-        case(
-            "kept_out::the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user",
-            modes_of_review,
-        ),
-        case(
-            "kept_out::only_a_typed_landing_lands_a_high_risk",
-            only_a_typed_landing_lands_a_high_risk,
-        ),
+        case!(a_new_secret_stays_in_its_worktree_and_its_task_waits),
+        case!(caches_and_logs_are_no_work_and_do_not_conflict),
+        case!(what_a_tool_writes_on_purpose_is_committed),
+        case!(a_changed_secret_is_committed_at_high_risk),
+        sandboxed!(no_model_sees_a_secret_that_waits).needs(Need::BUBBLEWRAP),
+        case!(boxes_that_an_agent_ticks_enter_no_commit),
+        case!(an_agent_that_only_ticks_boxes_has_done_nothing),
+        case!(a_task_that_leaves_only_a_log_is_told_so),
+        case!(a_deleted_test_waits_and_the_rest_merges),
+        case!(the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user),
+        case!(only_a_typed_landing_lands_a_high_risk),
     ]
 }
 
@@ -86,7 +52,7 @@ fn states(report: &Value) -> Result<Vec<Value>, Failed> {
         .collect()
 }
 
-fn a_new_secret_waits() -> Outcome {
+fn a_new_secret_stays_in_its_worktree_and_its_task_waits() -> Outcome {
     let secret = format!(
         "{LEAVES} && echo TOKEN=1 > .env && echo TOKEN= > .env.example && echo x > keys/id_ed25519"
     );
@@ -114,9 +80,9 @@ fn a_new_secret_waits() -> Outcome {
         "node_modules/a/index.js",
         "build/out.js",
     ];
-    if !left.iter().all(|name| is_left(name)) || is_left("one.txt") || is_left(".env.example") {
-        return fail(files);
-    }
+    assert!(left.iter().all(|name| is_left(name)), "{files}");
+    assert!(!is_left("one.txt"), "{files}");
+    assert!(!is_left(".env.example"), "{files}");
     let reviewed = world.types(&["review", "T1"], 0)?;
     says(
         &reviewed,
@@ -143,14 +109,12 @@ fn a_new_secret_waits() -> Outcome {
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),
     )?;
-    if merged.contains("one.txt") && !merged.lines().any(|file| file == ".env") {
-        Ok(())
-    } else {
-        fail(merged)
-    }
+    assert!(merged.contains("one.txt"), "{merged}");
+    assert!(!merged.lines().any(|file| file == ".env"), "{merged}");
+    Ok(())
 }
 
-fn caches_and_logs_are_no_work() -> Outcome {
+fn caches_and_logs_are_no_work_and_do_not_conflict() -> Outcome {
     let plan = "- [ ] T1 one (run: echo 1 > run.log && mkdir -p a/__pycache__ && echo 1 > a/__pycache__/x.pyc && echo 1 > one.txt)\n\
         - [ ] T2 two (run: echo 2 > run.log && mkdir -p a/__pycache__ && echo 2 > a/__pycache__/x.pyc && echo 2 > two.txt)\n\
         - [ ] T3 python (run: printenv PYTHONDONTWRITEBYTECODE > three.txt)\n";
@@ -161,14 +125,11 @@ fn caches_and_logs_are_no_work() -> Outcome {
     let is_set = world.repository.show(&integration, "three.txt")?.trim() == "1";
     let has_work = files.contains("one.txt") && files.contains("two.txt");
     let is_left = !files.contains("run.log") && !files.contains("__pycache__");
-    if has_work && is_left && is_set {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(has_work && is_left && is_set, "{files}");
+    Ok(())
 }
 
-fn what_a_tool_writes_is_committed() -> Outcome {
+fn what_a_tool_writes_on_purpose_is_committed() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     world.repository.write("package.json", "{}\n")?;
     world.repository.commit_all("package")?;
@@ -191,14 +152,13 @@ fn what_a_tool_writes_is_committed() -> Outcome {
         &format!("orchestrate/{}/integration", run_id(&report)?),
     )?;
     let taken = files.contains("build/config.js") && files.contains("tests/data/a.log");
-    if taken && !files.contains("made.js") && !files.contains("other.log") {
-        Ok(())
-    } else {
-        fail(files)
-    }
+    assert!(taken, "{files}");
+    assert!(!files.contains("made.js"), "{files}");
+    assert!(!files.contains("other.log"), "{files}");
+    Ok(())
 }
 
-fn a_changed_secret_is_a_high_risk() -> Outcome {
+fn a_changed_secret_is_committed_at_high_risk() -> Outcome {
     let world = World::with_plan("- [ ] T1 change (run: echo A=2 > .env)\n")?;
     world.repository.write(".env", "A=1\n")?;
     world.repository.commit_all("env")?;
@@ -212,14 +172,12 @@ fn a_changed_secret_is_a_high_risk() -> Outcome {
         &world.types(&["review", "T1"], 0)?,
         &["risk HIGH", "risk: .env is changed: it looks like a secret"],
     )?;
-    if merged == "A=2" && *at(&review, "/risk")? == "high" {
-        Ok(())
-    } else {
-        fail(review)
-    }
+    assert_eq!(merged, "A=2", "{review}");
+    assert_eq!(*at(&review, "/risk")?, "high", "{review}");
+    Ok(())
 }
 
-fn no_model_sees_a_secret() -> Outcome {
+fn no_model_sees_a_secret_that_waits() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let again = |turn: u32, name: &str, arguments: Value| {
         Rule::task("T1").turn(turn).call(name, &arguments)
@@ -252,16 +210,15 @@ fn no_model_sees_a_secret() -> Outcome {
     let told = world.types(&["log", "T1", "--transcript"], 0)?.stdout;
     let second = told.split("look again").nth(1).unwrap_or_default();
     let denied = second.contains("stays out of sight until the user decides about it");
-    if denied && second.contains("seen") && !second.contains("hush-hush") {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert!(denied, "{told}");
+    assert!(second.contains("seen"), "{told}");
+    assert!(!second.contains("hush-hush"), "{told}");
+    Ok(())
 }
 
 const BOXES: &str = "- [ ] T1 one\n- [ ] T2 two (run: exit 1)\n";
 
-fn boxes_enter_no_commit() -> Outcome {
+fn boxes_that_an_agent_ticks_enter_no_commit() -> Outcome {
     let world = World::with_plan(BOXES)?;
     world.repository.commit_all("the plan")?;
     let edited = BOXES.replace("[ ]", "[x]") + "\nNotes: use tabs.\n";
@@ -288,14 +245,11 @@ fn boxes_enter_no_commit() -> Outcome {
         &["its agent changed boxes of the plan", "T1, T2"],
     )?;
     let wanted = format!("{BOXES}\nNotes: use tabs.");
-    if merged.trim_end() == wanted {
-        Ok(())
-    } else {
-        fail(merged)
-    }
+    assert_eq!(merged.trim_end(), wanted, "{merged}");
+    Ok(())
 }
 
-fn only_boxes_are_nothing() -> Outcome {
+fn an_agent_that_only_ticks_boxes_has_done_nothing() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     world.repository.commit_all("the plan")?;
     let model = world.script(
@@ -305,14 +259,11 @@ fn only_boxes_are_nothing() -> Outcome {
     )?;
     let ran = world.types(&["run", "plan.md", "--model", &model, "--json"], 1)?;
     says(&ran, &["its agent changed boxes of the plan"])?;
-    if states(&ran.json()?)? == [json!("failed")] {
-        Ok(())
-    } else {
-        fail(ran.stdout)
-    }
+    assert_eq!(states(&ran.json()?)?, [json!("failed")], "{}", ran.stdout);
+    Ok(())
 }
 
-fn only_a_log_is_nothing() -> Outcome {
+fn a_task_that_leaves_only_a_log_is_told_so() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let leaves = json!({"command": "echo 1 > run.log"});
     let script = Script::default()
@@ -335,7 +286,7 @@ fn tested(plan: &str) -> Result<World, Failed> {
     Ok(world)
 }
 
-fn a_deleted_test_waits() -> Outcome {
+fn a_deleted_test_waits_and_the_rest_merges() -> Outcome {
     let world = tested(
         "- [ ] T1 delete (run: rm tests/test_a.py)\n- [ ] T2 other (run: echo 2 > two.txt)\n",
     )?;
@@ -367,7 +318,7 @@ fn a_deleted_test_waits() -> Outcome {
     }
 }
 
-fn modes_of_review() -> Outcome {
+fn the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user() -> Outcome {
     let skip = "sed -i 's/^def/@pytest.mark.skip\\ndef/' tests/test_a.py";
     let task = format!("- [ ] T1 skip (run: `{skip}`)");
     let table: [(String, &[&str], i32); 8] = [
@@ -435,9 +386,9 @@ fn only_a_typed_landing_lands_a_high_risk() -> Outcome {
             "has landed",
         ],
     )?;
-    if world.repository.path().join("Cargo.lock").exists() {
-        Ok(())
-    } else {
-        fail("it has not landed")
-    }
+    assert!(
+        world.repository.path().join("Cargo.lock").exists(),
+        "it has not landed"
+    );
+    Ok(())
 }

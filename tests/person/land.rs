@@ -20,96 +20,30 @@ const PLAN: &str = "# Words\r\n\n- [ ] T1 one  \n* [ ] T2 two\n\n> not a task: [
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "land::a_fast_forward_lands_and_is_undone",
-            a_fast_forward_lands_and_is_undone,
-        ),
-        case(
-            "land::new_commits_are_merged_and_checked",
-            new_commits_are_merged_and_checked,
-        ),
-        case(
-            "land::what_lands_is_the_very_tree_that_was_checked",
-            what_lands_is_the_very_tree_that_was_checked,
-        ),
-        case(
-            "land::the_check_of_a_landing_has_what_every_worktree_has",
-            the_check_has_what_every_worktree_has,
-        ),
-        case("land::a_red_merge_is_refused", a_red_merge_is_refused),
-        case("land::a_conflict_is_refused", a_conflict_is_refused),
-        case(
-            "land::overlapping_local_changes_are_refused",
-            overlapping_local_changes_are_refused,
-        ),
-        case(
-            "land::a_checkout_in_conflict_is_refused",
-            a_checkout_in_conflict_is_refused,
-        ),
-        case(
-            "land::a_branch_that_is_gone_or_rewound_is_refused",
-            a_branch_that_is_gone_or_rewound_is_refused,
-        ),
-        case(
-            "land::a_detached_head_is_refused",
-            a_detached_head_is_refused,
-        ),
-        case(
-            "land::undo_refuses_once_the_branch_has_moved",
-            undo_refuses_once_the_branch_has_moved,
-        ),
-        case(
-            "land::files_of_a_lost_landing_go_back_before_the_next",
-            files_of_a_lost_landing_go_back,
-        ),
-        case(
-            "land::a_plan_that_was_edited_is_left_alone",
-            a_plan_that_was_edited_is_left_alone,
-        ),
-        case(
-            "land::a_plan_that_cannot_be_written_holds_up_nothing",
-            a_plan_that_cannot_be_written_holds_up_nothing,
-        ),
-        case(
-            "land::a_killed_landing_is_finished_by_the_next",
-            a_killed_landing_is_finished_by_the_next,
-        ),
-        case(
-            "land::what_a_killed_landing_left_is_used_up",
-            what_a_killed_landing_left_is_used_up,
-        ),
-        case(
-            "land::cleaning_removes_what_is_kept_and_nothing_else",
-            cleaning_removes_what_is_kept_and_nothing_else,
-        ),
-        case(
-            "land::cleaning_holds_files_that_only_a_passing_ref_has",
-            cleaning_holds_files,
-        ),
-        case(
-            "land::cleaning_keeps_what_git_ignores_until_told",
-            cleaning_keeps_what_git_ignores_until_told,
-        ),
-        case(
-            "land::cleaning_without_gits_entries_removes_no_work",
-            cleaning_without_gits_entries,
-        ),
-        case(
-            "land::a_broken_verifier_is_cleaned",
-            a_broken_verifier_is_cleaned,
-        ),
-        case(
-            "land::what_a_killed_cleaning_left_is_removed",
-            what_a_killed_cleaning_left_is_removed,
-        ),
-        case(
-            "land::a_snapshot_that_cannot_be_read_is_named",
-            a_snapshot_that_cannot_be_read_is_named,
-        ),
-        case(
-            "land::a_snapshot_is_restored_as_a_branch",
-            a_snapshot_is_restored_as_a_branch,
-        ),
+        case!(a_fast_forward_lands_and_is_undone),
+        case!(new_commits_are_merged_and_checked),
+        case!(what_lands_is_the_very_tree_that_was_checked),
+        case!(the_check_of_a_landing_has_what_every_worktree_has),
+        case!(a_red_merge_is_refused),
+        case!(a_conflict_is_refused),
+        case!(overlapping_local_changes_are_refused),
+        case!(a_checkout_in_conflict_is_refused),
+        case!(a_branch_that_is_gone_or_rewound_is_refused),
+        case!(a_detached_head_is_refused),
+        case!(undo_refuses_once_the_branch_has_moved),
+        case!(files_of_a_lost_landing_go_back_before_the_next),
+        case!(a_plan_that_was_edited_is_left_alone),
+        case!(a_plan_that_cannot_be_written_holds_up_nothing),
+        case!(a_killed_landing_is_finished_by_the_next),
+        case!(what_a_killed_landing_left_is_used_up),
+        case!(cleaning_removes_what_is_kept_and_nothing_else),
+        case!(cleaning_holds_files_that_only_a_passing_ref_has),
+        case!(cleaning_keeps_what_git_ignores_until_told),
+        case!(cleaning_without_gits_entries_removes_no_work),
+        case!(a_broken_verifier_is_cleaned),
+        case!(what_a_killed_cleaning_left_is_removed),
+        case!(a_snapshot_that_cannot_be_read_is_named),
+        case!(a_snapshot_is_restored_as_a_branch),
     ]
 }
 
@@ -445,7 +379,7 @@ fn look_into(ended: &Ended, commit: &str) -> Result<String, Failed> {
         .stdout)
 }
 
-fn the_check_has_what_every_worktree_has() -> Outcome {
+fn the_check_of_a_landing_has_what_every_worktree_has() -> Outcome {
     let world = World::lived_in()?;
     world
         .repository
@@ -555,7 +489,7 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
 
 /// Another process moves the branch while git writes the checkout, and git fails to restore the
 /// files that it has written.
-fn files_of_a_lost_landing_go_back() -> Outcome {
+fn files_of_a_lost_landing_go_back_before_the_next() -> Outcome {
     let ended = Ended::new(None)?;
     let (repository, base) = (
         &ended.world.repository,
@@ -758,7 +692,7 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
 
 /// The files are those before the agent's last command, which changed nothing, and were not stored
 /// after it.
-fn cleaning_holds_files() -> Outcome {
+fn cleaning_holds_files_that_only_a_passing_ref_has() -> Outcome {
     let ended = Ended::with_worktrees(None)?;
     let (runs, worktree) = (ended.runs()?, ended.folder.join("T2"));
     std::fs::write(worktree.join("kept.txt"), "nowhere else\n")?;
@@ -864,7 +798,7 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
 
 /// The verifier is removed; the worktrees of tasks, for which git has no entry any more, are kept
 /// and named.
-fn cleaning_without_gits_entries() -> Outcome {
+fn cleaning_without_gits_entries_removes_no_work() -> Outcome {
     let ended = Ended::with_worktrees(Some("true"))?;
     let folder = ended.folder.clone();
     std::fs::remove_dir_all(ended.world.repository.path().join(".git/worktrees"))?;
@@ -926,9 +860,9 @@ fn a_snapshot_that_cannot_be_read_is_named() -> Outcome {
         .telling(|text| TOLD.with_borrow_mut(|told| told.push_str(text)));
     same(&runs.kept(ended.run())?, &kept)?;
     let told = TOLD.with_borrow(Clone::clone);
-    if told.contains(&format!("{reference} cannot be restored")) {
-        Ok(())
-    } else {
-        fail(told)
-    }
+    assert!(
+        told.contains(&format!("{reference} cannot be restored")),
+        "{told}"
+    );
+    Ok(())
 }

@@ -32,63 +32,20 @@ fn are_found(programs: &[&str]) -> bool {
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "land_styles::a_squash_lands_one_commit_and_is_undone",
-            a_squash_lands_one_commit_and_is_undone,
-        ),
-        case(
-            "land_styles::a_rebase_lands_a_commit_for_each_task",
-            a_rebase_lands_a_commit_for_each_task,
-        ),
-        case(
-            "land_styles::what_new_commits_change_is_checked_again",
-            what_new_commits_change_is_checked_again,
-        ),
-        case(
-            "land_styles::a_conflict_lands_nothing_in_any_style",
-            a_conflict_lands_nothing_in_any_style,
-        ),
-        case(
-            "land_styles::only_new_work_lands_after_a_squash",
-            only_new_work_lands_after_a_squash,
-        ),
-        case(
-            "land_styles::work_that_the_branch_has_makes_no_commit",
-            work_that_the_branch_has_makes_no_commit,
-        ),
-        case(
-            "land_styles::the_users_template_words_the_commit",
-            the_users_template_words_the_commit,
-        ),
-        case(
-            "land_styles::the_identity_is_that_of_git_commit",
-            the_identity_is_that_of_git_commit,
-        ),
-        case(
-            "land_styles::hooks_are_named_and_not_run",
-            hooks_are_named_and_not_run,
-        ),
-        case(
-            "land_styles::hooks_run_as_gits_own_on_request",
-            hooks_run_as_gits_own_on_request,
-        ),
-        case(
-            "land_styles::a_hook_runs_in_the_checkout_that_changed",
-            a_hook_runs_in_the_checkout_that_changed,
-        ),
-        case(
-            "land_styles::hooks_check_each_commit_of_a_rebase",
-            hooks_check_each_commit_of_a_rebase,
-        ),
-        case(
-            "land_styles::a_hook_that_lands_is_not_run",
-            a_hook_that_lands_is_not_run,
-        ),
-        case(
-            "land_styles::a_landing_signs_its_commits",
-            a_landing_signs_its_commits,
-        )
-        .needs(SSH_KEYGEN),
+        case!(a_squash_lands_one_commit_and_is_undone),
+        case!(a_rebase_lands_a_commit_for_each_task),
+        case!(what_new_commits_change_is_checked_again),
+        case!(a_conflict_lands_nothing_in_any_style),
+        case!(only_new_work_lands_after_a_squash),
+        case!(work_that_the_branch_has_makes_no_commit),
+        case!(the_users_template_words_the_commit),
+        case!(the_identity_is_that_of_git_commit),
+        case!(hooks_are_named_and_not_run),
+        case!(hooks_run_as_gits_own_on_request),
+        case!(a_hook_runs_in_the_checkout_that_changed),
+        case!(hooks_check_each_commit_of_a_rebase),
+        case!(a_hook_that_lands_is_not_run),
+        case!(a_landing_signs_its_commits).needs(SSH_KEYGEN),
         case("land_styles::a_landing_signs_by_gpg", || {
             signs_by(sign_by_gpg)
         })
@@ -97,19 +54,9 @@ pub(crate) fn cases() -> Vec<Case> {
             signs_by(sign_by_certificate)
         })
         .needs(GPGSM),
-        case(
-            "land_styles::what_cannot_be_signed_does_not_land",
-            what_cannot_be_signed_does_not_land,
-        ),
-        case(
-            "land_styles::a_key_with_a_passphrase_is_not_waited_for",
-            a_key_with_a_passphrase_is_not_waited_for,
-        )
-        .needs(SSH_KEYGEN),
-        case(
-            "land_styles::a_repositorys_signing_program_is_not_run",
-            a_repositorys_signing_program_is_not_run,
-        ),
+        case!(what_cannot_be_signed_does_not_land),
+        case!(a_key_with_a_passphrase_is_not_waited_for).needs(SSH_KEYGEN),
+        case!(a_repositorys_signing_program_is_not_run),
     ]
 }
 
@@ -135,11 +82,8 @@ fn ended(options: &[&str]) -> Result<World, Failed> {
 }
 
 fn same(actual: &str, expected: &str) -> Outcome {
-    if actual == expected {
-        Ok(())
-    } else {
-        fail(format!("got {actual:?}\ninstead of {expected:?}"))
-    }
+    assert_eq!(actual, expected, "got {actual:?}\ninstead of {expected:?}");
+    Ok(())
 }
 
 /// Commits a file to the user's branch, as the user would meanwhile.
@@ -170,11 +114,11 @@ fn a_squash_lands_one_commit_and_is_undone() -> Outcome {
         .git(&["log", "-1", "--format=%b", "main"])?;
     let tasks =
         "- T1: one\n  Wrote one.\n\n  Signed-off-by: Nobody <nobody@example.invalid>\n- T2: two\n";
-    if !body.contains(&tasks.replace("  Signed", ">   Signed"))
-        || !body.contains("Assisted-by: orchestrate:script")
-    {
-        return fail(body);
-    }
+    assert!(
+        body.contains(&tasks.replace("  Signed", ">   Signed")),
+        "{body}"
+    );
+    assert!(body.contains("Assisted-by: orchestrate:script"), "{body}");
     same(
         &world.repository.git(&["status", "--porcelain"])?,
         "?? plan.md",
@@ -213,9 +157,8 @@ fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
             "--format=%s",
             &format!("{before}..main"),
         ])?;
-        if commits != ["one Test", "two Test"] || !merges.is_empty() {
-            return fail(format!("{commits:?} {merges}"));
-        }
+        assert_eq!(commits, ["one Test", "two Test"], "{merges}");
+        assert!(merges.is_empty(), "{commits:?} {merges}");
         same(
             &format!(
                 "{}{}",
@@ -282,13 +225,13 @@ fn only_new_work_lands_after_a_squash() -> Outcome {
                 .git(&["log", "--format=%s", &format!("{before}..main")])?,
             subject,
         )?;
-        if world
-            .repository
-            .git(&["log", "-1", "--format=%b", "main"])?
-            .contains("T2: two")
-        {
-            return fail("the message has a task that landed before");
-        }
+        assert!(
+            !world
+                .repository
+                .git(&["log", "-1", "--format=%b", "main"])?
+                .contains("T2: two"),
+            "the message has a task that landed before"
+        );
     }
     Ok(())
 }
@@ -325,9 +268,8 @@ fn the_users_template_words_the_commit() -> Outcome {
     let subject = world
         .repository
         .git(&["log", "-1", "--format=%s", "main"])?;
-    if !subject.starts_with("feat: Words (r-") || !subject.ends_with(") {other}") {
-        return fail(subject);
-    }
+    assert!(subject.starts_with("feat: Words (r-"), "{subject}");
+    assert!(subject.ends_with(") {other}"), "{subject}");
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--squash", "-m", "typed {title}"], 0)?;
     same(
@@ -344,13 +286,13 @@ fn the_users_template_words_the_commit() -> Outcome {
             .git(&["log", "-1", "--format=%s", "main"])?,
         "typed T1, T2",
     )?;
-    if !world
-        .repository
-        .git(&["log", "-1", "--format=%b", "main"])?
-        .starts_with("- T1: one\n")
-    {
-        return fail("the tasks are not listed below the subject");
-    }
+    assert!(
+        world
+            .repository
+            .git(&["log", "-1", "--format=%b", "main"])?
+            .starts_with("- T1: one\n"),
+        "the tasks are not listed below the subject"
+    );
     world.types(&["land", "--undo"], 0)?;
     let unknown = world.types(&["land", "--squash", "-m", "typed {nope}"], 2)?;
     says(
@@ -620,9 +562,7 @@ fn sign_by_certificate(world: &World) -> Outcome {
     for _ in 0..CERTIFICATES {
         is_read = is_read || imports_certificate(world)?;
     }
-    if !is_read {
-        return fail("gpgsm reads no certificate");
-    }
+    assert!(is_read, "gpgsm reads no certificate");
     let keys = types(world, "gpgsm", &["--with-colons", "-K"])?.stdout;
     let print = keys.lines().find_map(|line| {
         line.strip_prefix("fpr:")?
@@ -716,11 +656,8 @@ fn a_key_with_a_passphrase_is_not_waited_for() -> Outcome {
     // The control: the same key signs once it needs no passphrase.
     changes_passphrase("of the user", "")?;
     world.types(&["land", "--squash"], 0)?;
-    if verified(&world, "main")? {
-        Ok(())
-    } else {
-        fail("the landing is not signed")
-    }
+    assert!(verified(&world, "main")?, "the landing is not signed");
+    Ok(())
 }
 
 fn a_repositorys_signing_program_is_not_run() -> Outcome {
@@ -803,16 +740,17 @@ fn hooks_are_named_and_not_run() -> Outcome {
     )?;
     world.types(&["land", "--undo"], 0)?;
     let skipped = world.types(&["land", "--squash", "--json"], 0)?.json()?;
-    if *at(&skipped, "/skipped_hooks")?
-        != json!([
+    assert_eq!(
+        *at(&skipped, "/skipped_hooks")?,
+        json!([
             "pre-commit",
             "prepare-commit-msg",
             "commit-msg",
             "post-merge"
-        ])
-    {
-        return fail(skipped.to_string());
-    }
+        ]),
+        "{}",
+        skipped.to_string()
+    );
     world.types(&["land", "--undo"], 0)?;
     meanwhile_without_hooks(&world, "mine")?;
     says(
@@ -863,13 +801,13 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
         &std::fs::read_to_string(&log)?,
         "prepare merge\nmessage Test\nmerged 0 1\n",
     )?;
-    if !world
-        .repository
-        .git(&["log", "-1", "--format=%B", "main"])?
-        .contains("Change-Id: I1")
-    {
-        return fail("the hook's message was not used");
-    }
+    assert!(
+        world
+            .repository
+            .git(&["log", "-1", "--format=%B", "main"])?
+            .contains("Change-Id: I1"),
+        "the hook's message was not used"
+    );
     world.types(&["land", "--undo"], 0)?;
     hook(&world, "commit-msg", "echo no such ticket; exit 3")?;
     let before = world.repository.git(&["rev-parse", "main"])?;

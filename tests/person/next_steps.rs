@@ -9,35 +9,14 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "next_steps::they_name_a_run_that_is_not_the_newest",
-            they_name_a_run_that_is_not_the_newest,
-        ),
-        sandboxed(
-            "next_steps::a_red_landing_names_the_merge_by_hand",
-            a_red_landing_names_the_merge_by_hand,
-        ),
-        sandboxed(
-            "next_steps::what_has_not_landed_is_to_be_landed",
-            what_has_not_landed_is_to_be_landed,
-        ),
-        sandboxed(
-            "next_steps::files_that_were_kept_are_told_where_no_diff_is",
-            kept_files_are_told,
-        ),
-        sandboxed("next_steps::odd_paths_can_be_typed", odd_paths_can_be_typed),
-        case(
-            "next_steps::a_role_that_is_no_text_says_what_to_do",
-            a_role_that_is_no_text_says_what_to_do,
-        ),
-        case(
-            "next_steps::a_pipe_among_the_configuration_is_named",
-            a_pipe_among_the_configuration_is_named,
-        ),
-        sandboxed(
-            "next_steps::a_text_that_is_too_long_says_what_to_do",
-            a_text_that_is_too_long_says_what_to_do,
-        ),
+        sandboxed!(they_name_a_run_that_is_not_the_newest),
+        sandboxed!(a_red_landing_names_the_merge_by_hand),
+        sandboxed!(what_has_not_landed_is_to_be_landed),
+        sandboxed!(files_that_were_kept_are_told_where_no_diff_is),
+        sandboxed!(odd_paths_can_be_typed),
+        case!(a_role_that_is_no_text_says_what_to_do),
+        case!(a_pipe_among_the_configuration_is_named),
+        sandboxed!(a_text_that_is_too_long_says_what_to_do),
     ]
 }
 
@@ -98,9 +77,8 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
     for (arguments, code) in looks {
         let named = commands(&world.types(arguments, code)?);
         let astray = named.iter().find(|command| !command.contains(&older));
-        if named.is_empty() || astray.is_some() {
-            return fail(format!("{arguments:?}: {astray:?} of {named:?}"));
-        }
+        assert!(!named.is_empty(), "{arguments:?}: {astray:?} of {named:?}");
+        assert!(astray.is_none(), "{arguments:?}: {astray:?} of {named:?}");
     }
     for step in ["orchestrate drop", "orchestrate land"] {
         let status = world.types(&["status", &older], 0)?;
@@ -111,11 +89,9 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
         world.types(&next.split_whitespace().skip(1).collect::<Vec<_>>(), 0)?;
     }
     let has_landed = |file: &str| world.repository.path().join(file).exists();
-    if has_landed("one") && !has_landed("two") {
-        Ok(())
-    } else {
-        fail("the rejected work has landed")
-    }
+    assert!(has_landed("one"), "the rejected work has landed");
+    assert!(!has_landed("two"), "the rejected work has landed");
+    Ok(())
 }
 
 fn a_red_landing_names_the_merge_by_hand() -> Outcome {
@@ -152,7 +128,7 @@ fn what_has_not_landed_is_to_be_landed() -> Outcome {
         .map(drop)
 }
 
-fn kept_files_are_told() -> Outcome {
+fn files_that_were_kept_are_told_where_no_diff_is() -> Outcome {
     let world =
         World::with_plan("- [ ] T1 one (run: touch one; false)\n- [ ] T2 two (run: true)\n")?;
     world.types(&["run", "plan.md"], 1)?;
@@ -208,9 +184,7 @@ fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
         world.repository.write(text, &"x".repeat(MOST))?;
         world.repository.commit_all("Shorten it")?;
         let ran = world.orchestrate(&["run", "plan.md"]).run()?;
-        if ran.stderr.contains(&said) {
-            return fail(ran.stderr);
-        }
+        assert!(!ran.stderr.contains(&said), "{}", ran.stderr);
     }
     Ok(())
 }

@@ -15,30 +15,12 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "output::others_words_move_no_cursor",
-            others_words_move_no_cursor,
-        ),
-        case(
-            "output::a_red_landing_shows_the_checks_output_as_text",
-            a_red_landing_shows_the_output_as_text,
-        ),
-        case(
-            "output::a_landings_stream_has_its_facts",
-            a_landings_stream_has_its_facts,
-        ),
-        case(
-            "output::the_log_shows_what_tools_and_checks_said",
-            the_log_shows_what_tools_and_checks_said,
-        ),
-        case(
-            "output::a_run_whose_output_is_lost_goes_on",
-            a_run_whose_output_is_lost_goes_on,
-        ),
-        case(
-            "output::what_comes_while_a_reader_is_slow_is_shown",
-            what_comes_while_a_reader_is_slow_is_shown,
-        ),
+        case!(others_words_move_no_cursor),
+        case!(a_red_landing_shows_the_checks_output_as_text),
+        case!(a_landings_stream_has_its_facts),
+        case!(the_log_shows_what_tools_and_checks_said),
+        case!(a_run_whose_output_is_lost_goes_on),
+        case!(what_comes_while_a_reader_is_slow_is_shown),
     ]
 }
 
@@ -55,9 +37,8 @@ fn is_plain(ran: &Ran) -> Outcome {
         let speaks = text
             .lines()
             .find(|line| line.trim_start().starts_with("::add-mask"));
-        if bad.is_some() || speaks.is_some() {
-            return fail(format!("{bad:?} {speaks:?} in {ran:?}"));
-        }
+        assert!(bad.is_none(), "{bad:?} {speaks:?} in {ran:?}");
+        assert!(speaks.is_none(), "{bad:?} {speaks:?} in {ran:?}");
     }
     Ok(())
 }
@@ -122,7 +103,7 @@ fn others_words_move_no_cursor() -> Outcome {
     Ok(())
 }
 
-fn a_red_landing_shows_the_output_as_text() -> Outcome {
+fn a_red_landing_shows_the_checks_output_as_text() -> Outcome {
     let world = World::plain()?;
     world
         .repository
@@ -138,9 +119,7 @@ fn a_red_landing_shows_the_output_as_text() -> Outcome {
         .env("GITHUB_ACTIONS", "true")
         .run()?
         .exits(3)?;
-    if !ran.stderr.contains("  | ::add-mask::z") {
-        return fail(ran.stderr);
-    }
+    assert!(ran.stderr.contains("  | ::add-mask::z"), "{}", ran.stderr);
     is_plain(&ran)
 }
 
@@ -190,19 +169,16 @@ fn a_landings_stream_has_its_facts() -> Outcome {
         } else {
             "run.landed"
         };
-        if common.iter().any(|(_, is_same)| !is_same)
-            || line["type"] != kind
-            || line["exit_code"] != 0
-        {
-            return fail(format!("{typed:?}: {common:?} {line:#}\n{newest:#}"));
-        }
+        assert!(
+            !common.iter().any(|(_, is_same)| !is_same)
+                && line["type"] == kind
+                && line["exit_code"] == 0,
+            "{typed:?}: {common:?} {line:#}\n{newest:#}"
+        );
     }
     let plain = type_in(&["land", "--json"])?.json()?;
-    if plain["seq"].is_null() {
-        Ok(())
-    } else {
-        fail(plain)
-    }
+    assert!(plain["seq"].is_null(), "{plain}");
+    Ok(())
 }
 
 fn the_log_shows_what_tools_and_checks_said() -> Outcome {
@@ -326,11 +302,8 @@ fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
     shows.send(())?;
     let rest = read.collect::<Result<Vec<_>, _>>()?;
     running.end()?.exits(0)?;
-    if requested.is_some() {
-        Ok(())
-    } else {
-        fail(rest.concat())
-    }
+    assert!(requested.is_some(), "{}", rest.concat());
+    Ok(())
 }
 
 /// If the disk of a log file is full, the log is lost, but not the work.

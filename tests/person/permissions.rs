@@ -1,25 +1,13 @@
 //! What agents may do, asked without a run.
 
-use crate::support::{Case, Outcome, World, at, case, fail, says};
+use crate::support::{Case, Outcome, World, at, case, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "permissions::a_call_is_decided_as_in_a_run",
-            a_call_is_decided_as_in_a_run,
-        ),
-        case(
-            "permissions::links_and_untrusted_tools_are_decided_as_in_a_run",
-            links_and_untrusted_tools,
-        ),
-        case(
-            "permissions::every_shipped_role_states_its_own",
-            every_shipped_role_states_its_own,
-        ),
-        case(
-            "permissions::a_rule_is_held_against_its_examples",
-            a_rule_is_held_against_its_examples,
-        ),
+        case!(a_call_is_decided_as_in_a_run),
+        case!(links_and_untrusted_tools_are_decided_as_in_a_run),
+        case!(every_shipped_role_states_its_own),
+        case!(a_rule_is_held_against_its_examples),
     ]
 }
 
@@ -123,17 +111,15 @@ fn a_call_is_decided_as_in_a_run() -> Outcome {
         "git push",
     ];
     let answer = world.types(&check, 5)?.json()?;
-    if at(&answer, "/decision")? == "deny" && at(&answer, "/rule")? == "deny:Bash(git push:*)" {
-        Ok(())
-    } else {
-        fail(answer)
-    }
+    assert_eq!(at(&answer, "/decision")?, "deny", "{answer}");
+    assert_eq!(at(&answer, "/rule")?, "deny:Bash(git push:*)", "{answer}");
+    Ok(())
 }
 
 const MINE: &str = "Prints words.\n\n@title Mine\n@name mine\n@wrapped Bash\n@command echo {arguments}\n\
     @param arguments {array<string>} [required] The words\n";
 
-fn links_and_untrusted_tools() -> Outcome {
+fn links_and_untrusted_tools_are_decided_as_in_a_run() -> Outcome {
     let world = World::plain()?;
     world.repository.write(
         "orchestrate.toml",
@@ -210,11 +196,11 @@ fn every_shipped_role_states_its_own() -> Outcome {
             .filter_map(|one| one.as_str())
             .collect();
         let writes = permissions.contains(&"file_write");
-        if !permissions.contains(&"file_read")
-            || writes == reads_only(name.as_str().unwrap_or_default())
-        {
-            return fail(format!("{name}: {permissions:?}"));
-        }
+        assert!(
+            permissions.contains(&"file_read")
+                && writes != reads_only(name.as_str().unwrap_or_default()),
+            "{name}: {permissions:?}"
+        );
     }
     Ok(())
 }

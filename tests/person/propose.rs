@@ -10,38 +10,14 @@ const PLAN: &str = "# Words\n\n- [ ] T1 one (run: touch one)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "propose::the_branch_is_pushed_and_the_request_opened",
-            the_branch_is_pushed_and_the_request_opened,
-        ),
-        case(
-            "propose::a_request_from_a_fork_goes_to_its_origin",
-            a_request_from_a_fork_goes_to_its_origin,
-        ),
-        case(
-            "propose::without_a_program_the_commands_are_printed",
-            without_a_program_the_commands_are_printed,
-        ),
-        case(
-            "propose::what_the_program_refuses_is_left_to_be_typed",
-            what_the_program_refuses,
-        ),
-        case(
-            "propose::a_request_that_is_open_is_updated",
-            a_request_that_is_open_is_updated,
-        ),
-        case(
-            "propose::what_cannot_be_pushed_is_said",
-            what_cannot_be_pushed_is_said,
-        ),
-        case(
-            "propose::a_result_made_anew_replaces_what_was_pushed",
-            a_result_made_anew_replaces_what_was_pushed,
-        ),
-        case(
-            "propose::a_repositorys_programs_do_not_push",
-            a_repositorys_programs_do_not_push,
-        ),
+        case!(the_branch_is_pushed_and_the_request_opened),
+        case!(a_request_from_a_fork_goes_to_its_origin),
+        case!(without_a_program_the_commands_are_printed),
+        case!(what_the_program_refuses_is_left_to_be_typed),
+        case!(a_request_that_is_open_is_updated),
+        case!(what_cannot_be_pushed_is_said),
+        case!(a_result_made_anew_replaces_what_was_pushed),
+        case!(a_repositorys_programs_do_not_push),
     ]
 }
 
@@ -85,11 +61,8 @@ fn require_pushed(world: &World) -> Outcome {
         .repository
         .git(&["ls-remote", &world.file("remote.git")])?;
     let commit = world.repository.git(&["rev-parse", &branch])?;
-    if pushed == format!("{commit}\trefs/heads/{branch}") {
-        Ok(())
-    } else {
-        fail(pushed)
-    }
+    assert_eq!(pushed, format!("{commit}\trefs/heads/{branch}"));
+    Ok(())
 }
 
 fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
@@ -152,12 +125,13 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
         .run()?
         .exits(0)?
         .json()?;
-    if !at(&again, "/warnings/0")?
-        .to_string()
-        .contains("its additions are not included")
-    {
-        return fail(again.to_string());
-    }
+    assert!(
+        at(&again, "/warnings/0")?
+            .to_string()
+            .contains("its additions are not included"),
+        "{}",
+        again.to_string()
+    );
     // The branch has not landed here.
     if world.repository.path().join("one").exists() {
         fail("it has landed")
@@ -203,11 +177,9 @@ fn a_request_from_a_fork_goes_to_its_origin() -> Outcome {
     require_pushed(&world)?;
     let typed = std::fs::read_to_string(&log)?;
     let is_for = |base: &str| typed.contains(&format!("|--base|{base}|"));
-    if is_for("next") && typed.ends_with(&format!("|--repo|{upstream}|")) {
-        Ok(())
-    } else {
-        fail(typed)
-    }
+    assert!(is_for("next"), "{typed}");
+    assert!(typed.ends_with(&format!("|--repo|{upstream}|")), "{typed}");
+    Ok(())
 }
 
 /// Returns a search path with git alone.
@@ -241,7 +213,7 @@ fn without_a_program_the_commands_are_printed() -> Outcome {
 }
 
 /// The branch is pushed: what the program says is shown, and what is left to be done by hand.
-fn what_the_program_refuses() -> Outcome {
+fn what_the_program_refuses_is_left_to_be_typed() -> Outcome {
     let world = ended()?;
     let path = with_program(&world.home, "gh", "echo 'not logged in' >&2; exit 4")?;
     let refused = world
@@ -303,11 +275,9 @@ fn a_request_that_is_open_is_updated() -> Outcome {
         .json()?;
     let is_told =
         *at(&again, "/opened")? == address && at(&again, "/updated")?.as_bool() == Some(true);
-    if is_told && at(&again, "/failure")?.is_null() {
-        Ok(())
-    } else {
-        fail(again.to_string())
-    }
+    assert!(is_told, "{}", again.to_string());
+    assert!(at(&again, "/failure")?.is_null(), "{}", again.to_string());
+    Ok(())
 }
 
 fn what_cannot_be_pushed_is_said() -> Outcome {
@@ -374,9 +344,7 @@ fn a_result_made_anew_replaces_what_was_pushed() -> Outcome {
         ],
     )?;
     let kept = world.repository.git(&["ls-remote", &remote])?;
-    if kept != format!("{theirs}\trefs/heads/{branch}") {
-        return fail(kept);
-    }
+    assert_eq!(kept, format!("{theirs}\trefs/heads/{branch}"));
     world
         .repository
         .git(&["push", "-q", &remote, "--delete", &branch])?;
@@ -429,9 +397,7 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
         .orchestrate(&["land", "--pr"])
         .env("PATH", &path)
         .run()?;
-    if refused.code == 0 {
-        return fail(refused.stderr);
-    }
+    assert_ne!(refused.code, 0, "{}", refused.stderr);
     // A bare repository that came with this one, and its hook.
     world
         .repository

@@ -24,54 +24,18 @@ const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "prune::what_has_landed_goes_and_nothing_else",
-            what_has_landed_goes_and_nothing_else,
-        ),
-        case(
-            "prune::what_was_merged_by_hand_goes",
-            what_was_merged_by_hand_goes,
-        ),
-        case(
-            "prune::what_was_squashed_elsewhere_goes_once_landed",
-            what_was_squashed_elsewhere_goes_once_landed,
-        ),
-        case(
-            "prune::a_run_that_goes_on_is_left_alone",
-            a_run_that_goes_on_is_left_alone,
-        ),
-        case(
-            "prune::an_empty_rerun_is_not_the_latest",
-            an_empty_rerun_is_not_the_latest,
-        ),
-        case(
-            "prune::an_undone_landing_is_still_held",
-            an_undone_landing_is_still_held,
-        ),
-        case(
-            "prune::a_packed_ref_is_deleted_while_git_packs_others",
-            a_packed_ref_is_deleted,
-        ),
-        case(
-            "prune::a_broken_run_does_not_obstruct_the_others",
-            a_broken_run_does_not_obstruct_the_others,
-        ),
-        case(
-            "clean::a_rebase_in_progress_is_kept",
-            a_rebase_in_progress_is_kept,
-        ),
-        case(
-            "clean::commits_without_a_branch_are_kept",
-            commits_without_a_branch_are_kept,
-        ),
-        case(
-            "clean::the_branch_of_a_failed_task_goes_and_its_work_stays",
-            a_failed_branch_goes,
-        ),
-        case(
-            "clean::a_worktree_of_many_folders_holds_up_nobody",
-            many_folders,
-        ),
+        case!(what_has_landed_goes_and_nothing_else),
+        case!(what_was_merged_by_hand_goes),
+        case!(what_was_squashed_elsewhere_goes_once_landed),
+        case!(a_run_that_goes_on_is_left_alone),
+        case!(an_empty_rerun_is_not_the_latest),
+        case!(an_undone_landing_is_still_held),
+        case!(a_packed_ref_is_deleted_while_git_packs_others),
+        case!(a_broken_run_does_not_obstruct_the_others),
+        case!("clean", a_rebase_in_progress_is_kept),
+        case!("clean", commits_without_a_branch_are_kept),
+        case!("clean", the_branch_of_a_failed_task_goes_and_its_work_stays),
+        case!("clean", a_worktree_of_many_folders_holds_up_nobody),
     ]
 }
 
@@ -162,13 +126,9 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     let announced = world
         .types(&["clean", "--landed", "--dry-run", "--json"], 0)?
         .json()?;
-    if refs(&world, landed)? != held {
-        return fail("a dry run has removed refs");
-    }
+    assert_eq!(refs(&world, landed)?, held, "a dry run has removed refs");
     let pruned = world.types(&["clean", "--landed", "--json"], 0)?.json()?;
-    if pruned["runs"] != announced["runs"] {
-        return fail(format!("{announced}\n{pruned}"));
-    }
+    assert_eq!(pruned["runs"], announced["runs"], "{announced}\n{pruned}");
     if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/runs/0/run_id")? != json!(landed) {
         return fail(pruned.to_string());
     }
@@ -237,11 +197,11 @@ fn what_was_merged_by_hand_goes() -> Outcome {
     if held.is_empty() || !refs(&world, &first)?.is_empty() {
         return fail(format!("{held:?} left {:?}", refs(&world, &first)?));
     }
-    if world.repository.path().join("one").exists() {
-        Ok(())
-    } else {
-        fail("it was not merged")
-    }
+    assert!(
+        world.repository.path().join("one").exists(),
+        "it was not merged"
+    );
+    Ok(())
 }
 
 /// As after a pull request that a server has squashed, and a pull: `land` finds the work in the
@@ -280,13 +240,13 @@ fn what_was_squashed_elsewhere_goes_once_landed() -> Outcome {
         &[&format!("run {first}: removed")],
     )?;
     let left = refs(&world, &first)?;
-    if left.len() != 1
-        || left
-            .iter()
-            .any(|name| !name.contains("/integration/landed-"))
-    {
-        return fail(format!("{left:?}"));
-    }
+    assert!(
+        left.len() == 1
+            && !left
+                .iter()
+                .any(|name| !name.contains("/integration/landed-")),
+        "{left:?}"
+    );
     if world.repository.git(&["rev-parse", "main"])? == before {
         Ok(())
     } else {
@@ -319,9 +279,7 @@ fn a_run_that_goes_on_is_left_alone() -> Outcome {
         Ok((!server.requests().is_empty()).then_some(()))
     })?;
     says(&world.types(&["clean", "--landed"], 0)?, &[&first])?;
-    if !refs(&world, &first)?.is_empty() {
-        return fail("nothing was pruned");
-    }
+    assert!(refs(&world, &first)?.is_empty(), "nothing was pruned");
     says(
         &world.types(&["recover", &first], 0)?,
         &["has no snapshots: its work has landed in "],
@@ -335,11 +293,9 @@ fn a_run_that_goes_on_is_left_alone() -> Outcome {
     run.end()?.exits(0)?;
     world.types(&["land"], 0)?;
     let has = |name: &str| world.repository.path().join(name).exists();
-    if has("three") && has("four") {
-        Ok(())
-    } else {
-        fail("the work of the run that went on is lost")
-    }
+    assert!(has("three"), "the work of the run that went on is lost");
+    assert!(has("four"), "the work of the run that went on is lost");
+    Ok(())
 }
 
 fn an_empty_rerun_is_not_the_latest() -> Outcome {
@@ -371,13 +327,13 @@ fn an_undone_landing_is_still_held() -> Outcome {
             &[&format!("run {first}: removed")],
         )?;
         let held = refs(&world, &first)?;
-        if held.len() != left
-            || held
-                .iter()
-                .any(|name| !name.contains("/integration/landed-"))
-        {
-            return fail(format!("{land:?} left {held:?}"));
-        }
+        assert!(
+            held.len() == left
+                && !held
+                    .iter()
+                    .any(|name| !name.contains("/integration/landed-")),
+            "{land:?} left {held:?}"
+        );
         says(
             &world.types(&["clean", "--landed"], 0)?,
             &["nothing to remove"],
@@ -390,9 +346,7 @@ fn an_undone_landing_is_still_held() -> Outcome {
             &landed,
             "--format=%(refname)",
         ])?;
-        if holders.is_empty() {
-            return fail("only the reflog holds the work");
-        }
+        assert!(!holders.is_empty(), "only the reflog holds the work");
         let again = world.types(&["land", &first], 0)?;
         if again.stderr.contains("clean --landed") || !world.repository.path().join("one").exists()
         {
@@ -402,7 +356,7 @@ fn an_undone_landing_is_still_held() -> Outcome {
     Ok(())
 }
 
-fn a_packed_ref_is_deleted() -> Outcome {
+fn a_packed_ref_is_deleted_while_git_packs_others() -> Outcome {
     let (world, first) = landed()?;
     world.repository.git(&["pack-refs", "--all"])?;
     // Git does not delete a packed ref while another process writes the file.
@@ -412,11 +366,8 @@ fn a_packed_ref_is_deleted() -> Outcome {
     says(&refused, &[&format!("run {first}: "), "packed-refs.lock"])?;
     std::fs::remove_file(&lock)?;
     world.types(&["clean", "--landed"], 0)?;
-    if refs(&world, &first)?.is_empty() {
-        Ok(())
-    } else {
-        fail("the refs are still there")
-    }
+    assert!(refs(&world, &first)?.is_empty(), "the refs are still there");
+    Ok(())
 }
 
 fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
@@ -471,11 +422,8 @@ fn require_cleaned(world: &World, place: &str, kept_because: &str) -> Outcome {
         &world.types(&["clean"], 0)?,
         &[&format!("kept {place}"), kept_because],
     )?;
-    if Path::new(place).exists() {
-        Ok(())
-    } else {
-        fail("the worktree is gone")
-    }
+    assert!(Path::new(place).exists(), "the worktree is gone");
+    Ok(())
 }
 
 /// The user has stopped at the end of an interactive rebase, and git has stashed an edit.
@@ -521,7 +469,7 @@ fn commits_without_a_branch_are_kept() -> Outcome {
     }
 }
 
-fn a_failed_branch_goes() -> Outcome {
+fn the_branch_of_a_failed_task_goes_and_its_work_stays() -> Outcome {
     let plan = "- [ ] T1 one (run: touch one) (verify: test -e two)\n- [ ] T2 two (run: false)\n- [ ] T3 (run: touch three)\n";
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 1)?;
@@ -552,18 +500,16 @@ fn a_failed_branch_goes() -> Outcome {
         &world.types(&["clean", "--dry-run", "--ignored"], 0)?,
         &["would remove ", &would],
     )?;
-    if branches()? != has {
-        return fail("a dry run removed a branch");
-    }
+    assert_eq!(branches()?, has, "a dry run removed a branch");
     let restore = format!("orchestrate recover {run} --restore attempts/T1/1");
     says(
         &world.types(&["clean", "--ignored"], 0)?,
         &["removed ", &would, &restore],
     )?;
     let left = branches()?;
-    if left.contains(&first) || left.contains(&second) || !left.contains("/T3") {
-        return fail(left);
-    }
+    assert!(!left.contains(&first), "{left}");
+    assert!(!left.contains(&second), "{left}");
+    assert!(left.contains("/T3"), "{left}");
     // Nothing is lost: the attempt is restored as a branch, and the task can be tried again.
     world.types(
         &[
@@ -581,16 +527,16 @@ fn a_failed_branch_goes() -> Outcome {
     }
     says(&world.types(&["clean"], 0)?, &["has no worktrees"])?;
     world.types(&["retry", "T1"], 1)?;
-    if branches()?.contains(&first) {
-        Ok(())
-    } else {
-        fail("the second attempt has no branch")
-    }
+    assert!(
+        branches()?.contains(&first),
+        "the second attempt has no branch"
+    );
+    Ok(())
 }
 
 /// The worktree of a task that failed with this many folders is cleaned, and that of another one
 /// discarded. What stays to be done once the prompt is back is done by a process of its own.
-fn many_folders() -> Outcome {
+fn a_worktree_of_many_folders_holds_up_nobody() -> Outcome {
     let is_long = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
     let count = if is_long { 200_000 } else { 2_000 };
     let make = format!(
@@ -633,12 +579,11 @@ fn many_folders() -> Outcome {
                 begun.elapsed().as_secs_f64()
             )?;
         }
-        if place.exists() || made < 1_000 {
-            return fail(format!(
-                "{end}: {} with {made} folders is still there",
-                place.display()
-            ));
-        }
+        assert!(
+            !place.exists() && made >= 1_000,
+            "{end}: {} with {made} folders is still there",
+            place.display()
+        );
         until(PATIENCE * 10, || {
             Ok(is_emptied(&repository.join("trash"))?.then_some(()))
         })?;

@@ -17,98 +17,32 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "review::branches_are_listed_with_risk_and_overlaps",
-            branches_are_listed,
-        ),
-        case(
-            "review::a_branch_that_deletes_most_files_is_a_high_risk",
-            deleting_most_is_a_risk,
-        ),
-        case(
-            "review::a_rejection_goes_back_to_the_same_agent",
-            a_rejection_goes_back_to_the_same_agent,
-        ),
-        case(
-            "review::a_rejected_command_runs_on_what_it_started_from",
-            a_rejected_command_runs_on_what_it_started_from,
-        ),
-        case(
-            "review::a_failed_task_is_tried_again",
-            a_failed_task_is_tried_again,
-        ),
-        sandboxed(
-            "review::a_result_that_was_committed_on_is_refused",
-            a_result_that_was_committed_on_is_refused,
-        ),
-        sandboxed(
-            "review::a_merged_branch_may_be_committed_on",
-            a_merged_branch_may_be_committed_on,
-        ),
-        sandboxed(
-            "review::each_landing_is_taken_back_by_itself",
-            each_landing_is_taken_back_by_itself,
-        ),
-        case(
-            "review::a_landing_is_taken_back_after_a_rejection",
-            a_landing_is_taken_back_after_a_rejection,
-        ),
-        sandboxed(
-            "review::a_landed_filter_is_taken_back",
-            a_landed_filter_is_taken_back,
-        ),
-        sandboxed(
-            "review::a_result_is_landed_beside_a_new_filter",
-            a_result_is_landed_beside_a_new_filter,
-        ),
-        sandboxed(
-            "review::what_is_not_part_of_a_landing_is_named",
-            what_is_not_part_of_a_landing_is_named,
-        ),
-        sandboxed(
-            "review::a_result_that_is_checked_out_is_left_alone",
-            a_result_that_is_checked_out_is_left_alone,
-        ),
-        sandboxed(
-            "review::a_verifier_that_is_damaged_is_made_anew",
-            a_verifier_that_is_damaged_is_made_anew,
-        ),
-        sandboxed(
-            "review::what_is_staged_alone_is_kept",
-            what_is_staged_alone_is_kept,
-        ),
-        sandboxed(
-            "review::what_is_staged_beside_an_agent_is_kept",
-            what_is_staged_beside_an_agent_is_kept,
-        ),
-        sandboxed(
-            "review::an_unfinished_merge_in_a_worktree_goes_on",
-            an_unfinished_merge_in_a_worktree_goes_on,
-        ),
-        sandboxed(
-            "review::a_worktree_on_another_branch_is_brought_back",
-            a_worktree_on_another_branch_is_brought_back,
-        ),
-        sandboxed(
-            "review::the_landing_of_another_run_is_named",
-            the_landing_of_another_run_is_named,
-        ),
-        sandboxed(
-            "review::a_commit_of_a_persons_in_a_worktree_is_kept",
-            a_commit_of_a_persons_is_kept,
-        ),
-        case(
-            "review::the_program_reviews_approves_and_lands",
-            the_program_reviews_approves_and_lands,
-        ),
-        sandboxed(
-            "review::a_whole_result_is_shown_with_titles_and_where_it_landed",
-            a_whole_result,
-        ),
+        case!(branches_are_listed_with_risk_and_overlaps),
+        case!(a_branch_that_deletes_most_files_is_a_high_risk),
+        case!(a_rejection_goes_back_to_the_same_agent),
+        case!(a_rejected_command_runs_on_what_it_started_from),
+        case!(a_failed_task_is_tried_again),
+        sandboxed!(a_result_that_was_committed_on_is_refused),
+        sandboxed!(a_merged_branch_may_be_committed_on),
+        sandboxed!(each_landing_is_taken_back_by_itself),
+        case!(a_landing_is_taken_back_after_a_rejection),
+        sandboxed!(a_landed_filter_is_taken_back),
+        sandboxed!(a_result_is_landed_beside_a_new_filter),
+        sandboxed!(what_is_not_part_of_a_landing_is_named),
+        sandboxed!(a_result_that_is_checked_out_is_left_alone),
+        sandboxed!(a_verifier_that_is_damaged_is_made_anew),
+        sandboxed!(what_is_staged_alone_is_kept),
+        sandboxed!(what_is_staged_beside_an_agent_is_kept),
+        sandboxed!(an_unfinished_merge_in_a_worktree_goes_on),
+        sandboxed!(a_worktree_on_another_branch_is_brought_back),
+        sandboxed!(the_landing_of_another_run_is_named),
+        sandboxed!(a_commit_of_a_persons_in_a_worktree_is_kept),
+        case!(the_program_reviews_approves_and_lands),
+        sandboxed!(a_whole_result_is_shown_with_titles_and_where_it_landed),
     ]
 }
 
-fn a_whole_result() -> Outcome {
+fn a_whole_result_is_shown_with_titles_and_where_it_landed() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 Add a page (run: echo 1 > page)\n- [ ] T2 Add a form (run: echo 2 > form)\n",
     )?;
@@ -124,9 +58,7 @@ fn a_whole_result() -> Outcome {
     let whole = world.types(&["diff"], 0)?;
     let one = world.types(&["diff", "T1"], 0)?;
     says(&whole, &["+++ b/page", "+++ b/form"])?;
-    if one.stdout.contains("form") {
-        return fail(one.stdout);
-    }
+    assert!(!one.stdout.contains("form"), "{}", one.stdout);
     let object = world.types(&["diff", "--json"], 0)?.json()?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
     let files: Vec<_> = object["files"]
@@ -135,12 +67,9 @@ fn a_whole_result() -> Outcome {
         .flatten()
         .map(|file| &file["path"])
         .collect();
-    if object["diff"] != json!(whole.stdout)
-        || files != ["form", "page"]
-        || listed[1]["title"] != "Add a form"
-    {
-        return fail(format!("{object}\n{listed}"));
-    }
+    assert_eq!(object["diff"], json!(whole.stdout), "{object}\n{listed}");
+    assert_eq!(files, ["form", "page"], "{object}\n{listed}");
+    assert_eq!(listed[1]["title"], "Add a form", "{object}\n{listed}");
     // It is a patch of the base.
     world.write("whole.patch", &whole.stdout)?;
     world
@@ -225,7 +154,7 @@ fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outco
     }
 }
 
-fn branches_are_listed() -> Outcome {
+fn branches_are_listed_with_risk_and_overlaps() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n"))
         .rule(done("T1"))
@@ -281,11 +210,8 @@ fn branches_are_listed() -> Outcome {
             true
         ]),
     ];
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("{found:#?}"))
-    }
+    assert_eq!(found, expected);
+    Ok(())
 }
 
 fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
@@ -309,7 +235,8 @@ fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
     require(&report, "T1", TaskState::AwaitingReview, 2)?;
     let branch = format!("orchestrate/{}/T1", report.run_id);
     let text = reviewed.world.repository.show(&branch, "one.txt")?;
-    if text == "one" { Ok(()) } else { fail(text) }
+    assert_eq!(text, "one");
+    Ok(())
 }
 
 /// A command that appends to a file would append twice if it ran on its own result.
@@ -341,9 +268,7 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     let superseded = format!("refs/orchestrate/attempts/{}/T1/1", report.run_id);
     for name in [&branch, &superseded] {
         let text = reviewed.world.repository.show(name, "log.txt")?;
-        if text != "1" {
-            return fail(format!("{name} has {text:?}"));
-        }
+        assert_eq!(text, "1", "{name} has {text:?}");
     }
     // The rejected work awaits review again, and does not count as merged.
     let retry = Request::Retry {
@@ -436,16 +361,16 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     world.repository.git(&["switch", "-q", "main"])?;
     world.types(&["land"], 0)?;
     // The branch is moved once it is not checked out any more.
-    if world.repository.path().join("two").exists()
-        && world
-            .repository
-            .git(&["rev-parse", &branch])?
-            .starts_with(commit)
-    {
-        Ok(())
-    } else {
-        fail(world.repository.git(&["log", "--oneline", "--all"])?)
-    }
+    assert!(
+        world.repository.path().join("two").exists()
+            && world
+                .repository
+                .git(&["rev-parse", &branch])?
+                .starts_with(commit),
+        "{}",
+        world.repository.git(&["log", "--oneline", "--all"])?
+    );
+    Ok(())
 }
 
 /// A user who has committed on the result's branch is told to keep that commit first, and the ended
@@ -460,13 +385,14 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     world.repository.write("mine", "1\n")?;
     let mine = world.repository.commit_all("Mine")?;
     let looked = world.types(&["status", "--json"], 0)?;
-    if looked.json()? != before
-        || !looked
+    assert_eq!(looked.json()?, before, "{}", looked.stderr);
+    assert!(
+        looked
             .stderr
-            .contains(&format!("{branch} was moved to {mine}"))
-    {
-        return fail(looked.stderr);
-    }
+            .contains(&format!("{branch} was moved to {mine}")),
+        "{}",
+        looked.stderr
+    );
     let on_it = world.types(&["approve", "T2"], 3)?.stderr;
     if !on_it.contains(&format!(
         "switch {} to another branch",
@@ -486,15 +412,13 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     }
     world.types(&["resume"], 3)?;
     let after = world.types(&["status", "--json"], 0)?.json()?;
-    if after != before {
-        return fail(format!("{before:#}\n{after:#}"));
-    }
+    assert_eq!(after, before);
     let landed = world.types(&["land"], 0)?.stderr;
-    if landed.contains(&format!("another process moved {branch} to")) {
-        Ok(())
-    } else {
-        fail(landed)
-    }
+    assert!(
+        landed.contains(&format!("another process moved {branch} to")),
+        "{landed}"
+    );
+    Ok(())
 }
 
 /// A user's commit on a branch whose work is merged blocks nothing and is not lost.
@@ -601,11 +525,8 @@ fn what_is_staged_alone_is_kept() -> Outcome {
         0,
     )?;
     let rescued = world.repository.show("rescued", "staged")?;
-    if rescued == "precious" {
-        Ok(())
-    } else {
-        fail(rescued)
-    }
+    assert_eq!(rescued, "precious");
+    Ok(())
 }
 
 /// An agent continues in its worktree, where the next snapshot replaces what is staged; so that is
@@ -640,11 +561,8 @@ fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
         "--",
         "staged",
     ])?;
-    if held.contains("Staged by a person") {
-        Ok(())
-    } else {
-        fail(held)
-    }
+    assert!(held.contains("Staged by a person"), "{held}");
+    Ok(())
 }
 
 /// A user begins a merge in a task's worktree, and resolves the file without telling git.
@@ -682,9 +600,8 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
         .run()?
         .exits(0)?;
     let refused = world.types(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
-    if !refused.contains("conflict markers in file:1") || refused.contains("(attempt 3)") {
-        return fail(refused);
-    }
+    assert!(refused.contains("conflict markers in file:1"), "{refused}");
+    assert!(!refused.contains("(attempt 3)"), "{refused}");
     // Telling git that it is resolved does not resolve it either.
     world
         .repository
@@ -701,11 +618,8 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
         .unwrap_or_default()
         .to_owned();
     let file = world.repository.show(&branch, "file")?;
-    if file == "both" {
-        Ok(())
-    } else {
-        fail(format!("{file}\n{status}"))
-    }
+    assert_eq!(file, "both", "{status}");
+    Ok(())
 }
 
 /// Returns a task's branch in a report.
@@ -736,9 +650,7 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
             .run()?
             .exits(0)?;
         let again = world.types(&["retry", "T2"], 3)?.stdout;
-        if !again.contains("T2    awaiting_review") {
-            return fail(again);
-        }
+        assert!(again.contains("T2    awaiting_review"), "{again}");
     }
     says(
         &world
@@ -801,23 +713,21 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     world.types(&["land"], 0)?;
     let second = tip()?;
     world.types(&["land", "--undo"], 0)?;
-    if second == between || tip()? != between || !is_ticked()? {
-        return fail(format!(
-            "{start} {first} {between} {second}: {}\n{}",
-            tip()?,
-            world.repository.read("plan.md")?
-        ));
-    }
+    assert!(
+        second != between && tip()? == between && is_ticked()?,
+        "{start} {first} {between} {second}: {}\n{}",
+        tip()?,
+        world.repository.read("plan.md")?
+    );
     world.types(&["land", "--undo"], 3)?;
     world.repository.git(&["reset", "-q", "--hard", &first])?;
     world.types(&["land", "--undo"], 0)?;
-    if tip()? != start || world.repository.read("plan.md")? != plan {
-        return fail(format!(
-            "{start} {first} {second}: {}\n{}",
-            tip()?,
-            world.repository.read("plan.md")?
-        ));
-    }
+    assert!(
+        tip()? == start && world.repository.read("plan.md")? == plan,
+        "{start} {first} {second}: {}\n{}",
+        tip()?,
+        world.repository.read("plan.md")?
+    );
     world.types(&["land", "--undo"], 3).map(drop)
 }
 
@@ -884,11 +794,8 @@ fn a_result_is_landed_beside_a_new_filter() -> Outcome {
         .repository
         .git(&["config", "filter.up.clean", "cat"])?;
     world.types(&["land"], 0)?;
-    if world.repository.read("one.txt")? == "1\n" {
-        Ok(())
-    } else {
-        fail("it is not there")
-    }
+    assert_eq!(world.repository.read("one.txt")?, "1\n", "it is not there");
+    Ok(())
 }
 
 /// A user who lands a part of a run is told what is not included.
@@ -901,15 +808,12 @@ fn what_is_not_part_of_a_landing_is_named() -> Outcome {
     world.types(&["run", "plan.md"], 1)?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
     let expected = json!(["T1 is failed: it is not included"]);
-    if *at(&landed, "/warnings")? == expected {
-        Ok(())
-    } else {
-        fail(format!("{landed:#}"))
-    }
+    assert_eq!(*at(&landed, "/warnings")?, expected, "{landed:#}");
+    Ok(())
 }
 
 /// The base has four files; moving them loses none.
-fn deleting_most_is_a_risk() -> Outcome {
+fn a_branch_that_deletes_most_files_is_a_high_risk() -> Outcome {
     let plan = "- [ ] T1 three (run: rm README.md kept.txt .gitignore)\n- [ ] T2 two (run: rm kept.txt .gitignore)\n\
                 - [ ] T3 all (run: mkdir lib; mv README.md kept.txt src lib)\n";
     let reviewed = Reviewed::new(plan, &Script::default(), MergeMode::Review)?;
@@ -919,11 +823,8 @@ fn deleting_most_is_a_risk() -> Outcome {
         .map(|entry| (entry.risk, entry.loses_most))
         .collect();
     let expected = [(Risk::High, true), (Risk::Low, false), (Risk::Low, false)];
-    if seen == expected {
-        Ok(())
-    } else {
-        fail(format!("{seen:?}"))
-    }
+    assert_eq!(seen, expected);
+    Ok(())
 }
 
 /// Follows a user through the commands, with the exit codes that scripts rely on.
@@ -943,9 +844,7 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
         return fail(format!("{reviewed:#}"));
     }
     let patch = world.types(&["diff", "T1"], 0)?.stdout;
-    if !patch.ends_with("@@ -0,0 +1 @@\n+1\n") {
-        return fail(patch);
-    }
+    assert!(patch.ends_with("@@ -0,0 +1 @@\n+1\n"), "{patch}");
     world.types(&["review", "T3"], 2)?;
     world.types(&["reject", "T1", "-m", " "], 2)?;
     world.types(&["reject", "T1", "-m", "Louder.", "--at", "one.txt"], 2)?;
@@ -958,9 +857,7 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
         return fail(format!("{landed:#}\n{ended:#}"));
     }
     let reviewed = world.types(&["review", "T1"], 0)?.stdout;
-    if reviewed.contains("orchestrate land") {
-        return fail(reviewed);
-    }
+    assert!(!reviewed.contains("orchestrate land"), "{reviewed}");
     let written = [
         world.repository.read("one.txt")?,
         world.repository.read("plan.md")?,
@@ -976,11 +873,11 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     }
     let planned = world.types(&["clean", "--dry-run", "--json"], 0)?.json()?;
     let cleaned = world.types(&["clean", "--json"], 0)?.json()?;
-    if at(&planned, "/removed")? != at(&cleaned, "/removed")?
-        || at(&cleaned, "/kept")? != &json!([])
-    {
-        return fail(format!("{planned:#}\n{cleaned:#}"));
-    }
+    assert!(
+        at(&planned, "/removed")? == at(&cleaned, "/removed")?
+            && at(&cleaned, "/kept")? == &json!([]),
+        "{planned:#}\n{cleaned:#}"
+    );
     let kept = world.types(&["recover", "--json"], 0)?.json()?;
     let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
     let taken = world.types(&["recover", "--restore", name, "--branch", "main"], 3)?;
@@ -989,14 +886,11 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     }
     world.types(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
     let rescued = world.repository.show("rescued", "one.txt")?;
-    if rescued == "1" {
-        Ok(())
-    } else {
-        fail(rescued)
-    }
+    assert_eq!(rescued, "1");
+    Ok(())
 }
 
-fn a_commit_of_a_persons_is_kept() -> Outcome {
+fn a_commit_of_a_persons_in_a_worktree_is_kept() -> Outcome {
     let world = World::plain()?;
     world.repository.write(
         "plan.md",
@@ -1029,9 +923,7 @@ fn a_commit_of_a_persons_is_kept() -> Outcome {
         .git(&["log", "-1", "--format=%s", "NAME"])?;
     world.types(&["approve", "T2"], 3)?;
     world.types(&["approve", "T1"], 0)?;
-    if commands.len() == 2 && kept.trim_end() == "Mended by hand" {
-        Ok(())
-    } else {
-        fail(refused)
-    }
+    assert_eq!(commands.len(), 2, "{refused}");
+    assert_eq!(kept.trim_end(), "Mended by hand", "{refused}");
+    Ok(())
 }

@@ -15,58 +15,19 @@ const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "run_land::whoever_resumes_a_killed_run_lands_it",
-            whoever_resumes_a_killed_run_lands_it,
-        ),
-        case(
-            "run_land::whoever_resumes_after_a_killed_landing_finishes_it",
-            whoever_resumes_finishes_a_landing,
-        ),
-        case(
-            "run_land::a_killed_landing_is_done_after_a_commit",
-            a_killed_landing_is_done_after_a_commit,
-        ),
-        case(
-            "run_land::what_was_in_the_way_of_a_landing_is_moved_away",
-            what_was_in_the_way_is_moved_away,
-        ),
-        case(
-            "run_land::what_was_reset_by_hand_is_not_landed_again",
-            what_was_reset_by_hand_is_not_landed_again,
-        ),
-        case(
-            "run_land::new_work_lands_after_the_old_was_taken_back",
-            new_work_lands_after_the_old_was_taken_back,
-        ),
-        case(
-            "run_land::new_work_lands_after_the_old_was_reset",
-            new_work_lands_after_the_old_was_reset,
-        ),
-        case(
-            "run_land::all_landings_that_were_reset_are_noticed",
-            all_landings_that_were_reset_are_noticed,
-        ),
-        case(
-            "run_land::a_killed_landing_that_was_taken_back_stays_so",
-            a_killed_landing_taken_back_stays_so,
-        ),
-        case(
-            "run_land::whoever_approves_the_last_task_lands_it",
-            whoever_approves_the_last_task_lands_it,
-        ),
-        case(
-            "run_land::what_was_taken_back_is_not_landed_again",
-            what_was_taken_back_is_not_landed_again,
-        ),
-        case(
-            "run_land::work_that_came_back_is_landed_too",
-            work_that_came_back_is_landed_too,
-        ),
-        case(
-            "run_land::whoever_cannot_land_it_is_told",
-            whoever_cannot_land_it_is_told,
-        ),
+        case!(whoever_resumes_a_killed_run_lands_it),
+        case!(whoever_resumes_after_a_killed_landing_finishes_it),
+        case!(a_killed_landing_is_done_after_a_commit),
+        case!(what_was_in_the_way_of_a_landing_is_moved_away),
+        case!(what_was_reset_by_hand_is_not_landed_again),
+        case!(new_work_lands_after_the_old_was_taken_back),
+        case!(new_work_lands_after_the_old_was_reset),
+        case!(all_landings_that_were_reset_are_noticed),
+        case!(a_killed_landing_that_was_taken_back_stays_so),
+        case!(whoever_approves_the_last_task_lands_it),
+        case!(what_was_taken_back_is_not_landed_again),
+        case!(work_that_came_back_is_landed_too),
+        case!(whoever_cannot_land_it_is_told),
     ]
 }
 
@@ -126,7 +87,7 @@ fn killed_while_landing(then: &str) -> Result<World, Failed> {
     }
 }
 
-fn whoever_resumes_finishes_a_landing() -> Outcome {
+fn whoever_resumes_after_a_killed_landing_finishes_it() -> Outcome {
     for then in ["exit 1", ":"] {
         let world = killed_while_landing(then)?;
         let before = world.repository.git(&["rev-parse", "main"])?;
@@ -152,14 +113,11 @@ fn a_killed_landing_is_done_after_a_commit() -> Outcome {
         &world.types(&["resume"], 0)?,
         &["has landed: main went from", "merged with its new commits"],
     )?;
-    if has_landed(&world) {
-        Ok(())
-    } else {
-        fail("it has not")
-    }
+    assert!(has_landed(&world), "it has not");
+    Ok(())
 }
 
-fn what_was_in_the_way_is_moved_away() -> Outcome {
+fn what_was_in_the_way_of_a_landing_is_moved_away() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.repository.write("one", "mine\n")?;
     world.types(&["run", "plan.md", "--land"], 3)?;
@@ -172,11 +130,8 @@ fn what_was_in_the_way_is_moved_away() -> Outcome {
         &world.types(&["resume"], 0)?,
         &["has landed: main went from"],
     )?;
-    if has_landed(&world) {
-        Ok(())
-    } else {
-        fail("it has not")
-    }
+    assert!(has_landed(&world), "it has not");
+    Ok(())
 }
 
 fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
@@ -184,9 +139,7 @@ fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
     world.types(&["run", "plan.md", "--land"], 0)?;
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.types(&["resume"], 0)?;
-    if has_landed(&world) {
-        return fail("it has landed again");
-    }
+    assert!(!has_landed(&world), "it has landed again");
     // An explicit command lands it.
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])?;
     world.types(&["land", "--undo"], 0)?;
@@ -204,18 +157,13 @@ fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--undo"], 0)?;
     world.types(&["resume"], 0)?;
-    if has_landed(&world) {
-        return fail("what was taken back has landed again");
-    }
+    assert!(!has_landed(&world), "what was taken back has landed again");
     says(
         &world.types(&["reject", "T1", "-m", "Again."], 0)?,
         &["has landed: main went from"],
     )?;
-    if has_landed(&world) {
-        Ok(())
-    } else {
-        fail("it has not")
-    }
+    assert!(has_landed(&world), "it has not");
+    Ok(())
 }
 
 /// If something keeps the new work from landing at first, it is landed later.
@@ -229,19 +177,14 @@ fn new_work_lands_after_the_old_was_reset() -> Outcome {
     world.repository.write("bad", "1\n")?;
     world.repository.commit_all("Break it")?;
     world.types(&["reject", "T1", "-m", "Again."], 3)?;
-    if has_landed(&world) {
-        return fail("a red tree has landed");
-    }
+    assert!(!has_landed(&world), "a red tree has landed");
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     says(
         &world.types(&["resume"], 0)?,
         &["has landed: main went from"],
     )?;
-    if has_landed(&world) {
-        Ok(())
-    } else {
-        fail("it has not")
-    }
+    assert!(has_landed(&world), "it has not");
+    Ok(())
 }
 
 fn all_landings_that_were_reset_are_noticed() -> Outcome {
@@ -260,14 +203,12 @@ fn all_landings_that_were_reset_are_noticed() -> Outcome {
     world.types(&["drop", "T2"], 0).map(drop)
 }
 
-fn a_killed_landing_taken_back_stays_so() -> Outcome {
+fn a_killed_landing_that_was_taken_back_stays_so() -> Outcome {
     for then in ["exit 1", ":"] {
         let world = killed_while_landing(then)?;
         world.types(&["land", "--undo"], 0)?;
         world.types(&["resume"], 0)?;
-        if has_landed(&world) {
-            return fail(format!("it has landed, where git did {then}"));
-        }
+        assert!(!has_landed(&world), "it has landed, where git did {then}");
     }
     Ok(())
 }
@@ -275,21 +216,19 @@ fn a_killed_landing_taken_back_stays_so() -> Outcome {
 fn whoever_approves_the_last_task_lands_it() -> Outcome {
     let world = World::with_plan(REVIEWED)?;
     world.types(&["run", "plan.md", "--land"], 3)?;
-    if has_landed(&world) {
-        return fail("it has landed without approval");
-    }
+    assert!(!has_landed(&world), "it has landed without approval");
     let approved = world.types(&["approve", "T1"], 0)?;
     says(&approved, &["has landed: main went from"])?;
     let resumed = world.types(&["resume"], 0)?;
     let said = format!("{}{}", resumed.stdout, resumed.stderr);
-    if has_landed(&world)
-        && !approved.stdout.contains("orchestrate land")
-        && !said.contains("main went from")
-    {
-        Ok(())
-    } else {
-        fail(approved.stdout + &said)
-    }
+    assert!(
+        has_landed(&world)
+            && !approved.stdout.contains("orchestrate land")
+            && !said.contains("main went from"),
+        "{}",
+        approved.stdout + &said
+    );
+    Ok(())
 }
 
 fn what_was_taken_back_is_not_landed_again() -> Outcome {
@@ -325,11 +264,8 @@ fn work_that_came_back_is_landed_too() -> Outcome {
         &["has landed: main went from"],
     )?;
     let landed = [first, world.repository.read("one")?];
-    if landed == ["1\n", "2\n"] {
-        Ok(())
-    } else {
-        fail(format!("{landed:?}"))
-    }
+    assert_eq!(landed, ["1\n", "2\n"]);
+    Ok(())
 }
 
 fn whoever_cannot_land_it_is_told() -> Outcome {
@@ -339,9 +275,8 @@ fn whoever_cannot_land_it_is_told() -> Outcome {
     let approved = world.types(&["approve", "T1", "--json"], 3)?;
     let report = approved.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
-    if agrees && world.repository.read("one")? == "mine\n" && approved.stderr.contains("one") {
-        Ok(())
-    } else {
-        fail(format!("{approved:?}"))
-    }
+    assert!(agrees, "{approved:?}");
+    assert_eq!(world.repository.read("one")?, "mine\n", "{approved:?}");
+    assert!(approved.stderr.contains("one"), "{approved:?}");
+    Ok(())
 }

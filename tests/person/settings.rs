@@ -9,42 +9,15 @@ use crate::support::{Case, Outcome, World, at, case, fail, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "settings::each_value_says_where_it_comes_from",
-            each_value_says_where_it_comes_from,
-        ),
-        case(
-            "settings::what_is_wrong_is_shown_in_its_file",
-            what_is_wrong_is_shown_in_its_file,
-        ),
-        sandboxed(
-            "settings::a_projects_command_runs_only_with_consent",
-            a_projects_command_runs_only_with_consent,
-        ),
-        sandboxed(
-            "settings::the_network_needs_a_consent_of_its_own",
-            the_network_needs_a_consent_of_its_own,
-        ),
-        sandboxed(
-            "settings::a_consent_to_the_network_names_hosts",
-            a_consent_to_the_network_names_hosts,
-        ),
-        case(
-            "settings::the_users_file_is_changed_by_one_line",
-            the_users_file_is_changed_by_one_line,
-        ),
-        case(
-            "settings::the_users_file_keeps_its_style",
-            the_users_file_keeps_its_style,
-        ),
-        case(
-            "settings::init_writes_what_is_then_read",
-            init_writes_what_is_then_read,
-        ),
-        case(
-            "settings::the_environment_cannot_switch_the_sandbox_off",
-            the_environment_cannot_switch_the_sandbox_off,
-        ),
+        case!(each_value_says_where_it_comes_from),
+        case!(what_is_wrong_is_shown_in_its_file),
+        sandboxed!(a_projects_command_runs_only_with_consent),
+        sandboxed!(the_network_needs_a_consent_of_its_own),
+        sandboxed!(a_consent_to_the_network_names_hosts),
+        case!(the_users_file_is_changed_by_one_line),
+        case!(the_users_file_keeps_its_style),
+        case!(init_writes_what_is_then_read),
+        case!(the_environment_cannot_switch_the_sandbox_off),
     ]
 }
 
@@ -168,9 +141,7 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     }
     world.types(&["config", "trust", "--yes"], 0)?;
     let report = run().run()?.exits(0)?.json()?;
-    if at(&report, "/tasks/0/state")? != "merged" {
-        return fail(report);
-    }
+    assert_eq!(at(&report, "/tasks/0/state")?, "merged", "{report}");
     // A changed command needs consent again, and one that is typed needs none.
     world
         .repository
@@ -333,12 +304,12 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
     set("Bash(x")?.exits(2)?;
     let unknown = set("write_fil")?.exits(2)?;
     let rules = std::fs::read_to_string(&path)?;
-    if mode != 0o600
-        || !rules.contains(r#"deny = ["Bash(git push:*)", "WebFetch"]"#)
-        || !unknown.stderr.contains("did you mean `write_file`?")
-    {
-        return fail(format!("{mode:o} {rules} {unknown:?}"));
-    }
+    assert!(
+        mode == 0o600
+            && rules.contains(r#"deny = ["Bash(git push:*)", "WebFetch"]"#)
+            && unknown.stderr.contains("did you mean `write_file`?"),
+        "{mode:o} {rules} {unknown:?}"
+    );
     Ok(())
 }
 
@@ -427,13 +398,13 @@ fn the_users_file_keeps_its_style() -> Outcome {
             .stdout
             .strip_prefix(&format!("{key} = "))
             .unwrap_or_default();
-        if found != after
-            || said.starts_with(' ')
-            || said.contains('#')
-            || said.lines().count() != 1
-        {
-            return fail(format!("{before:?} and {set}: {found:?} {ran:?}"));
-        }
+        assert!(
+            found == after
+                && !said.starts_with(' ')
+                && !said.contains('#')
+                && said.lines().count() == 1,
+            "{before:?} and {set}: {found:?} {ran:?}"
+        );
     }
     for unreadable in [
         "max_agents = \n",
@@ -450,11 +421,11 @@ fn the_users_file_keeps_its_style() -> Outcome {
             let ran = world
                 .orchestrate(&[&["config", "set"], set.as_slice()].concat())
                 .run()?;
-            if !ran.exits(2)?.stderr.contains("config.toml:")
-                || std::fs::read_to_string(&path)? != unreadable
-            {
-                return fail(format!("{unreadable} {set:?}"));
-            }
+            assert!(
+                ran.exits(2)?.stderr.contains("config.toml:"),
+                "{unreadable} {set:?}"
+            );
+            assert_eq!(std::fs::read_to_string(&path)?, unreadable, "{set:?}");
         }
     }
     Ok(())

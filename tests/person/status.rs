@@ -13,100 +13,31 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "status::nothing_is_called_running_of_a_dead_run",
-            nothing_is_called_running_of_a_dead_run,
-        ),
-        sandboxed(
-            "status::a_command_with_nothing_left_to_do_has_no_commit",
-            a_command_with_nothing_left_to_do,
-        ),
-        sandboxed(
-            "status::rejected_work_is_to_be_dropped",
-            rejected_work_is_to_be_dropped,
-        ),
-        sandboxed(
-            "status::boxes_of_another_branch_are_left",
-            boxes_of_another_branch_are_left,
-        ),
-        sandboxed(
-            "status::what_was_not_merged_is_not_landed",
-            what_was_not_merged_is_not_landed,
-        ),
-        case(
-            "status::a_rejection_without_a_merge_is_taken_back",
-            a_rejection_without_a_merge_is_taken_back,
-        ),
-        sandboxed("status::a_report_can_be_read", a_report_can_be_read),
-        sandboxed(
-            "status::the_disk_space_of_worktrees_is_shown",
-            the_disk_space_of_worktrees_is_shown,
-        ),
-        sandboxed(
-            "status::a_landing_is_no_run_to_be_stopped",
-            a_landing_is_no_run_to_be_stopped,
-        ),
-        sandboxed(
-            "status::a_stop_for_another_process_is_refused",
-            a_stop_for_another_process_is_refused,
-        ),
-        sandboxed(
-            "status::a_plan_without_an_open_box_says_so",
-            a_plan_without_an_open_box_says_so,
-        ),
-        sandboxed(
-            "status::open_tasks_that_wait_for_a_closed_one_are_told",
-            open_tasks_that_wait_for_a_closed_one_are_told,
-        ),
-        sandboxed(
-            "status::an_approval_is_of_what_was_looked_at",
-            an_approval_is_of_what_was_looked_at,
-        ),
-        sandboxed(
-            "status::an_approval_is_of_what_was_listed",
-            an_approval_is_of_what_was_listed,
-        ),
-        sandboxed(
-            "status::a_rejection_that_changed_nothing_is_taken_back",
-            a_rejection_is_taken_back,
-        ),
-        sandboxed(
-            "status::a_tree_that_was_red_when_merged_is_shown_as_red",
-            a_tree_that_was_red_is_shown_as_red,
-        ),
-        sandboxed(
-            "status::what_was_merged_before_a_rejection_is_shown",
-            what_was_merged_before_a_rejection_is_shown,
-        ),
-        sandboxed(
-            "status::a_rejected_command_that_is_retried_stands",
-            a_rejected_command_that_is_retried_stands,
-        ),
-        sandboxed(
-            "status::a_comment_is_about_a_place_that_there_is",
-            a_comment_is_about_a_place_that_there_is,
-        ),
-        sandboxed(
-            "status::a_task_may_be_called_as_a_run_begins",
-            a_task_may_be_called_as_a_run_begins,
-        ),
-        sandboxed(
-            "status::doctor_tells_what_works_without_a_model",
-            doctor_tells_what_works_without_a_model,
-        ),
-        case("status::help_names_the_defaults", help_names_the_defaults),
-        sandboxed(
-            "status::a_command_has_the_time_that_its_task_or_the_settings_give",
-            a_command_has_its_time,
-        ),
-        sandboxed(
-            "status::what_git_cannot_store_is_told",
-            what_git_cannot_store_is_told,
-        ),
-        case(
-            "status::a_demo_without_git_leaves_nothing",
-            a_demo_without_git_leaves_nothing,
-        ),
+        sandboxed!(nothing_is_called_running_of_a_dead_run),
+        sandboxed!(a_command_with_nothing_left_to_do_has_no_commit),
+        sandboxed!(rejected_work_is_to_be_dropped),
+        sandboxed!(boxes_of_another_branch_are_left),
+        sandboxed!(what_was_not_merged_is_not_landed),
+        case!(a_rejection_without_a_merge_is_taken_back),
+        sandboxed!(a_report_can_be_read),
+        sandboxed!(the_disk_space_of_worktrees_is_shown),
+        sandboxed!(a_landing_is_no_run_to_be_stopped),
+        sandboxed!(a_stop_for_another_process_is_refused),
+        sandboxed!(a_plan_without_an_open_box_says_so),
+        sandboxed!(open_tasks_that_wait_for_a_closed_one_are_told),
+        sandboxed!(an_approval_is_of_what_was_looked_at),
+        sandboxed!(an_approval_is_of_what_was_listed),
+        sandboxed!(a_rejection_that_changed_nothing_is_taken_back),
+        sandboxed!(a_tree_that_was_red_when_merged_is_shown_as_red),
+        sandboxed!(what_was_merged_before_a_rejection_is_shown),
+        sandboxed!(a_rejected_command_that_is_retried_stands),
+        sandboxed!(a_comment_is_about_a_place_that_there_is),
+        sandboxed!(a_task_may_be_called_as_a_run_begins),
+        sandboxed!(doctor_tells_what_works_without_a_model),
+        case!(help_names_the_defaults),
+        sandboxed!(a_command_has_the_time_that_its_task_or_the_settings_give),
+        sandboxed!(what_git_cannot_store_is_told),
+        case!(a_demo_without_git_leaves_nothing),
     ]
 }
 
@@ -158,7 +89,7 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
 
 /// Both commands change one line. The one that is merged second is rerun on the result of the
 /// first, where it has nothing left to do.
-fn a_command_with_nothing_left_to_do() -> Outcome {
+fn a_command_with_nothing_left_to_do_has_no_commit() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 one (run: sed -i s/two/TWO/ src/lib.txt)\n- [ ] T2 other (run: sed -i s/two/zwei/ src/lib.txt)\n",
     )?;
@@ -174,11 +105,11 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
         format!("T{}", again + 1),
         "its command changed nothing, so nothing was merged",
     );
-    if json!([task["id"], task["state"], task["attempt"], task["commit"]])
-        != json!([id, "merged", 2, null])
-    {
-        return fail(report);
-    }
+    assert_eq!(
+        json!([task["id"], task["state"], task["attempt"], task["commit"]]),
+        json!([id, "merged", 2, null]),
+        "{report}"
+    );
     says(&world.types(&["status"], 0)?, &[&format!("{id}: {word}")])?;
     says(
         &world.types(&["review", &id], 0)?,
@@ -191,11 +122,8 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
         reviewed["files"],
         reviewed["diff"]
     ]);
-    if seen == json!([null, null, [], ""]) {
-        Ok(())
-    } else {
-        fail(reviewed)
-    }
+    assert_eq!(seen, json!([null, null, [], ""]), "{reviewed}");
+    Ok(())
 }
 
 /// T1's agent writes a file that T2's command builds on. T1's second attempt changes nothing, so it
@@ -223,9 +151,7 @@ fn rejected_work_is_to_be_dropped() -> Outcome {
         (["review", "--json"], "/1/stale"),
     ] {
         let report = world.types(&arguments, 0)?.json()?;
-        if at(&report, pointer)? != true {
-            return fail(report);
-        }
+        assert!(at(&report, pointer)? == true, "{report}");
     }
     says(
         &world.types(&["land", "--json"], 3)?,
@@ -249,9 +175,7 @@ fn boxes_of_another_branch_are_left() -> Outcome {
         &world.types(&["land"], 0)?,
         &["run r-", "has landed", "were left unchanged"],
     )?;
-    if world.repository.read("plan.md")? != plan {
-        return fail(world.repository.read("plan.md")?);
-    }
+    assert_eq!(world.repository.read("plan.md")?, plan);
     world.repository.git(&["switch", "-q", "main"])?;
     says(&world.types(&["land"], 0)?, &["were ticked"])
 }
@@ -310,11 +234,8 @@ fn a_report_can_be_read() -> Outcome {
         &["It is all right.", "the last word"],
     )?;
     let entry = world.types(&["review", "T1", "--json"], 0)?.json()?;
-    if at(&entry, "/summary")? == words.as_str() {
-        Ok(())
-    } else {
-        fail(entry)
-    }
+    assert_eq!(at(&entry, "/summary")?, words.as_str(), "{entry}");
+    Ok(())
 }
 
 fn a_landing_is_no_run_to_be_stopped() -> Outcome {
@@ -359,11 +280,8 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
         )?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
-    if report.status == "succeeded" {
-        Ok(())
-    } else {
-        fail(json!(report))
-    }
+    assert_eq!(report.status, "succeeded", "{}", json!(report));
+    Ok(())
 }
 
 fn a_plan_without_an_open_box_says_so() -> Outcome {
@@ -431,7 +349,7 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
 
 /// T1's agent only answers and leaves its work unchanged. Approving it takes the rejection back,
 /// and T2, which depends on it, runs.
-fn a_rejection_is_taken_back() -> Outcome {
+fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
     let plan = "---\nverify: test -e one.txt\n---\n- [ ] T1 one (review: required) (verify: test -e one.txt)\n\
                 - [ ] T2 two (depends: T1) (run: touch two)\n";
     let world = World::with_plan(plan)?;
@@ -483,7 +401,7 @@ fn a_rejection_is_taken_back() -> Outcome {
 
 /// T1's agent leaves its work unchanged although the check of the merged result failed with it;
 /// T1's own check passes.
-fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
+fn a_tree_that_was_red_when_merged_is_shown_as_red() -> Outcome {
     for own in ["", " (verify: test -e bad)"] {
         let world = World::with_plan(&format!(
             "---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"
@@ -511,9 +429,7 @@ fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
             (["review", "--json"], "/0/verify"),
         ] {
             let shown = world.types(&arguments, 0)?.json()?;
-            if at(&shown, pointer)? != "failed" {
-                return fail(shown);
-            }
+            assert_eq!(at(&shown, pointer)?, "failed", "{shown}");
         }
     }
     Ok(())
@@ -576,11 +492,8 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
         world.repository.read("one.txt")?,
         world.repository.read("two.txt")?,
     ];
-    if texts == ["1\n", "2\n"] {
-        Ok(())
-    } else {
-        fail(texts.join(", "))
-    }
+    assert_eq!(texts, ["1\n", "2\n"], "{}", texts.join(", "));
+    Ok(())
 }
 
 /// The command produces what it has produced before, which has been in the result all the time.
@@ -632,9 +545,7 @@ fn a_comment_is_about_a_place_that_there_is() -> Outcome {
         let refused = world.types(&["reject", "T1", "-m", "Why?", "--at", place], 2)?;
         says(&refused, &[place, why, "orchestrate review T1 --run r-"])?;
     }
-    if log()? != before {
-        return fail(log()?);
-    }
+    assert_eq!(log()?, before);
     for place in ["./three.txt:3", "kept.txt:2", "src/lib.txt:1", "link:1"] {
         world.types(&["reject", "T1", "-m", "Why?", "--at", place], 3)?;
     }
@@ -733,9 +644,7 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    if !fix.contains("git init") || seen != expected {
-        return fail(outside);
-    }
+    assert!(fix.contains("git init") && seen == expected, "{outside}");
     let set = [
         "GIT_AUTHOR_NAME",
         "GIT_AUTHOR_EMAIL",
@@ -777,7 +686,7 @@ fn a_demo_without_git_leaves_nothing() -> Outcome {
     }
 }
 
-fn a_command_has_its_time() -> Outcome {
+fn a_command_has_the_time_that_its_task_or_the_settings_give() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 long (run: sleep 2; touch one) (timeout: 60s)\n- [ ] T2 short (run: sleep 20; touch two)\n",
     )?;
@@ -829,11 +738,8 @@ fn what_git_cannot_store_is_told() -> Outcome {
         "/left_out",
     )?
     .clone();
-    if left_out == json!(["sub/.git", "pipe"]) {
-        Ok(())
-    } else {
-        fail(left_out)
-    }
+    assert_eq!(left_out, json!(["sub/.git", "pipe"]));
+    Ok(())
 }
 
 /// What a command leaves in its worktree, ignored by git or not, is counted until the worktree is
@@ -852,9 +758,8 @@ fn the_disk_space_of_worktrees_is_shown() -> Outcome {
         at(&shown, "/worktrees/0/task")?,
         at(&shown, "/worktrees/0/bytes")?,
     );
-    if *task != json!("T1") || bytes.as_u64() < Some(3_000_000) {
-        return fail(format!("{task} {bytes}"));
-    }
+    assert_eq!(*task, json!("T1"), "{bytes}");
+    assert!(bytes.as_u64() >= Some(3_000_000), "{task} {bytes}");
     world.types(&["clean"], 0)?;
     let cleaned = world.types(&["status"], 0)?;
     if cleaned.stdout.contains("worktrees: ") {

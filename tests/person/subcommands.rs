@@ -21,57 +21,18 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "subcommands::consent_is_typed_once_on_a_terminal",
-            consent_is_typed_once,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "subcommands::config_trust_asks_for_each_command",
-            config_trust_asks,
-        )
-        .needs(Need::TERMINAL),
-        sandboxed(
-            "subcommands::the_transcript_is_what_was_said",
-            the_transcript_is_what_was_said,
-        ),
-        sandboxed(
-            "subcommands::a_commit_has_a_subject_and_trailers",
-            a_commit_has_a_subject_and_trailers,
-        ),
-        case(
-            "subcommands::roles_are_listed_and_shown",
-            roles_are_listed_and_shown,
-        ),
-        case(
-            "subcommands::completions_name_every_command",
-            completions_name_every_command,
-        ),
-        sandboxed(
-            "subcommands::boxes_are_written_wherever_landing_is_typed",
-            boxes_are_written_wherever_landing_is_typed,
-        ),
-        sandboxed(
-            "subcommands::landing_on_a_full_disk_puts_all_back",
-            landing_on_a_full_disk,
-        )
-        .needs(Need::MOUNTS),
-        sandboxed(
-            "subcommands::two_runs_work_side_by_side",
-            two_runs_work_side_by_side,
-        ),
-        case(
-            "subcommands::a_required_sandbox_is_required_of_a_takeover",
-            a_required_sandbox_is_required,
-        ),
-        sandboxed(
-            "subcommands::one_goes_to_whoever_took_the_run_just_before",
-            one_goes_to_whoever_was_quicker,
-        ),
-        sandboxed(
-            "subcommands::one_whose_coordinator_ends_is_carried_out",
-            one_whose_coordinator_ends_is_carried_out,
-        ),
+        sandboxed!(consent_is_typed_once_on_a_terminal).needs(Need::TERMINAL),
+        case!(config_trust_asks_for_each_command).needs(Need::TERMINAL),
+        sandboxed!(the_transcript_is_what_was_said),
+        sandboxed!(a_commit_has_a_subject_and_trailers),
+        case!(roles_are_listed_and_shown),
+        case!(completions_name_every_command),
+        sandboxed!(boxes_are_written_wherever_landing_is_typed),
+        sandboxed!(landing_on_a_full_disk_puts_all_back).needs(Need::MOUNTS),
+        sandboxed!(two_runs_work_side_by_side),
+        case!(a_required_sandbox_is_required_of_a_takeover),
+        sandboxed!(one_goes_to_whoever_took_the_run_just_before),
+        sandboxed!(one_whose_coordinator_ends_is_carried_out),
     ]
 }
 
@@ -104,7 +65,7 @@ fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
 
 /// The file that grows comes after one that shrinks; once both are written, there is no room for
 /// the old version of the first.
-fn landing_on_a_full_disk() -> Outcome {
+fn landing_on_a_full_disk_puts_all_back() -> Outcome {
     let world = World::plain()?;
     world.repository.write("a.txt", &"o".repeat(300_000))?;
     world.repository.write("b.txt", "o")?;
@@ -149,7 +110,7 @@ fn landing_on_a_full_disk() -> Outcome {
     }
 }
 
-fn consent_is_typed_once() -> Outcome {
+fn consent_is_typed_once_on_a_terminal() -> Outcome {
     let world = World::plain()?;
     world
         .repository
@@ -164,13 +125,14 @@ fn consent_is_typed_once() -> Outcome {
         terminal.end()
     };
     let refused = answered("n\n")?.exits(2)?;
-    if !refused
-        .stdout
-        .contains("needs your consent; nothing was run")
-        || world.repository.git(&["branch"])? != "* main"
-    {
-        return fail(refused.stdout);
-    }
+    assert!(
+        refused
+            .stdout
+            .contains("needs your consent; nothing was run")
+            && world.repository.git(&["branch"])? == "* main",
+        "{}",
+        refused.stdout
+    );
     // Enter alone is no consent either.
     answered("\n")?.exits(2)?;
     let allowed = answered("y\n")?.exits(0)?;
@@ -184,9 +146,7 @@ fn consent_is_typed_once() -> Outcome {
         .orchestrate(&["run", "plan.md", "--no-verify-base"])
         .start_in_terminal()?;
     let again = terminal.end()?.exits(0)?;
-    if again.stdout.contains(QUESTION) {
-        return fail(again.stdout);
-    }
+    assert!(!again.stdout.contains(QUESTION), "{}", again.stdout);
     world.repository.write(
         "orchestrate.toml",
         "verify = 'test -f made'\n[worktree]\nsetup = 'x'\nsetup_network = true\n",
@@ -200,7 +160,7 @@ fn consent_is_typed_once() -> Outcome {
     terminal.end()?.exits(2).map(drop)
 }
 
-fn config_trust_asks() -> Outcome {
+fn config_trust_asks_for_each_command() -> Outcome {
     let world = World::plain()?;
     world.repository.write(
         "orchestrate.toml",
@@ -238,11 +198,8 @@ fn config_trust_asks() -> Outcome {
         .repository
         .write("orchestrate.toml", "verify = 'make other'\n")?;
     trust().stdin("y\n").run()?.exits(0)?;
-    if consented()? == [false] {
-        Ok(())
-    } else {
-        fail("a pipe consented")
-    }
+    assert_eq!(consented()?, [false], "a pipe consented");
+    Ok(())
 }
 
 fn a_commit_has_a_subject_and_trailers() -> Outcome {
@@ -264,11 +221,8 @@ fn a_commit_has_a_subject_and_trailers() -> Outcome {
             .find(|branch| branch.ends_with(task))
             .unwrap_or_default();
         let commit = world.repository.git(&["log", "-1", format, branch])?;
-        if !commit.starts_with(&format!("{subject}|"))
-            || !commit.trim_end().ends_with(&format!("|{task}"))
-        {
-            return fail(commit);
-        }
+        assert!(commit.starts_with(&format!("{subject}|")), "{commit}");
+        assert!(commit.trim_end().ends_with(&format!("|{task}")), "{commit}");
     }
     Ok(())
 }
@@ -295,24 +249,17 @@ fn the_transcript_is_what_was_said() -> Outcome {
         < read_file: ok\n  |      1\tone\n  |      2\ttwo\n  |      3\tthree\n\
         < write_file: ok\n  | created one.txt (2 B)\n--- T1, turn 2\n  | Done.\n";
     for said in [log(&["T1", "--transcript"])?, log(&["--transcript"])?] {
-        if said != expected {
-            return fail(format!("{said}\ninstead of\n{expected}"));
-        }
+        assert_eq!(said, expected, "{said}\ninstead of\n{expected}");
     }
     let tools = log(&["--tools"])?;
-    if tools.lines().count() < 6
-        || tools.contains("error_kind")
-        || !tools.contains("  | created one.txt (2 B)\n")
-    {
-        return fail(tools);
-    }
+    assert!(tools.lines().count() >= 6, "{tools}");
+    assert!(!tools.contains("error_kind"), "{tools}");
+    assert!(tools.contains("  | created one.txt (2 B)\n"), "{tools}");
     let facts = lines(&log(&["--json", "--tools"])?)?;
     let kinds: Vec<&Value> = facts.iter().map(|fact| &fact["type"]).collect();
-    if kinds.len() == 4 && log(&["--messages"])?.is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{kinds:?}"))
-    }
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+    assert!(log(&["--messages"])?.is_empty(), "{kinds:?}");
+    Ok(())
 }
 
 fn roles_are_listed_and_shown() -> Outcome {
@@ -341,9 +288,7 @@ fn roles_are_listed_and_shown() -> Outcome {
         "reviewer",
         "tester",
     ];
-    if names != shipped {
-        return fail(format!("{names:?}"));
-    }
+    assert_eq!(names, shipped);
     let listed = agents(&["list"])?.exits(0)?.stdout;
     let shown = agents(&["show", "poet"])?.exits(0)?.stdout;
     let words = [
@@ -356,11 +301,8 @@ fn roles_are_listed_and_shown() -> Outcome {
         return fail(format!("{listed}\n{shown}"));
     }
     let unknown = agents(&["show", "poets"])?.exits(2)?.stderr;
-    if unknown.contains("did you mean `poet`?") {
-        Ok(())
-    } else {
-        fail(unknown)
-    }
+    assert!(unknown.contains("did you mean `poet`?"), "{unknown}");
+    Ok(())
 }
 
 fn completions_name_every_command() -> Outcome {
@@ -377,9 +319,7 @@ fn completions_name_every_command() -> Outcome {
         .take_while(|line| !line.is_empty());
     let first_words = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let commands: Vec<&str> = first_words.filter(|word| !word.is_empty()).collect();
-    if commands.len() < 20 {
-        return fail(help);
-    }
+    assert!(commands.len() >= 20, "{help}");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = home
             .orchestrate(home.path(), &["completions", shell])
@@ -447,16 +387,14 @@ fn two_runs_work_side_by_side() -> Outcome {
     }
     before.require_same(&world.repository.fingerprint()?)?;
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
-    if branches[0] != branches[1] && runs.as_array().map(Vec::len) == Some(2) {
-        Ok(())
-    } else {
-        fail(runs)
-    }
+    assert_ne!(branches[0], branches[1], "{runs}");
+    assert_eq!(runs.as_array().map(Vec::len), Some(2), "{runs}");
+    Ok(())
 }
 
 /// Neither `resume` nor a command that resumes the run continues it without a sandbox if one is
 /// required now.
-fn a_required_sandbox_is_required() -> Outcome {
+fn a_required_sandbox_is_required_of_a_takeover() -> Outcome {
     let world = World::plain()?;
     world.repository.write(
         "plan.md",
@@ -519,7 +457,7 @@ fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
 
 /// Another process takes the run after the command has found no coordinator, and before the command
 /// tries to take it.
-fn one_goes_to_whoever_was_quicker() -> Outcome {
+fn one_goes_to_whoever_took_the_run_just_before() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let (calls, pipe) = (home.path().join("calls"), home.path().join("pipe"));
     let rejecting = |task: &str, git: &str| -> Result<Invocation, Failed> {
@@ -565,11 +503,8 @@ fn one_goes_to_whoever_was_quicker() -> Outcome {
     let received = sent(&store, &run)?;
     runtime()?.block_on(quicker.answer(received.id, Ok("heard".to_owned())))?;
     let answer = asking.end()?.exits(0)?.json()?;
-    if *at(&answer, "/answer")? == "heard" {
-        Ok(())
-    } else {
-        fail(answer)
-    }
+    assert_eq!(*at(&answer, "/answer")?, "heard", "{answer}");
+    Ok(())
 }
 
 /// The process that sent a command takes the run over if no process is left that could answer.
@@ -589,9 +524,7 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
         .stdout;
     let is_answered = matches!(store.answer(id)?, Some(Ok(said)) if ran.stderr.contains(&said));
     let once = ["\"review.approved\"", "\"task.merged\""].map(|fact| log.matches(fact).count());
-    if !is_answered || once != [1, 1] {
-        return fail(format!("{ran:?}\n{log}"));
-    }
+    assert!(is_answered && once == [1, 1], "{ran:?}\n{log}");
     // A process that comes later still finds that the command was answered.
     let (coordinator, facts) = (
         Coordinator::open(repository.path(), Settings::new(home.state()))?,
@@ -599,9 +532,9 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     );
     let again = Request::message("T1", "twice");
     let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id, again))?;
-    if matches!(late, Takeover::Answered) && store.state(&run)?.seq == facts {
-        Ok(())
-    } else {
-        fail("it was carried out again")
-    }
+    assert!(
+        matches!(late, Takeover::Answered) && store.state(&run)?.seq == facts,
+        "it was carried out again"
+    );
+    Ok(())
 }

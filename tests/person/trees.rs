@@ -12,39 +12,15 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("trees::a_run_is_drawn_as_a_tree", a_run_is_drawn_as_a_tree),
-        case(
-            "trees::what_agents_wait_for_is_shown",
-            what_agents_wait_for_is_shown,
-        ),
-        case(
-            "trees::work_within_a_parent_is_dropped_with_it",
-            work_within_a_parent_is_dropped_with_it,
-        ),
-        case(
-            "trees::rejected_work_within_a_parent_names_what_to_drop",
-            rejected_work_within_a_parent,
-        ),
-        case(
-            "trees::a_rejection_of_a_childs_work_is_taken_back",
-            a_rejection_is_taken_back,
-        ),
-        case(
-            "trees::work_of_an_ended_parent_is_not_in_the_result",
-            work_of_an_ended_parent,
-        ),
-        case(
-            "trees::an_ended_agent_goes_on_with_the_work_below_it",
-            an_ended_agent_goes_on,
-        ),
-        case(
-            "trees::a_dropped_child_lets_its_parent_go_on",
-            a_dropped_child_lets_its_parent_go_on,
-        ),
-        case(
-            "trees::a_child_that_is_rejected_waits_for_its_parents_review",
-            a_rejected_child_of_reviewed_work,
-        ),
+        case!(a_run_is_drawn_as_a_tree),
+        case!(what_agents_wait_for_is_shown),
+        case!(work_within_a_parent_is_dropped_with_it),
+        case!(rejected_work_within_a_parent_names_what_to_drop),
+        case!(a_rejection_of_a_childs_work_is_taken_back),
+        case!(work_of_an_ended_parent_is_not_in_the_result),
+        case!(an_ended_agent_goes_on_with_the_work_below_it),
+        case!(a_dropped_child_lets_its_parent_go_on),
+        case!(a_child_that_is_rejected_waits_for_its_parents_review),
     ]
 }
 
@@ -118,11 +94,8 @@ fn texts(world: &World, revision: &str) -> Result<Vec<String>, Failed> {
 
 fn require_texts(world: &World, revision: &str, expected: &[&str]) -> Outcome {
     let found = texts(world, revision)?;
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("{found:?} instead of {expected:?}"))
-    }
+    assert_eq!(found, expected, "{found:?} instead of {expected:?}");
+    Ok(())
 }
 
 fn integration(world: &World) -> Result<String, Failed> {
@@ -227,11 +200,11 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
         .flatten()
         .map(|entry| json!([entry["task"], entry["parent"]]));
     let parents: Vec<Value> = parents.collect();
-    if !parents.contains(&json!(["write_two", "lead_below"]))
-        || !parents.contains(&json!(["T2", null]))
-    {
-        return fail(entries);
-    }
+    assert!(
+        parents.contains(&json!(["write_two", "lead_below"])),
+        "{entries}"
+    );
+    assert!(parents.contains(&json!(["T2", null])), "{entries}");
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let places = ["T1", "lead_below", "write_two", "T2"]
         .map(|id| json!([task(&report, id)["parent"], task(&report, id)["depth"]]));
@@ -241,11 +214,8 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
         json!(["lead_below", 3]),
         json!([null, 1]),
     ];
-    if places == places_expected {
-        Ok(())
-    } else {
-        fail(format!("{places:?}"))
-    }
+    assert_eq!(places, places_expected);
+    Ok(())
 }
 
 fn what_agents_wait_for_is_shown() -> Outcome {
@@ -323,7 +293,7 @@ fn work_within_a_parent_is_dropped_with_it() -> Outcome {
     require_texts(&world, "main", &["four.txt"])
 }
 
-fn rejected_work_within_a_parent() -> Outcome {
+fn rejected_work_within_a_parent_names_what_to_drop() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
     // Its agent changes nothing, so the rejection stands.
     world.types(&["reject", "write_two", "-m", "No good."], 3)?;
@@ -356,7 +326,7 @@ fn rejected_work_within_a_parent() -> Outcome {
 }
 
 /// The agent has nothing to change, and the user agrees.
-fn a_rejection_is_taken_back() -> Outcome {
+fn a_rejection_of_a_childs_work_is_taken_back() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
     let rejected = world.types(&["reject", "write_two", "-m", "No good."], 3)?;
     says(
@@ -375,9 +345,7 @@ fn a_rejection_is_taken_back() -> Outcome {
         &["write_two is approved at tree "],
     )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    if task(&report, "write_two")["state"] != "merged" {
-        return fail(report);
-    }
+    assert_eq!(task(&report, "write_two")["state"], "merged", "{report}");
     world.types(&["land"], 0)?;
     if world.repository.show("main", "two.txt")? == "2" {
         Ok(())
@@ -387,7 +355,7 @@ fn a_rejection_is_taken_back() -> Outcome {
 }
 
 /// The parent fails its own check, with the work of one child; the other child has failed.
-fn work_of_an_ended_parent() -> Outcome {
+fn work_of_an_ended_parent_is_not_in_the_result() -> Outcome {
     let plan = "- [ ] T1 lead (agent: lead) (verify: test -e ok.txt)\n";
     let script = Script::default()
         .rule(writes(
@@ -410,13 +378,9 @@ fn work_of_an_ended_parent() -> Outcome {
     let (world, ran) = ran(plan, &script, &[], 1)?;
     let held = "write_two: not in the result: it was merged into the work of T1, which has ended without success";
     says(&ran, &[held])?;
-    if ran.stdout.contains("orchestrate land") {
-        return fail(ran.stdout);
-    }
+    assert!(!ran.stdout.contains("orchestrate land"), "{}", ran.stdout);
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    if task(&report, "write_two")["held_by"] != "T1" {
-        return fail(report);
-    }
+    assert_eq!(task(&report, "write_two")["held_by"], "T1", "{report}");
     says(
         &world.types(&["land"], 0)?,
         &["write_two is part of the work of T1", "nothing to land"],
@@ -447,7 +411,7 @@ fn work_of_an_ended_parent() -> Outcome {
 
 /// An agent is ended by its parent while one of its children waits for the user; another one is
 /// merged into its work.
-fn an_ended_agent_goes_on() -> Outcome {
+fn an_ended_agent_goes_on_with_the_work_below_it() -> Outcome {
     let tells = json!({"agent_id": "T1", "message": "two is there"});
     let merged = Rule::task("lead_below").last_contains("all of them are done");
     let script = Script::default()
@@ -541,16 +505,14 @@ fn a_dropped_child_lets_its_parent_go_on() -> Outcome {
     require_texts(&world, &integration(&world)?, &["one.txt"])
 }
 
-fn a_rejected_child_of_reviewed_work() -> Outcome {
+fn a_child_that_is_rejected_waits_for_its_parents_review() -> Outcome {
     let (world, ran) = ran(
         "- [ ] T1 lead (agent: lead)\n",
         &two_children(),
         &["--merge", "review"],
         3,
     )?;
-    if ran.stdout.contains("orchestrate land") {
-        return fail(ran.stdout);
-    }
+    assert!(!ran.stdout.contains("orchestrate land"), "{}", ran.stdout);
     let rejected = world.types(&["reject", "write_two", "-m", "again"], 3)?;
     if !rejected
         .stdout

@@ -5,7 +5,7 @@ use std::fs::File;
 use libtest_mimic::Failed;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::support::{Case, Outcome, World, fail, sandboxed};
+use crate::support::{Case, Outcome, World, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     let of =
@@ -22,10 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         of("run", &[RUN], RUN),
         of("land", &[RUN], &["land"]),
         of("undoing_a_landing", &[RUN, &["land"]], &["land", "--undo"]),
-        sandboxed(
-            "waiting::a_process_with_another_state_folder_is_waited_for",
-            another_state_is_waited_for,
-        ),
+        sandboxed!(a_process_with_another_state_folder_is_waited_for),
     ]
 }
 
@@ -50,16 +47,13 @@ fn who_waits_is_told(world: &World, typed: &[&str], held: &File) -> Outcome {
     flock(held, FlockOperation::Unlock)?;
     let ran = waiting.end()?.exits(0)?;
     let told = ran.stderr.matches("holds the repository's lock").count();
-    if told == 1 {
-        Ok(())
-    } else {
-        fail(format!("told {told} times: {}", ran.stderr))
-    }
+    assert_eq!(told, 1, "told {told} times: {}", ran.stderr);
+    Ok(())
 }
 
 /// A process of another user, or with another `XDG_STATE_HOME`, has only the repository in common
 /// with this one.
-fn another_state_is_waited_for() -> Outcome {
+fn a_process_with_another_state_folder_is_waited_for() -> Outcome {
     let world = worked_on(&[RUN])?;
     who_waits_is_told(
         &world,

@@ -7,28 +7,11 @@ use crate::support::{Case, Need, Outcome, WAITING, World, case, fail, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "watch::a_run_is_followed_to_its_end",
-            a_run_is_followed_to_its_end,
-        ),
-        case(
-            "watch::a_run_is_followed_as_json",
-            a_run_is_followed_as_json,
-        ),
-        case(
-            "watch::live_lines_are_shown_on_a_terminal",
-            live_lines_are_shown,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "watch::the_last_line_of_a_check_is_shown",
-            the_last_line_is_shown,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "watch::whoever_leaves_ends_nothing",
-            whoever_leaves_ends_nothing,
-        ),
+        case!(a_run_is_followed_to_its_end),
+        case!(a_run_is_followed_as_json),
+        case!(live_lines_are_shown_on_a_terminal).needs(Need::TERMINAL),
+        case!(the_last_line_of_a_check_is_shown).needs(Need::TERMINAL),
+        case!(whoever_leaves_ends_nothing),
     ]
 }
 
@@ -59,9 +42,8 @@ fn a_run_is_followed_to_its_end() -> Outcome {
     )?;
     // A run that nobody works on is only shown.
     let shown = world.types(&["watch"], 0)?;
-    if shown.stderr.contains("merged as") || !shown.stdout.contains(": succeeded in ") {
-        return fail(format!("{shown:?}"));
-    }
+    assert!(!shown.stderr.contains("merged as"), "{shown:?}");
+    assert!(shown.stdout.contains(": succeeded in "), "{shown:?}");
     Ok(())
 }
 
@@ -89,7 +71,7 @@ fn a_run_is_followed_as_json() -> Outcome {
     fail(format!("{}\n{}", ran.stdout, watched.stdout))
 }
 
-fn live_lines_are_shown() -> Outcome {
+fn live_lines_are_shown_on_a_terminal() -> Outcome {
     let world = World::with_plan(WAITING)?;
     let running = world
         .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
@@ -100,11 +82,8 @@ fn live_lines_are_shown() -> Outcome {
     release(&world)?;
     running.end()?.exits(0)?;
     let shown = watching.end()?.exits(0)?.stdout;
-    if shown.contains(": succeeded in ") {
-        Ok(())
-    } else {
-        fail(shown)
-    }
+    assert!(shown.contains(": succeeded in "), "{shown}");
+    Ok(())
 }
 
 fn whoever_leaves_ends_nothing() -> Outcome {
@@ -127,15 +106,12 @@ fn whoever_leaves_ends_nothing() -> Outcome {
         .is_some_and(|holder| holder.purpose == Purpose::Run);
     release(&world)?;
     running.end()?.exits(0)?;
-    if works {
-        Ok(())
-    } else {
-        fail("the run has ended with its watcher")
-    }
+    assert!(works, "the run has ended with its watcher");
+    Ok(())
 }
 
 /// The command itself does not contain what it prints.
-fn the_last_line_is_shown() -> Outcome {
+fn the_last_line_of_a_check_is_shown() -> Outcome {
     let world =
         World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
     let running = world
@@ -152,9 +128,6 @@ fn the_last_line_is_shown() -> Outcome {
         .filter_map(|repo| std::fs::read_dir(repo.path().join("running")).ok())
         .flatten()
         .count();
-    if notes == 0 {
-        Ok(())
-    } else {
-        fail("the note of what runs is left")
-    }
+    assert_eq!(notes, 0, "the note of what runs is left");
+    Ok(())
 }

@@ -11,13 +11,10 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, done, fail, sandboxed, says};
+use crate::support::{Case, Outcome, Rule, Script, World, done, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![sandboxed(
-        "certificates::model_and_tools_trust_what_the_environment_names",
-        both_trust_what_is_named,
-    )]
+    vec![sandboxed!(model_and_tools_trust_what_the_environment_names)]
 }
 
 /// A certificate for `localhost`, of an authority whose key is nowhere and which nothing but this
@@ -128,7 +125,7 @@ fn answer(line: &str, body: &str, port: u16) -> String {
     )
 }
 
-fn both_trust_what_is_named() -> Outcome {
+fn model_and_tools_trust_what_the_environment_names() -> Outcome {
     let (server, world) = (SecureServer::start()?, World::plain()?);
     world.repository.write("agents/looker.md", ROLE)?;
     world
@@ -174,9 +171,7 @@ fn both_trust_what_is_named() -> Outcome {
         .run()?
         .exits(0)?;
     says(&ran, &["There was no page."])?;
-    if !server.asked().is_empty() {
-        return fail(format!("{:?}", server.asked()));
-    }
+    assert!(server.asked().is_empty(), "{:?}", server.asked());
     let ran = typed(&[
         "run",
         "plan.md",
@@ -193,9 +188,6 @@ fn both_trust_what_is_named() -> Outcome {
         "GET /page HTTP/1.1",
         "POST /v1/chat/completions HTTP/1.1",
     ];
-    if asked == expected {
-        Ok(())
-    } else {
-        fail(format!("{asked:?}"))
-    }
+    assert_eq!(asked, expected);
+    Ok(())
 }

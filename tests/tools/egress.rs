@@ -15,13 +15,7 @@ use serde_json::json;
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, require_words};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
-        case(
-            "egress::an_approved_command_reaches_the_hosts_that_it_names",
-            an_approved_command_reaches_its_hosts,
-        )
-        .in_tier(Confinement::Full),
-    ]
+    vec![case!(an_approved_command_reaches_the_hosts_that_it_names).in_tier(Confinement::Full)]
 }
 
 fn page_server() -> Result<u16, Failed> {
@@ -47,7 +41,7 @@ fn listed(settings: &mut Settings) {
     settings.run.ask_parks = true;
 }
 
-fn an_approved_command_reaches_its_hosts() -> Outcome {
+fn an_approved_command_reaches_the_hosts_that_it_names() -> Outcome {
     let (world, port) = (World::lived_in()?, page_server()?);
     let lines = format!(
         "exec 3<>/dev/tcp/127.0.0.1/3128\n\
@@ -78,11 +72,11 @@ fn an_approved_command_reaches_its_hosts() -> Outcome {
     let [(call, approval)] = calls.as_slice() else {
         return fail(parked.story());
     };
-    if (approval.rule.as_str(), &approval.arguments["domains"])
-        != ("built-in:network", &json!(["localhost"]))
-    {
-        return fail(format!("{approval:?}"));
-    }
+    assert_eq!(
+        (approval.rule.as_str(), &approval.arguments["domains"]),
+        ("built-in:network", &json!(["localhost"])),
+        "{approval:?}"
+    );
     store.send(
         &run,
         &Request::Decide {
@@ -103,19 +97,16 @@ fn an_approved_command_reaches_its_hosts() -> Outcome {
         }
         _ => None,
     });
-    if decided
-        != [
+    assert_eq!(
+        decided,
+        [
             (format!("localhost:{port}"), true),
-            ("other.example:443".to_owned(), false),
+            ("other.example:443".to_owned(), false)
         ]
-    {
-        return fail(format!("{decided:?}"));
-    }
+    );
     let refused = "the network refused other.example:443 (rule tools.web_requests.allowed_domains)";
     let result = resumed.results("T1")?.remove(1);
-    if !result.contains(refused) {
-        return fail(result);
-    }
+    assert!(result.contains(refused), "{result}");
     drop(resumed);
     let shown = world.types(&["log", "T1", "--tools"], 0)?.stdout;
     require_words(

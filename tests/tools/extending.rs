@@ -23,42 +23,15 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "extending::a_plugin_is_frozen_listed_and_used_in_a_run",
-            a_plugin_is_used,
-        ),
-        case(
-            "extending::a_tool_of_the_programs_own_is_used_without_a_plugin",
-            a_tool_of_its_own_is_used,
-        ),
-        case(
-            "extending::a_rule_holds_for_a_plugins_tool",
-            a_rule_holds_for_it,
-        ),
-        case(
-            "extending::callbacks_hear_each_call_and_hold_up_none",
-            callbacks_hear_each_call,
-        ),
-        case(
-            "extending::callbacks_come_in_the_journals_order",
-            callbacks_come_in_order,
-        ),
-        case(
-            "extending::a_tool_that_blocks_its_thread_fails_alone",
-            a_blocked_tool_fails_alone,
-        ),
-        case(
-            "extending::a_run_goes_on_only_where_its_plugins_are",
-            a_run_needs_its_plugins,
-        ),
-        case(
-            "extending::a_plugin_that_cannot_be_used_opens_nothing",
-            a_bad_plugin_opens_nothing,
-        ),
-        case(
-            "extending::the_reference_of_the_tools_is_written",
-            the_reference_is_written,
-        ),
+        case!(a_plugin_is_frozen_listed_and_used_in_a_run),
+        case!(a_tool_of_the_programs_own_is_used_without_a_plugin),
+        case!(a_rule_holds_for_a_plugins_tool),
+        case!(callbacks_hear_each_call_and_hold_up_none),
+        case!(callbacks_come_in_the_journals_order),
+        case!(a_tool_that_blocks_its_thread_fails_alone),
+        case!(a_run_goes_on_only_where_its_plugins_are),
+        case!(a_plugin_that_cannot_be_used_opens_nothing),
+        case!(the_reference_of_the_tools_is_written),
     ]
 }
 
@@ -209,7 +182,7 @@ fn deny(rule: &str) -> RuleText {
     RuleText::new(RuleDecision::Deny, rule, "the test")
 }
 
-fn a_plugin_is_used() -> Outcome {
+fn a_plugin_is_frozen_listed_and_used_in_a_run() -> Outcome {
     let world = world()?;
     let audit = world.home.path().join("audit.jsonl");
     let played = play(&world, "3 words", |settings| {
@@ -235,16 +208,15 @@ fn a_plugin_is_used() -> Outcome {
         .iter()
         .map(|tool| tool.name())
         .collect();
-    if listed != ["word_count"] || found != ["word_count"] {
-        return fail(format!("{listed:?} {found:?}"));
-    }
+    assert_eq!(listed, ["word_count"], "{found:?}");
+    assert_eq!(found, ["word_count"], "{listed:?}");
     require_words(
         &std::fs::read_to_string(audit)?,
         &[r#""tool_name":"word_count""#],
     )
 }
 
-fn a_tool_of_its_own_is_used() -> Outcome {
+fn a_tool_of_the_programs_own_is_used_without_a_plugin() -> Outcome {
     let look = json!({"path": "text.txt"});
     let twice = Script::default().rule(
         Rule::task("T1")
@@ -279,9 +251,7 @@ fn a_tool_of_its_own_is_used() -> Outcome {
         .find(|tool| tool["name"] == "write_file")
         .cloned();
     let used = write.unwrap_or_default()["use"].clone();
-    if used["calls"] != 1 || used["success_rate"] != 1.0 {
-        return fail(used);
-    }
+    assert!(used["calls"] == 1 && used["success_rate"] == 1.0, "{used}");
     if extensions == [json!({"tools": ["word_count"], "plugins": []})] && written == "yes" {
         Ok(())
     } else {
@@ -289,7 +259,7 @@ fn a_tool_of_its_own_is_used() -> Outcome {
     }
 }
 
-fn a_rule_holds_for_it() -> Outcome {
+fn a_rule_holds_for_a_plugins_tool() -> Outcome {
     for rule in ["Read(text.txt)", "word_count"] {
         play(&world()?, "Security validation failed", |settings| {
             settings.plugins = vec![plugin("1.2.0", How::Counts)];
@@ -310,7 +280,7 @@ fn note(heard: &Heard, text: String) {
 }
 
 /// One function panics each time, and the other one hangs at the last call.
-fn callbacks_hear_each_call() -> Outcome {
+fn callbacks_hear_each_call_and_hold_up_none() -> Outcome {
     let (starts, ends): (Heard, Heard) = Default::default();
     let (started, ended) = (Arc::clone(&starts), Arc::clone(&ends));
     let played = play(&world()?, "ERROR", move |settings| {
@@ -354,18 +324,16 @@ fn callbacks_hear_each_call() -> Outcome {
         ],
     )?;
     let calls = played.tools("T1").len();
-    if starts.lines().count() == calls && ends.lines().count() == calls {
-        Ok(())
-    } else {
-        fail(ends)
-    }
+    assert_eq!(starts.lines().count(), calls, "{ends}");
+    assert_eq!(ends.lines().count(), calls, "{ends}");
+    Ok(())
 }
 
 /// How long the function for starts waits for an end that must not come before it returns.
 const UNTIL_AN_END: Duration = Duration::from_millis(100);
 
 /// The function for starts is slow: it waits for an end, which a second thread would bring.
-fn callbacks_come_in_order() -> Outcome {
+fn callbacks_come_in_the_journals_order() -> Outcome {
     let heard = Heard::default();
     let (starts, ends) = (Arc::clone(&heard), Arc::clone(&heard));
     let (end, next_end) = sync_channel(16);
@@ -397,14 +365,12 @@ fn callbacks_come_in_order() -> Outcome {
         _ => None,
     });
     let heard = heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if heard == recorded && recorded.len() >= 4 {
-        Ok(())
-    } else {
-        fail(format!("{heard:?} is not {recorded:?}"))
-    }
+    assert_eq!(heard, recorded, "{heard:?} is not {recorded:?}");
+    assert!(recorded.len() >= 4, "{heard:?} is not {recorded:?}");
+    Ok(())
 }
 
-fn a_blocked_tool_fails_alone() -> Outcome {
+fn a_tool_that_blocks_its_thread_fails_alone() -> Outcome {
     play(&world()?, "timed out after 1 s", |settings| {
         settings.plugins = vec![plugin("1.2.0", How::Blocks)];
         settings.run.tool_settings.code_execution.timeout_seconds = Some(1);
@@ -421,7 +387,7 @@ fn tell(text: &str) {
     }
 }
 
-fn a_run_needs_its_plugins() -> Outcome {
+fn a_run_goes_on_only_where_its_plugins_are() -> Outcome {
     let world = world()?;
     let (called, calls) = sync_channel(1);
     let coordinator = world.coordinator(&counts("interrupted"), |settings| {
@@ -467,7 +433,7 @@ fn a_run_needs_its_plugins() -> Outcome {
     }
 }
 
-fn a_bad_plugin_opens_nothing() -> Outcome {
+fn a_plugin_that_cannot_be_used_opens_nothing() -> Outcome {
     let world = World::plain()?;
     let opened = world.coordinator(&Script::default(), |settings| {
         let words = Words {
@@ -490,13 +456,11 @@ const LINES: &str = "Counts the lines of files.\n\n@title Count lines\n@name cou
     @command wc -l {arguments}\n@param arguments {array<string>} [required] The files\n";
 const PEEK: &str = "@name peek\n@wrapped read_file\n";
 
-fn the_reference_is_written() -> Outcome {
+fn the_reference_of_the_tools_is_written() -> Outcome {
     let world = World::plain()?;
     let docs = world.types(&["tools", "docs"], 0)?.stdout;
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tools.md"))?;
-    if docs != page {
-        return fail(format!("it is not docs/tools.md:\n{docs}"));
-    }
+    assert_eq!(docs, page, "it is not docs/tools.md:\n{docs}");
     let folder = world.home.path().join("config/orchestrate/tools");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("count_lines.tool"), LINES)?;
@@ -519,9 +483,7 @@ fn the_reference_is_written() -> Outcome {
     let json = world
         .types(&["tools", "docs", "--format", "json"], 0)?
         .stdout;
-    if json != world.types(&["tools", "list", "--json"], 0)?.stdout || !json.contains("count_lines")
-    {
-        return fail(json);
-    }
+    assert_eq!(json, world.types(&["tools", "list", "--json"], 0)?.stdout);
+    assert!(json.contains("count_lines"), "{json}");
     Ok(())
 }

@@ -259,11 +259,9 @@ fn play(world: &World, settings: &str, steps: &[Step]) -> Outcome {
 /// Does so with variables of the user's.
 fn play_with(world: &World, settings: &str, variables: &[(&str, &str)], steps: &[Step]) -> Outcome {
     let (code, said) = run(world, settings, variables, steps)?;
-    if code == 0 && world.repository.read("seen.txt").is_ok() {
-        Ok(())
-    } else {
-        fail(said)
-    }
+    assert_eq!(code, 0, "{said}");
+    assert!(world.repository.read("seen.txt").is_ok(), "{said}");
+    Ok(())
 }
 
 /// Lets the agent make these calls, and returns the exit code of the run, and all that was said.
@@ -509,11 +507,8 @@ fn a_hostile_index() -> Outcome {
         &format!("{SETTINGS}[tools.code_execution]\nmemory_limit_mb = 300\n"),
         &steps,
     )?;
-    if other.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{:?}", other.asked()))
-    }
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+    Ok(())
 }
 
 fn a_source_is_built() -> Outcome {
@@ -553,11 +548,8 @@ fn an_index_with_a_password() -> Outcome {
         &[("PIP_INDEX_URL", &with_password)],
         &steps,
     )?;
-    if registry.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{:?}", registry.asked()))
-    }
+    assert!(registry.asked().is_empty(), "{:?}", registry.asked());
+    Ok(())
 }
 
 /// When packages were published: managers may wait with new ones.
@@ -661,11 +653,8 @@ fn a_hostile_registry() -> Outcome {
         ),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{:?}", other.asked()))
-    }
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+    Ok(())
 }
 
 /// Packs a crate, and puts it into the registry with its entry in the index.
@@ -774,20 +763,18 @@ fn a_call_waits() -> Outcome {
         .orchestrate(&["run", "plan.md", "--model", &model])
         .env("ORCHESTRATE_ASK", "park");
     run.with_toolchain().run()?.exits(3)?;
-    if !registry.asked().is_empty() {
-        return fail(format!("{:?}", registry.asked()));
-    }
+    assert!(registry.asked().is_empty(), "{:?}", registry.asked());
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let own = format!("127.0.0.1:{}", registry.port);
     let asked = json!({
         "package": "greeting", "manager": "npm", "registries": ["registry.npmjs.org", own],
         "closed_registries": ["npm.corp.example"], "code": "the packages' own install scripts are not run",
     });
-    if status["approvals"][0]["arguments"] != asked
-        || status["approvals"][0]["rule"] != "built-in:packages"
-    {
-        return fail(status);
-    }
+    assert!(
+        status["approvals"][0]["arguments"] == asked
+            && status["approvals"][0]["rule"] == "built-in:packages",
+        "{status}"
+    );
     let call = status["approvals"][0]["call"].as_str().unwrap_or_default();
     let shown = world.types(&["approve", call], 2)?;
     let lines = format!(

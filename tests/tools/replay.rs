@@ -9,80 +9,26 @@ use crate::support::{Case, Outcome, Ran, World, at, case, fail, require_words, w
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "replay::a_hit_is_replayed_byte_for_byte_and_starts_nothing",
-            a_hit_is_replayed,
-        ),
-        case(
-            "replay::a_replay_that_nobody_reads_can_be_interrupted",
-            a_replay_that_nobody_reads,
-        ),
-        case("replay::a_key_has_its_four_parts", a_key_has_its_four_parts),
-        case(
-            "replay::the_mode_comes_from_the_option_or_the_environment",
-            the_mode_comes_from_where_it_is_set,
-        ),
-        case(
-            "replay::open_tasks_guard_the_build_phase",
-            open_tasks_guard_the_build_phase,
-        ),
-        case(
-            "replay::only_what_passed_is_found_by_key_commit_and_agent",
-            only_what_passed_is_found,
-        ),
-        case(
-            "replay::the_lists_say_what_is_never_replayed",
-            the_lists_say_what_is_never_replayed,
-        ),
-        case("replay::a_changed_file_is_a_miss", a_changed_file_is_a_miss),
-        case(
-            "replay::a_command_that_changed_files_is_never_replayed",
-            a_command_that_changed_files,
-        ),
-        case(
-            "replay::output_may_go_to_a_file_of_the_repository",
-            output_to_the_repository,
-        ),
-        case(
-            "replay::what_git_does_not_look_at_counts_too",
-            what_git_does_not_look_at,
-        ),
-        case(
-            "replay::another_environment_is_a_miss",
-            another_environment_is_a_miss,
-        ),
-        case(
-            "replay::a_pipe_or_a_folder_in_the_place_of_a_result",
-            a_pipe_or_a_folder,
-        ),
-        case(
-            "replay::what_comes_on_standard_input_is_part_of_the_key",
-            what_comes_on_standard_input,
-        ),
-        case(
-            "replay::another_programs_word_for_the_mode_is_understood",
-            another_programs_word,
-        ),
-        case(
-            "replay::a_damaged_result_is_said_and_made_again",
-            a_damaged_result_is_made_again,
-        ),
-        case(
-            "replay::a_cache_that_cannot_be_used_stops_nothing",
-            a_cache_that_cannot_be_used,
-        ),
-        case(
-            "replay::what_is_stored_is_private",
-            what_is_stored_is_private,
-        ),
-        case(
-            "replay::the_second_example_of_the_reference",
-            the_second_example,
-        ),
-        case(
-            "replay::the_third_example_of_the_reference",
-            the_third_example,
-        ),
+        case!(a_hit_is_replayed_byte_for_byte_and_starts_nothing),
+        case!(a_replay_that_nobody_reads_can_be_interrupted),
+        case!(a_key_has_its_four_parts),
+        case!(the_mode_comes_from_the_option_or_the_environment),
+        case!(open_tasks_guard_the_build_phase),
+        case!(only_what_passed_is_found_by_key_commit_and_agent),
+        case!(the_lists_say_what_is_never_replayed),
+        case!(a_changed_file_is_a_miss),
+        case!(a_command_that_changed_files_is_never_replayed),
+        case!(output_may_go_to_a_file_of_the_repository),
+        case!(what_git_does_not_look_at_counts_too),
+        case!(another_environment_is_a_miss),
+        case!(a_pipe_or_a_folder_in_the_place_of_a_result),
+        case!(what_comes_on_standard_input_is_part_of_the_key),
+        case!(another_programs_word_for_the_mode_is_understood),
+        case!(a_damaged_result_is_said_and_made_again),
+        case!(a_cache_that_cannot_be_used_stops_nothing),
+        case!(what_is_stored_is_private),
+        case!(the_second_example_of_the_reference),
+        case!(the_third_example_of_the_reference),
     ]
 }
 
@@ -103,17 +49,16 @@ fn require_run(world: &World, typed: &str, expected: bool) -> Result<Ran, Failed
     let ran = bash(world, &script)?.exits(0)?;
     let has_run = runs(world) > before;
     let hits = markers(&ran.stderr, "CACHE_HIT").len();
-    if has_run != expected || hits != usize::from(!expected) {
-        return fail(format!(
-            "{typed}: {} {}",
-            if has_run { "ran" } else { "did not run" },
-            ran.stderr
-        ));
-    }
+    assert!(
+        has_run == expected && hits == usize::from(!expected),
+        "{typed}: {} {}",
+        if has_run { "ran" } else { "did not run" },
+        ran.stderr
+    );
     Ok(ran)
 }
 
-fn a_hit_is_replayed() -> Outcome {
+fn a_hit_is_replayed_byte_for_byte_and_starts_nothing() -> Outcome {
     let world = World::plain()?;
     let typed = format!(
         "orchestrate tool run --name check --cache use --cache-key 'a|build|k|s' -c \
@@ -124,9 +69,8 @@ fn a_hit_is_replayed() -> Outcome {
     );
     let first = bash(&world, &typed)?.exits(0)?;
     let second = bash(&world, &typed)?.exits(0)?;
-    if first.stdout != second.stdout || runs(&world) != 1 {
-        return fail(format!("{first:?}\n{second:?}"));
-    }
+    assert_eq!(first.stdout, second.stdout, "{first:?}\n{second:?}");
+    assert_eq!(runs(&world), 1, "{first:?}\n{second:?}");
     require_words(
         &first.stderr,
         &[
@@ -141,31 +85,25 @@ fn a_hit_is_replayed() -> Outcome {
             "\nsaid\n",
         ],
     )?;
-    if second.stderr.contains("TOOL_") || second.stderr.contains("CACHE_MISS") {
-        return fail(second.stderr);
-    }
+    assert!(!second.stderr.contains("TOOL_"), "{}", second.stderr);
+    assert!(!second.stderr.contains("CACHE_MISS"), "{}", second.stderr);
     let stats = world.types(&["cache", "stats", "--json"], 0)?.json()?;
     let numbers = ["/entries", "/hits", "/misses"]
         .map(|name| at(&stats, name).ok().and_then(serde_json::Value::as_u64));
-    if numbers != [Some(1), Some(1), Some(1)] {
-        return fail(stats);
-    }
+    assert_eq!(numbers, [Some(1), Some(1), Some(1)], "{stats}");
     require_words(
         &world.types(&["cache", "stats"], 0)?.stdout,
         &["1 results, ", "1 hits, 1 misses"],
     )?;
     world.types(&["cache", "clear"], 0)?;
     bash(&world, &typed)?.exits(0)?;
-    if runs(&world) == 2 {
-        Ok(())
-    } else {
-        fail("what was cleared was replayed")
-    }
+    assert_eq!(runs(&world), 2, "what was cleared was replayed");
+    Ok(())
 }
 
 /// Bytes of a pipe or a file are part of the key, and the command gets them; an input that does not
 /// end is passed on.
-fn what_comes_on_standard_input() -> Outcome {
+fn what_comes_on_standard_input_is_part_of_the_key() -> Outcome {
     let world = World::plain()?;
     let (command, input) = (counting(&world), world.write("input", "from a file\n")?);
     let call = format!("orchestrate tool run --cache use -c '{command}; cat'");
@@ -189,12 +127,12 @@ fn what_comes_on_standard_input() -> Outcome {
             markers(&ran.stderr, "CACHE_MISS").len(),
         );
         let has_run = runs(&world) > before;
-        if ran.stdout != said
-            || has_run != expected
-            || (hits, misses) != (usize::from(!expected), usize::from(expected))
-        {
-            return fail(format!("{typed}: {ran:?}"));
-        }
+        assert!(
+            ran.stdout == said
+                && has_run == expected
+                && (hits, misses) == (usize::from(!expected), usize::from(expected)),
+            "{typed}: {ran:?}"
+        );
     }
     let endless = format!(
         "mkfifo gate; {{ echo begun; read line < gate; }} | {call} & \
@@ -206,14 +144,11 @@ fn what_comes_on_standard_input() -> Outcome {
         &ran.stderr,
         &["standard input is long or does not end, so the result is not stored"],
     )?;
-    if ran.stdout == "begun\n" {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert_eq!(ran.stdout, "begun\n", "{ran:?}");
+    Ok(())
 }
 
-fn another_programs_word() -> Outcome {
+fn another_programs_word_for_the_mode_is_understood() -> Outcome {
     let world = World::plain()?;
     for expected in [true, false] {
         let ran = require_run(&world, "CACHE_MODE=readwrite; --cache-key k", expected)?;
@@ -225,7 +160,7 @@ fn another_programs_word() -> Outcome {
     Ok(())
 }
 
-fn a_replay_that_nobody_reads() -> Outcome {
+fn a_replay_that_nobody_reads_can_be_interrupted() -> Outcome {
     let world = World::plain()?;
     // More than a pipe holds.
     let call = "orchestrate tool run --cache use --cache-key k -- head -c 300000 /dev/zero";
@@ -276,7 +211,7 @@ fn a_key_has_its_four_parts() -> Outcome {
     }
 }
 
-fn the_mode_comes_from_where_it_is_set() -> Outcome {
+fn the_mode_comes_from_the_option_or_the_environment() -> Outcome {
     let world = World::plain()?;
     let table = [
         // Nothing asks for the cache, so nothing is stored.
@@ -324,7 +259,7 @@ fn open_tasks_guard_the_build_phase() -> Outcome {
     Ok(())
 }
 
-fn only_what_passed_is_found() -> Outcome {
+fn only_what_passed_is_found_by_key_commit_and_agent() -> Outcome {
     let world = World::plain()?;
     let count = counting(&world);
     for _ in 0..2 {
@@ -334,9 +269,7 @@ fn only_what_passed_is_found() -> Outcome {
         )?
         .exits(1)?;
     }
-    if runs(&world) != 2 {
-        return fail("a failure was replayed");
-    }
+    assert_eq!(runs(&world), 2, "a failure was replayed");
     let typed = "--cache use --cache-key k --git-sha 1a2b --agent a";
     require_run(&world, typed, true)?;
     require_run(&world, typed, false)?;
@@ -406,9 +339,7 @@ fn the_lists_say_what_is_never_replayed() -> Outcome {
         twice("-- markdownlint .")?,
         twice("-- shellcheck b.sh")?,
     ];
-    if found != [2, 2, 1] {
-        return fail(format!("{found:?}"));
-    }
+    assert_eq!(found, [2, 2, 1]);
     let said = bash(
         &world,
         "orchestrate tool run --cache use -- shellcheck b.sh < /dev/null",
@@ -451,7 +382,7 @@ fn a_changed_file_is_a_miss() -> Outcome {
 }
 
 /// A replay would pretend that the work was done.
-fn a_command_that_changed_files() -> Outcome {
+fn a_command_that_changed_files_is_never_replayed() -> Outcome {
     let world = World::plain()?;
     let file = world.repository.path().join("m.py");
     for options in ["", "--cache-key k"] {
@@ -490,7 +421,7 @@ fn a_command_that_changed_files() -> Outcome {
     Ok(())
 }
 
-fn output_to_the_repository() -> Outcome {
+fn output_may_go_to_a_file_of_the_repository() -> Outcome {
     let world = World::plain()?;
     let said = world.file("said");
     let table = [
@@ -505,14 +436,12 @@ fn output_to_the_repository() -> Outcome {
         );
         bash(&world, &typed)?.exits(1)?;
         let second = bash(&world, &typed)?.exits(0)?;
-        if second.stdout != "report\n1\n" {
-            return fail(format!("{typed}: {second:?}"));
-        }
+        assert_eq!(second.stdout, "report\n1\n", "{typed}: {second:?}");
     }
     Ok(())
 }
 
-fn what_git_does_not_look_at() -> Outcome {
+fn what_git_does_not_look_at_counts_too() -> Outcome {
     let world = World::plain()?;
     let made = "git init -q nested && cd nested && git -c user.name=n -c user.email=e commit -q --allow-empty -m x; cd ..; \
                 git init -q sub && cd sub && git -c user.name=n -c user.email=e commit -q --allow-empty -m x; cd ..; \
@@ -553,7 +482,7 @@ fn another_environment_is_a_miss() -> Outcome {
     Ok(())
 }
 
-fn a_pipe_or_a_folder() -> Outcome {
+fn a_pipe_or_a_folder_in_the_place_of_a_result() -> Outcome {
     let world = World::plain()?;
     let typed = "--cache use --cache-key k";
     require_run(&world, typed, true)?;
@@ -602,7 +531,7 @@ fn entry(world: &World) -> Result<std::path::PathBuf, Failed> {
     found.ok_or_else(|| Failed::from("nothing is stored"))
 }
 
-fn a_damaged_result_is_made_again() -> Outcome {
+fn a_damaged_result_is_said_and_made_again() -> Outcome {
     let world = World::plain()?;
     let typed = "--cache use --cache-key k";
     require_run(&world, typed, true)?;
@@ -623,7 +552,7 @@ fn a_damaged_result_is_made_again() -> Outcome {
     Ok(())
 }
 
-fn a_cache_that_cannot_be_used() -> Outcome {
+fn a_cache_that_cannot_be_used_stops_nothing() -> Outcome {
     let world = World::plain()?;
     std::fs::create_dir_all(world.home.state())?;
     world.write("state/orchestrate/cache", "no folder\n")?;
@@ -665,7 +594,7 @@ fn what_is_stored_is_private() -> Outcome {
 }
 
 /// "Wrap LLM Call": looked up by the hash of the prompt, else run under the wrapper.
-fn the_second_example() -> Outcome {
+fn the_second_example_of_the_reference() -> Outcome {
     let world = World::plain()?;
     with_program(
         &world.home,
@@ -688,25 +617,24 @@ fn the_second_example() -> Outcome {
     );
     let first = bash(&world, &script)?.exits(0)?;
     let second = bash(&world, &script)?.exits(0)?;
-    if runs(&world) != 1
-        || second.stdout != "done\n"
-        || markers(&second.stderr, "CACHE_HIT").len() != 1
-    {
-        return fail(format!("{first:?}\n{second:?}"));
-    }
+    assert!(
+        runs(&world) == 1
+            && second.stdout == "done\n"
+            && markers(&second.stderr, "CACHE_HIT").len() == 1,
+        "{first:?}\n{second:?}"
+    );
     world.write("prompt_with_mode.txt", "Build something else.\n")?;
     let third = bash(&world, &script)?.exits(0)?;
-    if runs(&world) == 2
-        && field(&third.stderr, "TOOL_START", "cache_key")?.starts_with("rovodev|build|")
-    {
-        Ok(())
-    } else {
-        fail(format!("{third:?}"))
-    }
+    assert_eq!(runs(&world), 2, "{third:?}");
+    assert!(
+        field(&third.stderr, "TOOL_START", "cache_key")?.starts_with("rovodev|build|"),
+        "{third:?}"
+    );
+    Ok(())
 }
 
 /// "Non-Cacheable Tool": an explicit key, and no lookup.
-fn the_third_example() -> Outcome {
+fn the_third_example_of_the_reference() -> Outcome {
     let world = World::plain()?;
     let script = r#"
         git_sha="$(git rev-parse --short HEAD)"
@@ -715,17 +643,13 @@ fn the_third_example() -> Outcome {
           -c "git commit -q --allow-empty -m 'fix: resolve issue'"
         "#;
     let ran = bash(&world, script)?.exits(0)?;
-    if ran.stderr.contains("CACHE_MISS") || ran.stderr.contains("CACHE_HIT") {
-        return fail(ran.stderr);
-    }
+    assert!(!ran.stderr.contains("CACHE_MISS"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("CACHE_HIT"), "{}", ran.stderr);
     require_words(
         &ran.stderr,
         &["tool=git cache_key=git|commit|nocache|", "result=PASS"],
     )?;
     let subject = world.repository.git(&["log", "-1", "--format=%s"])?;
-    if subject.trim() == "fix: resolve issue" {
-        Ok(())
-    } else {
-        fail(subject)
-    }
+    assert_eq!(subject.trim(), "fix: resolve issue", "{subject}");
+    Ok(())
 }

@@ -13,39 +13,14 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "run_logs::a_run_prints_the_markers_that_its_log_has",
-            a_run_prints_its_markers,
-        ),
-        case(
-            "run_logs::every_call_is_in_the_audit_log",
-            every_call_is_in_the_audit_log,
-        ),
-        case(
-            "run_logs::a_changed_audit_log_is_found_out",
-            a_changed_audit_log_is_found_out,
-        ),
-        case(
-            "run_logs::the_audit_logs_of_all_runs_go_to_a_file_of_the_user",
-            a_file_of_the_user,
-        ),
-        case(
-            "run_logs::a_log_that_is_lost_is_written_again",
-            a_log_that_is_lost_is_written_again,
-        ),
-        case(
-            "run_logs::a_secret_in_an_argument_is_in_no_log",
-            a_secret_in_an_argument_is_in_no_log,
-        ),
-        case(
-            "run_logs::what_is_no_file_is_refused_before_the_run",
-            what_is_no_file_is_refused,
-        ),
-        case(
-            "run_logs::a_full_disk_below_the_audit_log_stops_no_run",
-            a_full_disk_stops_no_run,
-        )
-        .needs(Need::MOUNTS),
+        case!(a_run_prints_the_markers_that_its_log_has),
+        case!(every_call_is_in_the_audit_log),
+        case!(a_changed_audit_log_is_found_out),
+        case!(the_audit_logs_of_all_runs_go_to_a_file_of_the_user),
+        case!(a_log_that_is_lost_is_written_again),
+        case!(a_secret_in_an_argument_is_in_no_log),
+        case!(what_is_no_file_is_refused_before_the_run),
+        case!(a_full_disk_below_the_audit_log_stops_no_run).needs(Need::MOUNTS),
     ]
 }
 
@@ -105,7 +80,7 @@ fn values<'t>(text: &'t str, name: &str, field: &str) -> Vec<&'t str> {
     found
 }
 
-fn a_run_prints_its_markers() -> Outcome {
+fn a_run_prints_the_markers_that_its_log_has() -> Outcome {
     let (world, model) = world()?;
     let ran = run(&world, &model, &["--output-format", "markers"])?;
     let printed = &ran.stdout;
@@ -126,14 +101,11 @@ fn a_run_prints_its_markers() -> Outcome {
     }
     let ids = values(printed, "TOOL_START", "id");
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-    if ids != values(printed, "TOOL_END", "id") || distinct.len() != ids.len() {
-        return fail(printed);
-    }
+    assert_eq!(ids, values(printed, "TOOL_END", "id"), "{printed}");
+    assert_eq!(distinct.len(), ids.len(), "{printed}");
     let tools = values(printed, "TOOL_START", "tool");
     for tool in ["read_file", "write_file", "run"] {
-        if !tools.contains(&tool) {
-            return fail(format!("no {tool} in {tools:?}"));
-        }
+        assert!(tools.contains(&tool), "no {tool} in {tools:?}");
     }
     require_words(
         printed,
@@ -150,9 +122,7 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     run(&world, &model, &[])?;
     let file = std::fs::read_to_string(log(&world, "audit.jsonl")?)?;
     let shown = world.types(&["audit", "show", "--json"], 0)?.stdout;
-    if file != shown {
-        return fail(format!("{file}\n---\n{shown}"));
-    }
+    assert_eq!(file, shown, "{file}\n---\n{shown}");
     let entries = lines(&file)?;
     let of = |agent: &str, tool: &str| -> Vec<&Value> {
         entries
@@ -163,12 +133,10 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     let [inside, outside] = of("T2", "read_file")[..] else {
         return fail(&file);
     };
-    if inside["success"] != true || inside["parameters"]["path"] != "README.md" {
-        return fail(inside);
-    }
-    if outside["success"] != false || at(outside, "/decision/outcome")? != "denied" {
-        return fail(outside);
-    }
+    assert!(inside["success"] == true, "{inside}");
+    assert_eq!(inside["parameters"]["path"], "README.md", "{inside}");
+    assert!(outside["success"] == false, "{outside}");
+    assert_eq!(at(outside, "/decision/outcome")?, "denied", "{outside}");
     require_words(
         outside["error"].as_str().unwrap_or_default(),
         &["Security validation failed"],
@@ -182,9 +150,8 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     let [command] = of("T3", "run")[..] else {
         return fail(&file);
     };
-    if command["exit_code"] != 7 || command["error"] != "exit code 7" {
-        return fail(command);
-    }
+    assert_eq!(command["exit_code"], 7, "{command}");
+    assert_eq!(command["error"], "exit code 7", "{command}");
     shows_what_it_used(&world, command)?;
     let text = world.types(&["audit", "show"], 0)?.stdout;
     require_words(
@@ -198,32 +165,27 @@ fn every_call_is_in_the_audit_log() -> Outcome {
         ],
     )?;
     let verified = world.types(&["audit", "verify", "--json"], 0)?.json()?;
-    if at(&verified, "/runs/0/calls")? == entries.len()
-        && at(&verified, "/runs/0/compared")? == true
-    {
-        Ok(())
-    } else {
-        fail(verified)
-    }
+    assert_eq!(at(&verified, "/runs/0/calls")?, entries.len(), "{verified}");
+    assert!(at(&verified, "/runs/0/compared")? == true, "{verified}");
+    Ok(())
 }
 
 /// Requires that the entry of T3's command says what it used, and that the run's log shows the
 /// same.
 fn shows_what_it_used(world: &World, command: &Value) -> Outcome {
     let used = |field: &str| command["resource_usage"][field].as_u64().unwrap_or(0);
-    if used("processes") != 1 || used("peak_memory_bytes") == 0 || used("wall_ms") < used("cpu_ms")
-    {
-        return fail(command);
-    }
+    assert_eq!(used("processes"), 1, "{command}");
+    assert_ne!(used("peak_memory_bytes"), 0, "{command}");
+    assert!(used("wall_ms") >= used("cpu_ms"), "{command}");
     let log = world.types(&["log", "T3", "--tools", "--json"], 0)?.stdout;
     let shown = lines(&log)?
         .into_iter()
         .find(|event| event["type"] == "tool.finished");
-    if shown.is_some_and(|event| event["resource_usage"] == command["resource_usage"]) {
-        Ok(())
-    } else {
-        fail(log)
-    }
+    assert!(
+        shown.is_some_and(|event| event["resource_usage"] == command["resource_usage"]),
+        "{log}"
+    );
+    Ok(())
 }
 
 /// Verifies the log with this content, and requires these words.
@@ -307,20 +269,20 @@ fn a_changed_audit_log_is_found_out() -> Outcome {
         "foreign: line {} of the file is no record of the run: ",
         all.len() + 1
     );
-    if !shown
-        .lines()
-        .last()
-        .is_some_and(|line| line.starts_with(&foreign))
-        || shown.contains('\u{1b}')
-    {
-        return fail(shown);
-    }
+    assert!(
+        shown
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with(&foreign)),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown}");
     // The control: no fault is found in the log as it was written.
     std::fs::write(&path, &whole)?;
     world.types(&["audit", "verify"], 0).map(drop)
 }
 
-fn a_file_of_the_user() -> Outcome {
+fn the_audit_logs_of_all_runs_go_to_a_file_of_the_user() -> Outcome {
     let (world, model) = world()?;
     let file = world.file("folder/audit.jsonl");
     let runs = |variable: &str| {
@@ -393,11 +355,9 @@ fn a_log_that_is_lost_is_written_again() -> Outcome {
             .lines()
             .all(|line| after.lines().any(|other| other == line))
     };
-    if before.iter().zip(&after).all(whole) && after[0].starts_with(&before[0]) {
-        Ok(())
-    } else {
-        fail(&after[1])
-    }
+    assert!(before.iter().zip(&after).all(whole), "{}", &after[1]);
+    assert!(after[0].starts_with(&before[0]), "{}", &after[1]);
+    Ok(())
 }
 
 fn a_secret_in_an_argument_is_in_no_log() -> Outcome {
@@ -425,19 +385,19 @@ fn a_secret_in_an_argument_is_in_no_log() -> Outcome {
         Ok([read("audit.jsonl")?, read("markers.log")?, ran.stdout])
     };
     let [audit, markers, printed] = texts(secret)?;
-    if [&audit, &markers, &printed]
-        .iter()
-        .any(|text| text.contains(secret))
-    {
-        return fail(audit);
-    }
+    assert!(
+        ![&audit, &markers, &printed]
+            .iter()
+            .any(|text| text.contains(secret)),
+        "{audit}"
+    );
     require_words(&audit, &["run_shell_command", "[redacted:"])?;
     // The control: what is nobody's key is an argument like any other, and is in the audit log.
     let [audit, ..] = texts("another-0a1b2c3d4e5f6g")?;
     require_words(&audit, &["run_shell_command", secret])
 }
 
-fn what_is_no_file_is_refused() -> Outcome {
+fn what_is_no_file_is_refused_before_the_run() -> Outcome {
     let (world, model) = world()?;
     let folder = world.home.path().display().to_string();
     let typed = ["run", "plan.md", "--model", &model];
@@ -453,7 +413,7 @@ fn what_is_no_file_is_refused() -> Outcome {
     world.types(&["status"], 2).map(drop)
 }
 
-fn a_full_disk_stops_no_run() -> Outcome {
+fn a_full_disk_below_the_audit_log_stops_no_run() -> Outcome {
     let (world, model) = world()?;
     let folder = world.home.path().join("small");
     std::fs::create_dir_all(&folder)?;

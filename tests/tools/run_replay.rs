@@ -17,43 +17,15 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "run_replay::a_second_run_replays_its_searches_byte_for_byte",
-            a_second_run_replays,
-        ),
-        case(
-            "run_replay::report_markers_and_audit_log_say_what_was_replayed",
-            it_is_said_what_was_replayed,
-        ),
-        case(
-            "run_replay::the_mode_comes_from_the_option_or_the_environment",
-            the_mode_comes_from_where_it_is_set,
-        ),
-        case(
-            "run_replay::what_is_listed_is_never_replayed",
-            what_is_listed_is_never_replayed,
-        ),
-        case(
-            "run_replay::parallel_agents_share_results",
-            parallel_agents_share_results,
-        ),
-        case(
-            "run_replay::an_agent_on_another_base_shares_results",
-            an_agent_on_another_base_shares_results,
-        ),
-        case(
-            "run_replay::damaged_results_are_said_once_and_made_again",
-            damaged_results_are_made_again,
-        ),
-        case(
-            "run_replay::a_cache_that_cannot_be_used_fails_no_call",
-            a_cache_that_cannot_be_used,
-        ),
-        case(
-            "run_replay::a_full_disk_below_the_cache_fails_no_call",
-            a_full_disk_fails_no_call,
-        )
-        .needs(Need::MOUNTS),
+        case!(a_second_run_replays_its_searches_byte_for_byte),
+        case!(report_markers_and_audit_log_say_what_was_replayed),
+        case!(the_mode_comes_from_the_option_or_the_environment),
+        case!(what_is_listed_is_never_replayed),
+        case!(parallel_agents_share_results),
+        case!(an_agent_on_another_base_shares_results),
+        case!(damaged_results_are_said_once_and_made_again),
+        case!(a_cache_that_cannot_be_used_fails_no_call),
+        case!(a_full_disk_below_the_cache_fails_no_call).needs(Need::MOUNTS),
     ]
 }
 
@@ -111,7 +83,7 @@ fn seen(played: &Played) -> Result<Vec<String>, Failed> {
         .collect()
 }
 
-fn a_second_run_replays() -> Outcome {
+fn a_second_run_replays_its_searches_byte_for_byte() -> Outcome {
     let world = world(PLAN)?;
     let play = |mode| world.play(PLAN, &searches(), |settings| settings.run.cache = mode);
     let (without, first, second) = (
@@ -120,13 +92,11 @@ fn a_second_run_replays() -> Outcome {
         play(CacheMode::Use)?,
     );
     let replayed = [&without, &first, &second].map(|played| played.report.replayed_calls);
-    if replayed != [0, AT_FIRST, AGAIN] {
-        return fail(format!("{replayed:?}\n{}", second.story()));
-    }
+    assert_eq!(replayed, [0, AT_FIRST, AGAIN], "{second}");
     let texts = [seen(&without)?, seen(&first)?, seen(&second)?];
-    if texts[0] != texts[1] || texts[1] != texts[2] || texts[0].len() != 5 {
-        return fail(format!("{texts:?}"));
-    }
+    assert_eq!(texts[0], texts[1], "{texts:?}");
+    assert_eq!(texts[1], texts[2], "{texts:?}");
+    assert_eq!(texts[0].len(), 5, "{texts:?}");
     // Another commit with the same files is the same state; one with another file is another.
     world
         .repository
@@ -136,11 +106,8 @@ fn a_second_run_replays() -> Outcome {
     world.repository.commit_all("Add a file")?;
     let other = play(CacheMode::Use)?;
     let replayed = [&same, &other].map(|played| played.report.replayed_calls);
-    if replayed == [AGAIN, AT_FIRST] {
-        Ok(())
-    } else {
-        fail(format!("{replayed:?}\n{}", other.story()))
-    }
+    assert_eq!(replayed, [AGAIN, AT_FIRST], "{other}");
+    Ok(())
 }
 
 /// Returns the keys under which a task's searches were found or not found, and whether each was.
@@ -211,20 +178,17 @@ fn replayed(ran: &Ran) -> Result<Option<u64>, Failed> {
     Ok(at(&ran.json()?, "/replayed_calls")?.as_u64())
 }
 
-fn it_is_said_what_was_replayed() -> Outcome {
+fn report_markers_and_audit_log_say_what_was_replayed() -> Outcome {
     let world = world(PLAN)?;
     let first = typed(&world, &["--cache", "use", "--output-format", "markers"])?.stdout;
     let count = |text: &str| {
         ["CACHE_HIT", "CACHE_MISS", "TOOL_START"].map(|name| markers(text, name).len())
     };
     // The model is asked four times.
-    if count(&first) != [1, 3, 8] {
-        return fail(first);
-    }
+    assert_eq!(count(&first), [1, 3, 8], "{first}");
     let second = typed(&world, &["--cache", "use", "--output-format", "markers"])?.stdout;
-    if count(&second) != [4, 0, 5] || markers(&second, "TOOL_END").len() != 5 {
-        return fail(second);
-    }
+    assert_eq!(count(&second), [4, 0, 5], "{second}");
+    assert_eq!(markers(&second, "TOOL_END").len(), 5, "{second}");
     let key = |text: &str, name: &str| {
         let line = markers(text, name)
             .first()
@@ -262,7 +226,7 @@ fn it_is_said_what_was_replayed() -> Outcome {
     }
 }
 
-fn the_mode_comes_from_where_it_is_set() -> Outcome {
+fn the_mode_comes_from_the_option_or_the_environment() -> Outcome {
     let world = world(PLAN)?;
     let model = world.script(&searches())?;
     let table: [(Variables, &[&str], u64); 8] = [
@@ -297,9 +261,7 @@ fn the_mode_comes_from_where_it_is_set() -> Outcome {
             run = run.env(name, value);
         }
         let found = replayed(&run.run()?.exits(0)?)?;
-        if found != Some(expected) {
-            return fail(format!("{variables:?} {options:?}: {found:?}"));
-        }
+        assert_eq!(found, Some(expected), "{variables:?}\n{options:?}");
     }
     let wrong = world
         .orchestrate(&["run", "plan.md", "--model", &model])
@@ -335,11 +297,8 @@ fn what_is_listed_is_never_replayed() -> Outcome {
         replayed(&typed(&world, &json)?)?,
     ];
     let found = [of_user, both[0], both[1], of_project[0], of_project[1]];
-    if found == [Some(3), Some(0), Some(0), Some(0), Some(1)] {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, [Some(3), Some(0), Some(0), Some(0), Some(1)]);
+    Ok(())
 }
 
 fn parallel_agents_share_results() -> Outcome {
@@ -375,11 +334,10 @@ fn parallel_agents_share_results() -> Outcome {
     let texts: Vec<String> = texts.collect();
     let is_same = texts.iter().all(|text| *text == texts[0]) && texts.len() == 2 * tasks.len();
     let from_base = |played: &Played| played.report.replayed_calls;
-    if is_same && from_base(&second) == 6 && from_base(&first) < 6 {
-        Ok(())
-    } else {
-        fail(second.story())
-    }
+    assert!(is_same, "{second}");
+    assert_eq!(from_base(&second), 6, "{second}");
+    assert!(from_base(&first) < 6, "{second}");
+    Ok(())
 }
 
 /// Returns the stored results.
@@ -395,7 +353,7 @@ fn entries(world: &World) -> Result<Vec<PathBuf>, Failed> {
         .collect())
 }
 
-fn damaged_results_are_made_again() -> Outcome {
+fn damaged_results_are_said_once_and_made_again() -> Outcome {
     let world = world(PLAN)?;
     let json = ["--cache", "use", "--output-format", "json"];
     let first = typed(&world, &json)?;
@@ -415,27 +373,22 @@ fn damaged_results_are_made_again() -> Outcome {
         return fail(format!("{stored:?}\n{second:?}"));
     }
     let third = typed(&world, &json)?;
-    if replayed(&third)? == Some(AGAIN) && !third.stderr.contains("damaged") {
-        Ok(())
-    } else {
-        fail(format!("{third:?}"))
-    }
+    assert_eq!(replayed(&third)?, Some(AGAIN), "{third:?}");
+    assert!(!third.stderr.contains("damaged"), "{third:?}");
+    Ok(())
 }
 
-fn a_cache_that_cannot_be_used() -> Outcome {
+fn a_cache_that_cannot_be_used_fails_no_call() -> Outcome {
     let world = world(PLAN)?;
     std::fs::create_dir_all(world.home.state())?;
     world.write("state/orchestrate/cache", "no folder\n")?;
     let ran = typed(&world, &["--cache", "use", "--output-format", "json"])?;
     let said = ran.stderr.matches("calls run without the cache").count();
-    if said == 1 && replayed(&ran)? == Some(0) {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert!(said == 1 && replayed(&ran)? == Some(0), "{ran:?}");
+    Ok(())
 }
 
-fn a_full_disk_fails_no_call() -> Outcome {
+fn a_full_disk_below_the_cache_fails_no_call() -> Outcome {
     let world = world(PLAN)?;
     let model = world.script(&searches())?;
     let folder = world.home.state().join("cache");
@@ -464,9 +417,6 @@ fn a_full_disk_fails_no_call() -> Outcome {
         &["No space left on device", "calls run without the cache"],
     )?;
     let said = ran.stderr.matches("calls run without the cache").count();
-    if said == 1 && replayed(&ran)? == Some(0) {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert!(said == 1 && replayed(&ran)? == Some(0), "{ran:?}");
+    Ok(())
 }

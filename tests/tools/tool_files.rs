@@ -11,47 +11,16 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "tool_files::a_projects_file_counts_once_its_content_is_trusted",
-            a_projects_file_counts_once_its_content_is_trusted,
-        ),
-        sandboxed(
-            "tool_files::a_file_is_asked_about_on_a_terminal",
-            a_file_is_asked_about,
-        )
-        .needs(Need::TERMINAL),
-        sandboxed(
-            "tool_files::a_run_keeps_the_tools_that_it_started_with",
-            a_run_keeps_its_tools,
-        ),
-        sandboxed(
-            "tool_files::an_agent_file_of_that_ecosystem_does_its_work",
-            an_agent_file_does_its_work,
-        ),
-        sandboxed(
-            "tool_files::files_of_that_ecosystem_are_written_by_agents",
-            files_are_written_by_agents,
-        ),
-        case(
-            "tool_files::tools_are_listed_searched_and_shown",
-            tools_are_listed,
-        ),
-        case(
-            "tool_files::a_strangers_files_are_checked",
-            a_strangers_files_are_checked,
-        ),
-        case(
-            "tool_files::a_hostile_file_stops_no_command",
-            hostile_files_stop_nothing,
-        ),
-        case(
-            "tool_files::a_link_in_the_place_of_the_folder_is_named",
-            a_linked_folder_is_named,
-        ),
-        case(
-            "tool_files::rules_may_name_the_tools_of_files",
-            rules_may_name_them,
-        ),
+        sandboxed!(a_projects_file_counts_once_its_content_is_trusted),
+        sandboxed!(a_file_is_asked_about_on_a_terminal).needs(Need::TERMINAL),
+        sandboxed!(a_run_keeps_the_tools_that_it_started_with),
+        sandboxed!(an_agent_file_of_that_ecosystem_does_its_work),
+        sandboxed!(files_of_that_ecosystem_are_written_by_agents),
+        case!(tools_are_listed_searched_and_shown),
+        case!(a_strangers_files_are_checked),
+        case!(a_hostile_file_stops_no_command),
+        case!(a_link_in_the_place_of_the_folder_is_named),
+        case!(rules_may_name_the_tools_of_files),
     ]
 }
 
@@ -114,9 +83,8 @@ fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
     world.repository.write(FILE, FIND_VALA)?;
     world.repository.commit_all("Define a tool")?;
     let (is_found, said) = runs(&world, &model)?;
-    if is_found || !said.contains(SKIPPED) {
-        return fail(format!("not trusted: {is_found}: {said}"));
-    }
+    assert!(!is_found, "not trusted: {is_found}: {said}");
+    assert!(said.contains(SKIPPED), "not trusted: {is_found}: {said}");
     let trusted = world.types(&["config", "trust", "--yes"], 0)?;
     says(
         &trusted,
@@ -139,13 +107,12 @@ fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
     }
     world.repository.commit_all("Change the tool")?;
     let (is_found, said) = runs(&world, &model)?;
-    if is_found || !said.contains(SKIPPED) {
-        return fail(format!("changed: {is_found}: {said}"));
-    }
+    assert!(!is_found, "changed: {is_found}: {said}");
+    assert!(said.contains(SKIPPED), "changed: {is_found}: {said}");
     Ok(())
 }
 
-fn a_file_is_asked_about() -> Outcome {
+fn a_file_is_asked_about_on_a_terminal() -> Outcome {
     let world = world()?;
     let model = finder(&world)?;
     world.repository.write(FILE, FIND_VALA)?;
@@ -181,7 +148,7 @@ fn a_file_is_asked_about() -> Outcome {
     }
 }
 
-fn a_run_keeps_its_tools() -> Outcome {
+fn a_run_keeps_the_tools_that_it_started_with() -> Outcome {
     let world = world()?;
     let folder = tools_folder(&world)?;
     std::fs::write(folder.join("find_vala.tool"), FIND_VALA)?;
@@ -239,7 +206,7 @@ fn a_run_keeps_its_tools() -> Outcome {
     }
 }
 
-fn an_agent_file_does_its_work() -> Outcome {
+fn an_agent_file_of_that_ecosystem_does_its_work() -> Outcome {
     let world = World::plain()?;
     let role = "---\nname: looker\ndescription: Looks.\ntools: Read, Grep, Glob, LS, TodoWrite, WebSearch, WebFetch\n---\n\
         Look.\n";
@@ -282,7 +249,7 @@ fn an_agent_file_does_its_work() -> Outcome {
     }
 }
 
-fn files_are_written_by_agents() -> Outcome {
+fn files_of_that_ecosystem_are_written_by_agents() -> Outcome {
     let world = World::with_plan("- [ ] T1 Write a tool\n")?;
     let written = |path: &str| json!({"path": path, "content": "@name peek\n@wrapped Read\n"});
     let script = Script::default()
@@ -301,20 +268,19 @@ fn files_are_written_by_agents() -> Outcome {
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model, "--land"], 0)?;
     let is_refused = !world.repository.path().join(".orchestrate/tools").exists();
-    if is_refused
-        && world
+    assert!(is_refused, "the wrong file was written");
+    assert!(
+        world
             .repository
             .read("resources/wrapped-tools/Peek.tool")?
-            .contains("@name peek")
-    {
-        Ok(())
-    } else {
-        fail("the wrong file was written")
-    }
+            .contains("@name peek"),
+        "the wrong file was written"
+    );
+    Ok(())
 }
 
 #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
-fn tools_are_listed() -> Outcome {
+fn tools_are_listed_searched_and_shown() -> Outcome {
     let world = World::plain()?;
     let folder = tools_folder(&world)?;
     std::fs::write(folder.join("find_vala.tool"), FIND_VALA)?;
@@ -344,9 +310,8 @@ fn tools_are_listed() -> Outcome {
             .types(&["tools", "list", "--category", "exec", "--json"], 0)?
             .json()?,
     );
-    if !files.contains(&"find_vala".to_owned()) || files.contains(&"read_file".to_owned()) {
-        return fail(format!("{files:?}"));
-    }
+    assert!(files.contains(&"find_vala".to_owned()), "{files:?}");
+    assert!(!files.contains(&"read_file".to_owned()), "{files:?}");
     says(
         &world.types(&["tools", "list", "--category", "fils"], 2)?,
         &["there is no category `fils`", "files"],
@@ -356,9 +321,7 @@ fn tools_are_listed() -> Outcome {
             .types(&["tools", "search", "GLOB PATTERN", "--json"], 0)?
             .json()?,
     );
-    if found != ["find_vala"] {
-        return fail(format!("{found:?}"));
-    }
+    assert_eq!(found, ["find_vala"]);
     let all = world.types(&["tools", "list", "--json"], 0)?.json()?;
     let of = |name: &str| {
         all.as_array()
@@ -369,12 +332,9 @@ fn tools_are_listed() -> Outcome {
             .unwrap_or_default()
     };
     let unused = json!({"calls": 0, "success_rate": null, "p50_ms": 0, "p95_ms": 0});
-    if of("grep")["cacheable"] != true
-        || of("write_file")["cacheable"] != false
-        || of("grep")["use"] != unused
-    {
-        return fail(of("grep"));
-    }
+    assert!(of("grep")["cacheable"] == true, "{}", of("grep"));
+    assert!(of("write_file")["cacheable"] == false, "{}", of("grep"));
+    assert_eq!(of("grep")["use"], unused, "{}", of("grep"));
     if of("find_vala")["limits"]["max_timeout_seconds"] != 600
         || of("read_file")["limits"]["file_bytes"] != 10 << 20
     {
@@ -399,9 +359,7 @@ fn tools_are_listed() -> Outcome {
         "command_template": "find {arguments} -type f", "category": "exec", "permission": "code_execution",
     });
     for (key, value) in expected.as_object().into_iter().flatten() {
-        if shown[key] != *value {
-            return fail(format!("{key}: {shown}"));
-        }
+        assert_eq!(shown[key], *value, "{key}: {shown}");
     }
     if arguments["items"]["type"] != "string" {
         return fail(shown.to_string());
@@ -421,9 +379,9 @@ fn tools_are_listed() -> Outcome {
         &json!("find {arguments} -type f"),
         &json!("Glob Pattern Matching"),
     );
-    if glob["name"] != "search_files" || glob["is_wrapped"] != false || of_form != expected {
-        return fail(glob.to_string());
-    }
+    assert_eq!(glob["name"], "search_files", "{}", glob.to_string());
+    assert!(glob["is_wrapped"] == false, "{}", glob.to_string());
+    assert_eq!(of_form, expected, "{}", glob.to_string());
     let text = [
         "search_files:\n  | ",
         "other names: glob",
@@ -493,17 +451,17 @@ fn a_strangers_files_are_checked() -> Outcome {
         )
     };
     let problem = &checked[1]["problems"][0];
-    if of(0) == (json!("good.tool"), json!(true))
-        && of(1) == (json!("shell.tool"), json!(false))
-        && (&problem["severity"], &problem["line"]) == (&json!("error"), &json!(6))
-    {
-        Ok(())
-    } else {
-        fail(checked.to_string())
-    }
+    assert!(
+        of(0) == (json!("good.tool"), json!(true))
+            && of(1) == (json!("shell.tool"), json!(false))
+            && (&problem["severity"], &problem["line"]) == (&json!("error"), &json!(6)),
+        "{}",
+        checked.to_string()
+    );
+    Ok(())
 }
 
-fn rules_may_name_them() -> Outcome {
+fn rules_may_name_the_tools_of_files() -> Outcome {
     let world = world()?;
     let check = |rule: &str| {
         world
@@ -521,7 +479,7 @@ fn rules_may_name_them() -> Outcome {
     }
 }
 
-fn hostile_files_stop_nothing() -> Outcome {
+fn a_hostile_file_stops_no_command() -> Outcome {
     let world = world()?;
     let arrays = format!("{}string{}", "array<".repeat(5_000), ">".repeat(5_000));
     let deep = format!("@name deep\n@wrapped Bash\n@param command {{{arrays}}}\n");
@@ -561,7 +519,7 @@ fn hostile_files_stop_nothing() -> Outcome {
     )
 }
 
-fn a_linked_folder_is_named() -> Outcome {
+fn a_link_in_the_place_of_the_folder_is_named() -> Outcome {
     let world = world()?;
     world.repository.write("shared/find_vala.tool", FIND_VALA)?;
     std::fs::create_dir_all(world.repository.path().join(".orchestrate"))?;

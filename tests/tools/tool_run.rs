@@ -10,94 +10,28 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "tool_run::markers_surround_a_command",
-            markers_surround_a_command,
-        ),
-        case(
-            "tool_run::the_callers_values_stand_in_the_markers",
-            the_callers_values_stand_in_the_markers,
-        ),
-        case(
-            "tool_run::the_exit_code_is_the_commands",
-            the_exit_code_is_the_commands,
-        ),
-        case(
-            "tool_run::a_start_is_logged_before_the_command_runs",
-            a_start_is_logged_first,
-        ),
-        case(
-            "tool_run::int_and_term_end_a_command_with_all_its_processes",
-            int_and_term_end_a_command,
-        ),
-        case(
-            "tool_run::a_second_signal_kills_what_does_not_end",
-            a_second_signal_kills,
-        ),
-        case(
-            "tool_run::ctrl_c_ends_a_command_and_the_loop_around_it",
-            ctrl_c_ends_the_loop,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "tool_run::a_command_can_ask_at_the_terminal",
-            a_command_can_ask,
-        )
-        .needs(Need::TERMINAL),
-        case(
-            "tool_run::a_killed_call_leaves_no_process_and_is_ended_by_the_next",
-            a_killed_call_is_ended,
-        ),
-        case(
-            "tool_run::two_loops_never_share_an_id",
-            two_loops_never_share_an_id,
-        ),
-        case(
-            "tool_run::output_that_looks_like_a_marker_is_escaped",
-            output_like_a_marker_is_escaped,
-        ),
-        case(
-            "tool_run::large_output_passes_byte_for_byte",
-            large_output_passes,
-        ),
-        case(
-            "tool_run::what_a_command_has_passes_through",
-            what_a_command_has_passes_through,
-        ),
-        case(
-            "tool_run::a_reader_that_has_seen_enough_ends_a_command",
-            a_reader_that_has_seen_enough,
-        ),
-        case(
-            "tool_run::a_full_disk_hides_no_end",
-            a_full_disk_hides_no_end,
-        )
-        .needs(Need::MOUNTS),
-        case(
-            "tool_run::output_that_is_lost_is_no_pass",
-            output_that_is_lost,
-        ),
-        case(
-            "tool_run::what_a_command_leaves_in_the_background_stays",
-            what_is_left_in_the_background,
-        ),
-        case(
-            "tool_run::it_works_outside_a_repository",
-            it_works_outside_a_repository,
-        ),
-        case(
-            "tool_run::wrong_usage_starts_nothing",
-            wrong_usage_starts_nothing,
-        ),
-        case(
-            "tool_run::the_first_example_of_the_reference",
-            the_first_example,
-        ),
-        case(
-            "tool_run::the_checks_of_the_reference",
-            the_checks_of_the_reference,
-        ),
-        case("tool_run::each_call_is_audited", each_call_is_audited),
+        case!(markers_surround_a_command),
+        case!(the_callers_values_stand_in_the_markers),
+        case!(the_exit_code_is_the_commands),
+        case!(a_start_is_logged_before_the_command_runs),
+        case!(int_and_term_end_a_command_with_all_its_processes),
+        case!(a_second_signal_kills_what_does_not_end),
+        case!(ctrl_c_ends_a_command_and_the_loop_around_it).needs(Need::TERMINAL),
+        case!(a_command_can_ask_at_the_terminal).needs(Need::TERMINAL),
+        case!(a_killed_call_leaves_no_process_and_is_ended_by_the_next),
+        case!(two_loops_never_share_an_id),
+        case!(output_that_looks_like_a_marker_is_escaped),
+        case!(large_output_passes_byte_for_byte),
+        case!(what_a_command_has_passes_through),
+        case!(a_reader_that_has_seen_enough_ends_a_command),
+        case!(a_full_disk_hides_no_end).needs(Need::MOUNTS),
+        case!(output_that_is_lost_is_no_pass),
+        case!(what_a_command_leaves_in_the_background_stays),
+        case!(it_works_outside_a_repository),
+        case!(wrong_usage_starts_nothing),
+        case!(the_first_example_of_the_reference),
+        case!(the_checks_of_the_reference),
+        case!(each_call_is_audited),
     ]
 }
 
@@ -135,14 +69,10 @@ fn markers_surround_a_command() -> Outcome {
         number("TOOL_END", "duration_ms")?,
     );
     // In milliseconds, so between the years 2001 and 2286.
-    if began.to_string().len() != 13 || ended - began != took {
-        return fail(ran.stderr);
-    }
-    if log(&world)? == ran.stderr {
-        Ok(())
-    } else {
-        fail(log(&world)?)
-    }
+    assert_eq!(began.to_string().len(), 13, "{}", ran.stderr);
+    assert_eq!(ended - began, took, "{}", ran.stderr);
+    assert_eq!(log(&world)?, ran.stderr);
+    Ok(())
 }
 
 fn the_callers_values_stand_in_the_markers() -> Outcome {
@@ -186,14 +116,12 @@ fn the_exit_code_is_the_commands() -> Outcome {
             &ran.stderr,
             &[&format!("rc={code} exit={code} "), &format!("{reason}ts=")],
         )?;
-        if markers(&ran.stderr, "TOOL_END").len() != 1 {
-            return fail(ran.stderr);
-        }
+        assert_eq!(markers(&ran.stderr, "TOOL_END").len(), 1, "{}", ran.stderr);
     }
     Ok(())
 }
 
-fn a_start_is_logged_first() -> Outcome {
+fn a_start_is_logged_before_the_command_runs() -> Outcome {
     let world = World::plain()?;
     let ran = bash(
         &world,
@@ -232,7 +160,7 @@ fn interrupted(
     )
 }
 
-fn int_and_term_end_a_command() -> Outcome {
+fn int_and_term_end_a_command_with_all_its_processes() -> Outcome {
     for (salt, signal) in (1..).zip(["INT", "TERM", "HUP"]) {
         let world = World::plain()?;
         let [one, two] = [salt, salt + 10].map(|salt| seconds(world.home.path(), salt));
@@ -255,7 +183,7 @@ fn int_and_term_end_a_command() -> Outcome {
     Ok(())
 }
 
-fn a_second_signal_kills() -> Outcome {
+fn a_second_signal_kills_what_does_not_end() -> Outcome {
     let world = World::plain()?;
     let time = seconds(world.home.path(), 3);
     let command = format!("trap \"\" INT TERM; echo > gate; sleep {time}");
@@ -267,7 +195,7 @@ fn a_second_signal_kills() -> Outcome {
     require_gone(&time)
 }
 
-fn ctrl_c_ends_the_loop() -> Outcome {
+fn ctrl_c_ends_a_command_and_the_loop_around_it() -> Outcome {
     let world = World::plain()?;
     let time = seconds(world.home.path(), 6);
     let script = format!(
@@ -292,7 +220,7 @@ fn ctrl_c_ends_the_loop() -> Outcome {
     }
 }
 
-fn a_command_can_ask() -> Outcome {
+fn a_command_can_ask_at_the_terminal() -> Outcome {
     let world = World::plain()?;
     let script = "orchestrate tool run -c 'printf \"name? \"; read name < /dev/tty; echo hello $name' < /dev/null";
     let terminal = typed(&world, world.repository.path(), script).start_in_terminal()?;
@@ -304,7 +232,7 @@ fn a_command_can_ask() -> Outcome {
     )
 }
 
-fn a_killed_call_is_ended() -> Outcome {
+fn a_killed_call_leaves_no_process_and_is_ended_by_the_next() -> Outcome {
     let world = World::plain()?;
     let [one, two] = [4, 5].map(|salt| seconds(world.home.path(), salt));
     let command = format!("setsid sleep {one} & echo > gate; sleep {two}");
@@ -318,9 +246,8 @@ fn a_killed_call_is_ended() -> Outcome {
             .collect()
     };
     let before = log(&world)?;
-    if ids(&before, "TOOL_START") != ["id=t"] || !ids(&before, "TOOL_END").is_empty() {
-        return fail(before);
-    }
+    assert_eq!(ids(&before, "TOOL_START"), ["id=t"], "{before}");
+    assert!(ids(&before, "TOOL_END").is_empty(), "{before}");
     bash(
         &world,
         "orchestrate tool run -- true; orchestrate tool run -- true",
@@ -354,14 +281,12 @@ fn two_loops_never_share_an_id() -> Outcome {
     let expected: BTreeSet<String> = (1..=10)
         .map(|number| format!("id=tool_{number:05}"))
         .collect();
-    if ids("TOOL_START") == expected && ids("TOOL_END") == expected {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert_eq!(ids("TOOL_START"), expected, "{}", ran.stderr);
+    assert_eq!(ids("TOOL_END"), expected, "{}", ran.stderr);
+    Ok(())
 }
 
-fn output_like_a_marker_is_escaped() -> Outcome {
+fn output_that_looks_like_a_marker_is_escaped() -> Outcome {
     let world = World::plain()?;
     let mark = ":::TOOL_END::: id=t result=PASS rc=0";
     let command =
@@ -372,9 +297,7 @@ fn output_like_a_marker_is_escaped() -> Outcome {
     )?
     .exits(1)?;
     let escaped = mark.replacen(":::", "::\\:", 1);
-    if ran.stdout != format!("a {mark}\n{escaped}\n::: note\n") {
-        return fail(ran.stdout);
-    }
+    assert_eq!(ran.stdout, format!("a {mark}\n{escaped}\n::: note\n"));
     // A line that the command has begun is ended before the marker.
     require_words(
         &ran.stderr,
@@ -382,9 +305,7 @@ fn output_like_a_marker_is_escaped() -> Outcome {
             "\n{escaped}\nhalf\n:::TOOL_END::: id=t result=FAIL rc=1 "
         )],
     )?;
-    if markers(&ran.stderr, "TOOL_END").len() != 1 {
-        return fail(ran.stderr);
-    }
+    assert_eq!(markers(&ran.stderr, "TOOL_END").len(), 1, "{}", ran.stderr);
     // If both outputs are one file, their order is kept.
     let both = bash(
         &world,
@@ -394,7 +315,7 @@ fn output_like_a_marker_is_escaped() -> Outcome {
     require_words(&both.stdout, &["\n1\n2\n3\n4\n:::TOOL_END:::"])
 }
 
-fn large_output_passes() -> Outcome {
+fn large_output_passes_byte_for_byte() -> Outcome {
     let world = World::plain()?;
     let ran = bash(
         &world,
@@ -419,14 +340,11 @@ fn what_a_command_has_passes_through() -> Outcome {
     .exits(0)?;
     let folder = world.repository.path().canonicalize()?.join("below");
     let expected = format!("typed\n{}\nin the environment\n99\n", folder.display());
-    if ran.stdout == expected {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert_eq!(ran.stdout, expected, "{ran:?}");
+    Ok(())
 }
 
-fn a_reader_that_has_seen_enough() -> Outcome {
+fn a_reader_that_has_seen_enough_ends_a_command() -> Outcome {
     let world = World::plain()?;
     let ran = bash(
         &world,
@@ -434,11 +352,8 @@ fn a_reader_that_has_seen_enough() -> Outcome {
     )?
     .exits(0)?;
     // As without the wrapper: by SIGPIPE.
-    if ran.stdout == "y\n141\n" {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert_eq!(ran.stdout, "y\n141\n", "{ran:?}");
+    Ok(())
 }
 
 fn a_full_disk_hides_no_end() -> Outcome {
@@ -468,7 +383,7 @@ fn a_full_disk_hides_no_end() -> Outcome {
     )
 }
 
-fn output_that_is_lost() -> Outcome {
+fn output_that_is_lost_is_no_pass() -> Outcome {
     let world = World::plain()?;
     let typed = "orchestrate tool run --id t --cache use --cache-key k -c 'echo hi' > /dev/full";
     for _ in 0..2 {
@@ -492,7 +407,7 @@ fn output_that_is_lost() -> Outcome {
 }
 
 /// As in a shell, and although it holds the command's output.
-fn what_is_left_in_the_background() -> Outcome {
+fn what_a_command_leaves_in_the_background_stays() -> Outcome {
     let world = World::plain()?;
     let time = seconds(world.home.path(), 7);
     let ran = bash(
@@ -502,11 +417,9 @@ fn what_is_left_in_the_background() -> Outcome {
     .exits(0)?;
     let stays = until(GRACE, || Ok(is_alive(&time)?.then_some(())));
     bash(&world, &format!("kill {}", ran.stdout))?;
-    if stays.is_ok() && ran.stderr.contains("result=PASS") {
-        Ok(())
-    } else {
-        fail(format!("{ran:?}"))
-    }
+    assert!(stays.is_ok(), "{ran:?}");
+    assert!(ran.stderr.contains("result=PASS"), "{ran:?}");
+    Ok(())
 }
 
 fn it_works_outside_a_repository() -> Outcome {
@@ -557,15 +470,13 @@ fn wrong_usage_starts_nothing() -> Outcome {
     ];
     for (typed, said) in table {
         let ran = bash(&world, &format!("orchestrate tool run {typed}"))?.exits(2)?;
-        if !ran.stderr.contains(said) || ran.stderr.contains("TOOL_START") {
-            return fail(format!("{typed}: {ran:?}"));
-        }
+        assert!(ran.stderr.contains(said), "{typed}: {ran:?}");
+        assert!(!ran.stderr.contains("TOOL_START"), "{typed}: {ran:?}");
         let json = bash(&world, &format!("orchestrate tool run --json {typed}"))?
             .exits(2)?
             .json()?;
-        if at(&json, "/type")? != "error" || at(&json, "/exit_code")? != 2 {
-            return fail(json);
-        }
+        assert_eq!(at(&json, "/type")?, "error", "{json}");
+        assert_eq!(at(&json, "/exit_code")?, 2, "{json}");
     }
     let wrong = bash(&world, "CACHE_MODE=all orchestrate tool run -- touch made")?.exits(2)?;
     require_words(&wrong.stderr, &["CACHE_MODE"])?;
@@ -577,7 +488,7 @@ fn wrong_usage_starts_nothing() -> Outcome {
 }
 
 /// "Wrap a Shell Command", with the wrapper in the place of the function.
-fn the_first_example() -> Outcome {
+fn the_first_example_of_the_reference() -> Outcome {
     let world = World::plain()?;
     world.repository.write("workers/ralph/loop.sh", "echo\n")?;
     world.repository.write("workers/ralph/other.sh", "echo\n")?;
@@ -600,9 +511,7 @@ fn the_first_example() -> Outcome {
     )?
     .exits(0)?;
     let expected = "-e SC1091 workers/ralph/loop.sh workers/ralph/other.sh\nShellcheck passed\n";
-    if ran.stdout != expected {
-        return fail(format!("{ran:?}"));
-    }
+    assert_eq!(ran.stdout, expected, "{ran:?}");
     require_words(
         &ran.stderr,
         &[

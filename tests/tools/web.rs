@@ -12,14 +12,8 @@ use crate::support::{Case, Outcome, Rule, Script, World, done, fail, sandboxed, 
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "web::an_agent_file_with_the_names_of_that_ecosystem_reads_the_web",
-            an_agent_reads_the_web,
-        ),
-        sandboxed(
-            "web::a_project_lists_no_host_and_chooses_no_service",
-            a_project_chooses_nothing,
-        ),
+        sandboxed!(an_agent_file_with_the_names_of_that_ecosystem_reads_the_web),
+        sandboxed!(a_project_lists_no_host_and_chooses_no_service),
     ]
 }
 
@@ -112,7 +106,7 @@ fn world() -> Result<World, Failed> {
     Ok(world)
 }
 
-fn an_agent_reads_the_web() -> Outcome {
+fn an_agent_file_with_the_names_of_that_ecosystem_reads_the_web() -> Outcome {
     let (server, world) = (Server::start()?, world()?);
     let port = server.port;
     let settings = format!(
@@ -155,9 +149,7 @@ fn an_agent_reads_the_web() -> Outcome {
         .orchestrate(&["run", "plan.md", "--model", &model, "--land"])
         .env("BRAVE_API_KEY", KEY);
     let ran = run.run()?;
-    if ran.code != 0 {
-        return fail(world.types(&["log", "T1"], 0)?.stdout);
-    }
+    assert_eq!(ran.code, 0, "{}", world.types(&["log", "T1"], 0)?.stdout);
     let asked = server.asked();
     let keys: Vec<bool> = asked
         .iter()
@@ -171,9 +163,7 @@ fn an_agent_reads_the_web() -> Outcome {
         vec!["/page", "/res/v1/web/search?q=q&count=10", "/away"],
         vec![false, true, false],
     );
-    if (paths, keys) != expected {
-        return fail(format!("{asked:?}"));
-    }
+    assert_eq!((paths, keys), expected, "{asked:?}");
     if world.repository.read("seen.txt")? == "yes\n" {
         Ok(())
     } else {
@@ -182,7 +172,7 @@ fn an_agent_reads_the_web() -> Outcome {
 }
 
 /// A repository narrows what the user allows, and nothing more.
-fn a_project_chooses_nothing() -> Outcome {
+fn a_project_lists_no_host_and_chooses_no_service() -> Outcome {
     let (server, world) = (Server::start()?, world()?);
     let port = server.port;
     world.repository.write(

@@ -7,7 +7,7 @@ use super::{
     Registry, SETTINGS, Step, full, install, instead_of_crates_io, npmrc, put_crate,
     put_package_of_npm, run, shell, world,
 };
-use crate::support::{Case, Need, Outcome, World, fail};
+use crate::support::{Case, Need, Outcome, World};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -61,11 +61,8 @@ fn world_of_npm(registry: &Registry) -> Result<World, libtest_mimic::Failed> {
 fn require_green(world: &World, steps: &[Step]) -> Outcome {
     let (code, said) = run(world, SETTINGS, &[], steps)?;
     let has = |file: &str| world.repository.read(file).is_ok();
-    if code == 0 && has("seen.txt") && has("two.txt") {
-        Ok(())
-    } else {
-        fail(said)
-    }
+    assert!(code == 0 && has("seen.txt") && has("two.txt"), "{said}");
+    Ok(())
 }
 
 fn of_npm() -> Outcome {
@@ -104,11 +101,9 @@ fn another_package_later() -> Outcome {
         overwrite("check.js", CHECK),
     ];
     let (code, said) = run(&world, SETTINGS, &[], &steps)?;
-    if code != 0 && said.contains("npm error code ENOTCACHED") {
-        Ok(())
-    } else {
-        fail(said)
-    }
+    assert_ne!(code, 0, "{said}");
+    assert!(said.contains("npm error code ENOTCACHED"), "{said}");
+    Ok(())
 }
 
 fn of_cargo() -> Outcome {

@@ -3,7 +3,7 @@
 use super::{
     Page, Registry, SETTINGS, file_of_python, full, install, play, put_link, shell, world,
 };
-use crate::support::{Case, Need, Outcome, World, fail};
+use crate::support::{Case, Need, Outcome, World};
 
 const UV: Need = Need::new("uv", "pip install uv", || {
     Need::starts("uv", &["--version"])
@@ -48,7 +48,8 @@ fn require_kept_out(world: &World) -> Outcome {
     let files = world.repository.git(&["ls-files"])?;
     let is_right =
         files.contains("uv.lock") && !files.contains(".venv") && !files.contains(".cache");
-    if is_right { Ok(()) } else { fail(files) }
+    assert!(is_right, "{files}");
+    Ok(())
 }
 
 fn a_package_is_added() -> Outcome {
@@ -120,11 +121,8 @@ fn a_hostile_index() -> Outcome {
         shell("git status --porcelain", ""),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{:?}", other.asked()))
-    }
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+    Ok(())
 }
 
 fn a_lock_file_points_elsewhere() -> Outcome {
@@ -155,9 +153,6 @@ fn a_lock_file_points_elsewhere() -> Outcome {
         ),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{:?}", other.asked()))
-    }
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+    Ok(())
 }

@@ -31,82 +31,28 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("bounds::turns_end_a_task", turns_end_a_task),
-        case(
-            "bounds::an_agent_that_repeats_itself_ends",
-            an_agent_that_repeats_itself_ends,
-        ),
-        case("bounds::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
-        sandboxed(
-            "bounds::more_of_one_limit_does_not_help_where_both_are_used_up",
-            more_of_one_limit_does_not_help_where_both_are_used_up,
-        ),
-        case(
-            "bounds::the_runs_budget_is_never_exceeded",
-            the_runs_budget_is_never_exceeded,
-        ),
-        sandboxed(
-            "bounds::a_person_gives_a_run_more_tokens",
-            a_person_gives_a_run_more_tokens,
-        ),
-        case(
-            "bounds::a_request_waits_for_what_others_may_give_back",
-            a_request_waits_for_what_others_may_give_back,
-        ),
-        case("bounds::a_tasks_time_ends_it", a_tasks_time_ends_it),
-        case(
-            "bounds::work_that_was_done_in_time_is_handed_over",
-            work_that_was_done_in_time_is_handed_over,
-        ),
-        case(
-            "bounds::resuming_gives_no_new_time",
-            resuming_gives_no_new_time,
-        ),
-        case(
-            "bounds::a_person_gives_a_run_more_time",
-            a_person_gives_a_run_more_time,
-        ),
-        sandboxed(
-            "bounds::more_time_is_what_is_named_next",
-            more_time_is_what_is_named_next,
-        ),
-        case(
-            "bounds::finished_work_is_not_approved_out_of_time",
-            finished_work_is_not_approved_out_of_time,
-        ),
-        case(
-            "bounds::what_takes_all_memory_or_disk_fails_alone",
-            what_takes_all_memory_or_disk_fails_alone,
-        ),
-        case("bounds::the_context_bound_holds", the_context_bound_holds),
-        case(
-            "bounds::whatever_one_turn_reads_and_writes_fits",
-            whatever_one_turn_reads_and_writes_fits,
-        ),
-        case(
-            "bounds::the_fixed_prompt_is_small",
-            the_fixed_prompt_is_small,
-        ),
-        case(
-            "bounds::the_smallest_context_is_enough_to_work_in",
-            the_smallest_context_is_enough_to_work_in,
-        ),
-        case(
-            "bounds::no_more_agents_than_allowed",
-            no_more_agents_than_allowed,
-        ),
-        case(
-            "bounds::three_agents_work_at_once",
-            three_agents_work_at_once,
-        ),
-        case(
-            "bounds::a_panicking_worker_fails_its_task_alone",
-            a_panicking_worker_fails_its_task_alone,
-        ),
-        case(
-            "bounds::a_name_that_is_no_model_fails_its_task_alone",
-            a_name_that_is_no_model_fails_its_task_alone,
-        ),
+        case!(turns_end_a_task),
+        case!(an_agent_that_repeats_itself_ends),
+        case!(a_tasks_budget_ends_it),
+        sandboxed!(more_of_one_limit_does_not_help_where_both_are_used_up),
+        case!(the_runs_budget_is_never_exceeded),
+        sandboxed!(a_person_gives_a_run_more_tokens),
+        case!(a_request_waits_for_what_others_may_give_back),
+        case!(a_tasks_time_ends_it),
+        case!(work_that_was_done_in_time_is_handed_over),
+        case!(resuming_gives_no_new_time),
+        case!(a_person_gives_a_run_more_time),
+        sandboxed!(more_time_is_what_is_named_next),
+        case!(finished_work_is_not_approved_out_of_time),
+        case!(what_takes_all_memory_or_disk_fails_alone),
+        case!(the_context_bound_holds),
+        case!(whatever_one_turn_reads_and_writes_fits),
+        case!(the_fixed_prompt_is_small),
+        case!(the_smallest_context_is_enough_to_work_in),
+        case!(no_more_agents_than_allowed),
+        case!(three_agents_work_at_once),
+        case!(a_panicking_worker_fails_its_task_alone),
+        case!(a_name_that_is_no_model_fails_its_task_alone),
     ]
 }
 
@@ -143,11 +89,8 @@ fn turns_end_a_task() -> Outcome {
     played.require_failure("T1", FailureCause::Turns, "turns")?;
     // A task's own limit takes precedence; the report is one more.
     let turns = [played.report.tasks[0].turns, played.report.tasks[3].turns];
-    if turns == [5, 3] {
-        Ok(())
-    } else {
-        fail(format!("{turns:?} turns"))
-    }
+    assert_eq!(turns, [5, 3], "{turns:?} turns");
+    Ok(())
 }
 
 /// An agent that makes the same failing call again and again is ended; what it has written is kept.
@@ -173,9 +116,7 @@ fn an_agent_that_repeats_itself_ends() -> Outcome {
     played.require_failure("T1", FailureCause::Looping, "repeated the same calls")?;
     let calls = [played.results("T1")?.len(), played.results("T2")?.len()];
     // The write, and five of the eight; the others were not run.
-    if calls != [6, 13] {
-        return fail(format!("{calls:?} calls\n{}", played.story()));
-    }
+    assert_eq!(calls, [6, 13], "{calls:?} calls\n{played}");
     let kept = played.pick(|event| match event {
         Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => {
             Some(commit.to_string())
@@ -241,11 +182,8 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
             return fail(format!("{sum} tokens of {cap} at fact {}", fact.seq));
         }
     }
-    if used == 0 {
-        fail("nothing was used")
-    } else {
-        Ok(())
-    }
+    assert_ne!(used, 0, "nothing was used");
+    Ok(())
 }
 
 fn the_runs_budget_is_never_exceeded() -> Outcome {
@@ -304,25 +242,18 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     let run = run.split('/').next().unwrap_or_default();
     let more = format!("orchestrate resume {run} --budget-tokens N");
     let told = "the run has used 0 of its budget of 3000 tokens; the next request";
-    if !ran.stdout.contains(told)
-        || ran.stdout.matches(&more).count() != 1
-        || ran.stdout.contains("retry T1")
-    {
-        return fail(ran.stdout);
-    }
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches(&more).count(), 1, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("retry T1"), "{}", ran.stdout);
     let reviewed = world.types(&["review", "T1"], 0)?;
-    if !reviewed.stdout.contains(&more) || reviewed.stdout.contains("retry T1") {
-        return fail(reviewed.stdout);
-    }
+    assert!(reviewed.stdout.contains(&more), "{}", reviewed.stdout);
+    assert!(!reviewed.stdout.contains("retry T1"), "{}", reviewed.stdout);
     let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
     // Only another plan can give T2 more, and a new run starts from what has landed.
     let helps = "\n  orchestrate land\n  orchestrate run PLAN\n";
-    if resumed.stdout.contains(&more)
-        || resumed.stdout.contains("retry T2")
-        || !resumed.stdout.contains(helps)
-    {
-        return fail(resumed.stdout);
-    }
+    assert!(!resumed.stdout.contains(&more), "{}", resumed.stdout);
+    assert!(!resumed.stdout.contains("retry T2"), "{}", resumed.stdout);
+    assert!(resumed.stdout.contains(helps), "{}", resumed.stdout);
     let reviewed = world.types(&["review", "T2"], 0)?;
     if reviewed.stdout.contains("retry T2")
         || !reviewed.stdout.contains("\n  orchestrate run PLAN\n")
@@ -334,11 +265,8 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     let states: Vec<_> = (0..3)
         .map(|task| status["tasks"][task]["state"].clone())
         .collect();
-    if states == ["merged", "failed", "merged"] {
-        Ok(())
-    } else {
-        fail(status)
-    }
+    assert_eq!(states, ["merged", "failed", "merged"], "{status}");
+    Ok(())
 }
 
 fn a_request_waits_for_what_others_may_give_back() -> Outcome {
@@ -407,11 +335,9 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         Event::ModelRequested { task, turn: 1, .. } => Some(task),
         _ => None,
     });
-    if waited.len() == 2 && asked.get(1..) == Some(&waited[..]) {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert_eq!(waited.len(), 2, "{played}");
+    assert_eq!(asked.get(1..), Some(&waited[..]), "{played}");
+    Ok(())
 }
 
 fn a_tasks_time_ends_it() -> Outcome {
@@ -579,9 +505,7 @@ fn a_person_gives_a_run_more_time() -> Outcome {
         4,
         &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)],
     )?;
-    if played.report.duration_ms > 20_000 {
-        return fail(played.story());
-    }
+    assert!(played.report.duration_ms <= 20_000, "{played}");
     played.require_failure(
         "T1",
         FailureCause::Timeout,
@@ -678,12 +602,9 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
         } else {
             " --budget-tokens N --timeout TIME` "
         };
-        if !refused.contains(told)
-            || !refused.contains(flags)
-            || world.types(&["log", "--json"], 0)?.stdout != log
-        {
-            return fail(refused);
-        }
+        assert!(refused.contains(told), "{refused}");
+        assert!(refused.contains(flags), "{refused}");
+        assert_eq!(world.types(&["log", "--json"], 0)?.stdout, log, "{refused}");
     }
     Ok(())
 }
@@ -702,9 +623,8 @@ fn more_time_is_what_is_named_next() -> Outcome {
     ] {
         let is_named = told.stdout.contains("\n  orchestrate resume r-")
             && told.stdout.contains(" --timeout TIME\n");
-        if !is_named || told.stdout.contains("retry T1") {
-            return fail(told.stdout);
-        }
+        assert!(is_named, "{}", told.stdout);
+        assert!(!told.stdout.contains("retry T1"), "{}", told.stdout);
     }
     Ok(())
 }
@@ -841,12 +761,11 @@ fn the_context_bound_holds() -> Outcome {
         .map(|request| counter.count(&json!(request).to_string()))
         .max()
         .unwrap_or(0);
-    if largest > 16_000 || body > 16_000 || requests.len() != 14 {
-        return fail(format!(
-            "{} requests, the largest has {largest} tokens, the largest body {body}",
-            requests.len()
-        ));
-    }
+    assert!(
+        largest <= 16_000 && body <= 16_000 && requests.len() == 14,
+        "{} requests, the largest has {largest} tokens, the largest body {body}",
+        requests.len()
+    );
     // Such results leave room only for the newest: whole turns are left out, and that is recorded.
     let dropped = played.pick(|event| match event {
         Event::ContextCompacted { compaction, .. } => compaction.dropped,
@@ -904,11 +823,8 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
         .iter()
         .take(8)
         .all(|text| text.contains("continue with offset"));
-    if paged {
-        Ok(())
-    } else {
-        fail(format!("{read:#?}"))
-    }
+    assert!(paged, "{read:#?}");
+    Ok(())
 }
 
 fn the_fixed_prompt_is_small() -> Outcome {
@@ -992,15 +908,10 @@ fn six_tasks() -> (String, Script) {
 fn no_more_agents_than_allowed() -> Outcome {
     let (plan, script) = six_tasks();
     let played = World::lived_in()?.play(&plan, &script, |settings| settings.run.max_agents = 2)?;
-    if played.report.exit_code != Some(0) {
-        return fail(played.story());
-    }
+    assert_eq!(played.report.exit_code, Some(0), "{played}");
     let most = most_at_work(&played);
-    if most == 2 {
-        Ok(())
-    } else {
-        fail(format!("{most} agents at once\n{}", played.story()))
-    }
+    assert_eq!(most, 2, "{most} agents at once\n{played}");
+    Ok(())
 }
 
 fn three_agents_work_at_once() -> Outcome {

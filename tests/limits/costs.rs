@@ -17,38 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "costs::each_task_and_the_run_say_what_they_cost",
-            each_task_and_the_run_say_what_they_cost,
-        ),
-        case(
-            "costs::an_unknown_price_is_never_shown_as_none",
-            an_unknown_price_is_never_shown_as_none,
-        ),
-        case(
-            "costs::a_run_stops_before_it_exceeds_its_budget_and_resumes",
-            a_run_stops_before_it_exceeds_its_budget,
-        ),
-        case(
-            "costs::a_budget_needs_the_price_of_every_model",
-            a_budget_needs_the_price_of_every_model,
-        ),
-        case(
-            "costs::a_reply_that_breaks_off_counts",
-            a_reply_that_breaks_off_counts,
-        ),
-        case(
-            "costs::a_reply_that_nobody_received_counts",
-            a_reply_that_nobody_received_counts,
-        ),
-        case(
-            "costs::a_budget_that_comes_later_needs_the_price_of_what_is_spent",
-            a_late_budget_needs_known_spending,
-        ),
-        case(
-            "costs::a_check_shows_the_range_of_the_cost",
-            a_check_shows_the_range_of_the_cost,
-        ),
+        case!(each_task_and_the_run_say_what_they_cost),
+        case!(an_unknown_price_is_never_shown_as_none),
+        case!(a_run_stops_before_it_exceeds_its_budget_and_resumes),
+        case!(a_budget_needs_the_price_of_every_model),
+        case!(a_reply_that_breaks_off_counts),
+        case!(a_reply_that_nobody_received_counts),
+        case!(a_budget_that_comes_later_needs_the_price_of_what_is_spent),
+        case!(a_check_shows_the_range_of_the_cost),
     ]
 }
 
@@ -137,11 +113,11 @@ fn each_task_and_the_run_say_what_they_cost() -> Outcome {
     let has_date = report["prices_date"]
         .as_str()
         .is_some_and(|date| date.len() == 10);
-    if costs == [json!(0.00014), json!(0.00014), json!(0.0)] && has_date {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert!(
+        costs == [json!(0.00014), json!(0.00014), json!(0.0)] && has_date,
+        "{report}"
+    );
+    Ok(())
 }
 
 fn an_unknown_price_is_never_shown_as_none() -> Outcome {
@@ -160,14 +136,11 @@ fn an_unknown_price_is_never_shown_as_none() -> Outcome {
         &report["usage"]["cost_usd"],
         &report["tasks"][0]["usage"]["cost_usd"],
     ];
-    if costs.iter().all(|cost| cost.is_null()) {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert!(costs.iter().all(|cost| cost.is_null()), "{report}");
+    Ok(())
 }
 
-fn a_run_stops_before_it_exceeds_its_budget() -> Outcome {
+fn a_run_stops_before_it_exceeds_its_budget_and_resumes() -> Outcome {
     let (world, server) = world(PRICES)?;
     // A reply alone may cost four cents.
     let ran = types(
@@ -233,15 +206,10 @@ fn a_reply_that_breaks_off_counts() -> Outcome {
         .as_u64()
         .unwrap_or_default();
     // More than the prompt of a thousand tokens, and not the whole reply that was reserved.
-    if !(2_000..40_000).contains(&counted) {
-        return fail(cut);
-    }
+    assert!((2_000..40_000).contains(&counted), "{cut}");
     let sum = cost(&world)?;
-    if sum == counted + 140 {
-        Ok(())
-    } else {
-        fail(format!("{sum} instead of {counted} and 140"))
-    }
+    assert_eq!(sum, counted + 140, "{sum} instead of {counted} and 140");
+    Ok(())
 }
 
 /// The run is killed while the model answers; the maximum that this can cost is spent then.
@@ -279,14 +247,11 @@ fn a_reply_that_nobody_received_counts() -> Outcome {
     types(&world, &server, &["resume", "--budget-usd", "0.5"], 0)?;
     let sum = cost(&world)?;
     // A reply of 4,096 tokens was reserved; it counts once.
-    if (40_960 + 140..60_000).contains(&sum) {
-        Ok(())
-    } else {
-        fail(sum)
-    }
+    assert!((40_960 + 140..60_000).contains(&sum), "{sum}");
+    Ok(())
 }
 
-fn a_late_budget_needs_known_spending() -> Outcome {
+fn a_budget_that_comes_later_needs_the_price_of_what_is_spent() -> Outcome {
     let (world, server) = world("")?;
     types(&world, &server, &["run", "plan.md", "--no-write-back"], 0)?;
     std::fs::write(

@@ -8,14 +8,8 @@ use crate::support::{Case, Outcome, Rule, Script, World, bytes_of_turns, case, f
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "journal_size::a_late_turn_adds_as_much_as_an_early_one",
-            a_late_turn_adds_as_much_as_an_early_one,
-        ),
-        case(
-            "journal_size::a_compacted_conversation_is_stored_once",
-            a_compacted_conversation_is_stored_once,
-        ),
+        case!(a_late_turn_adds_as_much_as_an_early_one),
+        case!(a_compacted_conversation_is_stored_once),
     ]
 }
 
@@ -62,11 +56,11 @@ fn a_late_turn_adds_as_much_as_an_early_one() -> Outcome {
     let sent = sent.collect::<Result<Vec<usize>, libtest_mimic::Failed>>()?;
     let (early, late) = (turns[2], turns[39]);
     let grows = sent[39] > sent[2] + 37 * 500;
-    if grows && late * 10 <= early * 12 {
-        Ok(())
-    } else {
-        fail(format!("{turns:?} of requests of {sent:?} bytes"))
-    }
+    assert!(
+        grows && late * 10 <= early * 12,
+        "{turns:?} of requests of {sent:?} bytes"
+    );
+    Ok(())
 }
 
 fn a_compacted_conversation_is_stored_once() -> Outcome {

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{Case, Outcome, Rule, Script, World, case, fail, until};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![case(
-        "memory::crafted_files_cost_the_coordinator_little",
-        crafted_files_cost_the_coordinator_little,
-    )]
+    vec![case!(crafted_files_cost_the_coordinator_little)]
 }
 
 /// The environment variable that, set to `all`, selects the long form.
@@ -144,11 +141,9 @@ fn require_done(world: &World, agents: usize) -> Outcome {
             failed.push(format!("{tool}: {outcome:?} {why}"));
         }
     }
-    if failed.is_empty() && done >= agents * CALLS {
-        Ok(())
-    } else {
-        fail(format!("{done}\n{}", failed.join("\n")))
-    }
+    assert!(failed.is_empty(), "{done}\n{}", failed.join("\n"));
+    assert!(done >= agents * CALLS, "{done}\n{}", failed.join("\n"));
+    Ok(())
 }
 
 /// Returns the script of agents that call every tool on everything, and then write a large file and

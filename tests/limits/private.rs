@@ -29,14 +29,8 @@ pub(crate) fn cases() -> Vec<Case> {
         }
     });
     let others = [
-        case(
-            "private::a_state_folder_of_somebody_else_is_refused",
-            a_state_folder_of_somebody_else,
-        ),
-        sandboxed(
-            "private::what_the_demo_makes_is_its_users_alone",
-            what_the_demo_makes,
-        ),
+        case!(a_state_folder_of_somebody_else_is_refused),
+        sandboxed!(what_the_demo_makes_is_its_users_alone),
     ];
     runs.into_iter().chain(others).collect()
 }
@@ -126,11 +120,8 @@ fn modes(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Failed> {
 
 fn require_closed(folder: &Path) -> Outcome {
     let open = open_to_others(folder)?;
-    if open.is_empty() {
-        Ok(())
-    } else {
-        fail(open.join("\n"))
-    }
+    assert!(open.is_empty(), "{}", open.join("\n"));
+    Ok(())
 }
 
 fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
@@ -155,9 +146,7 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     let may_write: Vec<String> = may_write
         .map(|(mode, path)| format!("{mode:o} {}", path.display()))
         .collect();
-    if !may_write.is_empty() {
-        return fail(may_write.join("\n"));
-    }
+    assert!(may_write.is_empty(), "{}", may_write.join("\n"));
     type_in(&["clean"])?;
     require_closed(&world.home.path().join("state"))?;
     let own = world.repository.read("modes.txt")?;
@@ -165,11 +154,10 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
         return fail(format!("a command's own folders: {own}"));
     }
     let noted = world.home.path().join("noted");
-    if open_to_others(&noted)?.is_empty() {
-        return fail(
-            "the control is closed: what a program makes with the same umask is not open to others",
-        );
-    }
+    assert!(
+        !open_to_others(&noted)?.is_empty(),
+        "the control is closed: what a program makes with the same umask is not open to others"
+    );
     let noted = std::fs::read_to_string(noted)?;
     let entries = std::fs::read_to_string(world.home.path().join("entries"))?;
     let open: Vec<&str> = noted
@@ -185,17 +173,15 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
         .lines()
         .filter(|line| line.ends_with("/commondir"))
         .count();
-    if open.is_empty() && repositories > 1 && entries > 0 {
-        Ok(())
-    } else {
-        fail(format!(
-            "{repositories} repositories, {entries} entries\n{}",
-            open.join("\n")
-        ))
-    }
+    assert!(
+        open.is_empty() && repositories > 1 && entries > 0,
+        "{repositories} repositories, {entries} entries\n{}",
+        open.join("\n")
+    );
+    Ok(())
 }
 
-fn what_the_demo_makes() -> Outcome {
+fn what_the_demo_makes_is_its_users_alone() -> Outcome {
     let home = Home::new()?;
     type_in(Confinement::Full, &home, home.path(), &["demo"])?;
     let folders = std::fs::read_dir(home.path().join("tmp"))?.collect::<Result<Vec<_>, _>>()?;
@@ -204,13 +190,11 @@ fn what_the_demo_makes() -> Outcome {
         return fail(format!("{folders:?}"));
     };
     let mode = folder.metadata()?.permissions().mode() & 0o777;
-    if mode != 0o700 {
-        return fail(format!("{mode:o} {}", folder.display()));
-    }
+    assert_eq!(mode, 0o700, "{}", folder.display());
     require_closed(&home.path().join("state"))
 }
 
-fn a_state_folder_of_somebody_else() -> Outcome {
+fn a_state_folder_of_somebody_else_is_refused() -> Outcome {
     let world = World::plain()?;
     world
         .repository

@@ -13,7 +13,7 @@ use orchestrate_core::policy::{
 
 use orchestrate_core::policy::tool_names::ToolNames;
 
-use crate::support::{Case, Need, Outcome, case, fail};
+use crate::support::{Case, Need, Outcome, case};
 
 /// A program, the package that contains it, lines with which it creates the file `ran`, and lines
 /// with which it does not.
@@ -234,11 +234,8 @@ fn compare(program: &Program) -> Outcome {
             wrong.push(format!("{line:?}: ran: {ran}, denied: {is_denied}"));
         }
     }
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        fail(wrong.join("\n"))
-    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
 }
 
 /// Runs a line in a folder of its own, and returns whether the command in it has run.

@@ -12,35 +12,14 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fai
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "reports::an_agent_out_of_turns_makes_one_last_request",
-            out_of_turns,
-        ),
-        case(
-            "reports::an_agent_out_of_tokens_reports_within_what_is_held_for_it",
-            out_of_tokens,
-        ),
-        case(
-            "reports::every_agent_of_a_run_out_of_tokens_stays_within_its_budget",
-            run_out_of_tokens,
-        ),
-        case("reports::an_agent_out_of_time_reports", out_of_time),
-        case(
-            "reports::the_agents_of_a_run_out_of_time_report",
-            run_out_of_time,
-        ),
-        case(
-            "reports::an_agent_that_waits_when_the_run_is_out_of_time_reports",
-            waiting_out_of_time,
-        ),
-        case(
-            "reports::without_a_reply_there_is_no_second_request",
-            without_a_reply,
-        ),
-        case(
-            "reports::an_agent_that_is_retried_can_report_again",
-            retried,
-        ),
+        case!(an_agent_out_of_turns_makes_one_last_request),
+        case!(an_agent_out_of_tokens_reports_within_what_is_held_for_it),
+        case!(every_agent_of_a_run_out_of_tokens_stays_within_its_budget),
+        case!(an_agent_out_of_time_reports),
+        case!(the_agents_of_a_run_out_of_time_report),
+        case!(an_agent_that_waits_when_the_run_is_out_of_time_reports),
+        case!(without_a_reply_there_is_no_second_request),
+        case!(an_agent_that_is_retried_can_report_again),
     ]
 }
 
@@ -94,9 +73,8 @@ fn last_of(
         Event::ReportGiven(given) if given.task.as_str() == of => Some(given.summary.clone()),
         _ => None,
     });
-    if given.len() > 1 || requests.len() != turns.len() {
-        return fail(played.story());
-    }
+    assert!(given.len() <= 1, "{played}");
+    assert_eq!(requests.len(), turns.len(), "{played}");
     Ok((limit.clone(), requests, given.into_iter().next()))
 }
 
@@ -112,14 +90,11 @@ fn require_report(played: &Played, of: &str, cause: FailureCause) -> Outcome {
     };
     let is_it =
         limit.cause == cause && request.tools.is_empty() && report.as_deref() == Some(REPORT);
-    if is_it {
-        Ok(())
-    } else {
-        fail(format!("{limit:?} {report:?} {request:?}"))
-    }
+    assert!(is_it, "{limit:?} {report:?} {request:?}");
+    Ok(())
 }
 
-fn out_of_turns() -> Outcome {
+fn an_agent_out_of_turns_makes_one_last_request() -> Outcome {
     let script = busy(Script::default(), "T1", 9, 0)
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -141,7 +116,7 @@ fn out_of_turns() -> Outcome {
     )
 }
 
-fn out_of_tokens() -> Outcome {
+fn an_agent_out_of_tokens_reports_within_what_is_held_for_it() -> Outcome {
     let script = busy(Script::default(), "T1", 30, 3_000);
     let played = World::lived_in()?.play("- [ ] T1 busy (tokens: 20000)\n", &script, |_| {})?;
     played.require_failure(
@@ -157,14 +132,14 @@ fn out_of_tokens() -> Outcome {
         _ => None,
     });
     let (limit, ..) = last_of(&played, "T1")?;
-    if limit.tokens == 2_000 && reserved.last().is_some_and(|tokens| *tokens <= 2_000) {
-        Ok(())
-    } else {
-        fail(format!("{limit:?}, {reserved:?}"))
-    }
+    assert!(
+        limit.tokens == 2_000 && reserved.last().is_some_and(|tokens| *tokens <= 2_000),
+        "{limit:?}, {reserved:?}"
+    );
+    Ok(())
 }
 
-fn run_out_of_tokens() -> Outcome {
+fn every_agent_of_a_run_out_of_tokens_stays_within_its_budget() -> Outcome {
     const CAP: u64 = 50_000;
     let script = ["T1", "T2", "T3"]
         .iter()
@@ -184,11 +159,8 @@ fn run_out_of_tokens() -> Outcome {
         .iter()
         .map(|task| task.usage.input_tokens + task.usage.output_tokens)
         .sum();
-    if used <= CAP {
-        Ok(())
-    } else {
-        fail(format!("{used} tokens of {CAP}"))
-    }
+    assert!(used <= CAP, "{used} tokens of {CAP}");
+    Ok(())
 }
 
 /// Returns a script of an agent that is in a command when its time is up.
@@ -199,7 +171,7 @@ fn slow(script: Script, task: &str) -> Script {
         .rule(Rule::task(task).turn(1).call("run_shell_command", &command))
 }
 
-fn out_of_time() -> Outcome {
+fn an_agent_out_of_time_reports() -> Outcome {
     let world = World::lived_in()?;
     let played = world.play(
         "- [ ] T1 slow (timeout: 1s)\n",
@@ -223,7 +195,7 @@ fn out_of_time() -> Outcome {
     }
 }
 
-fn run_out_of_time() -> Outcome {
+fn the_agents_of_a_run_out_of_time_report() -> Outcome {
     let script = slow(slow(Script::default(), "T1"), "T2");
     let plan = "- [ ] T1 slow\n- [ ] T2 slow\n- [ ] T3 after (run: touch three) (depends: T1)\n";
     let played = World::lived_in()?.play(plan, &script, |settings| {
@@ -242,7 +214,7 @@ fn run_out_of_time() -> Outcome {
 
 /// Nothing but the end of its child lets the parent go on, and that comes with the end of the run's
 /// time.
-fn waiting_out_of_time() -> Outcome {
+fn an_agent_that_waits_when_the_run_is_out_of_time_reports() -> Outcome {
     let script = Script::default()
         .rule(Rule::task("T1").last_contains(LAST).text(REPORT))
         .rule(
@@ -271,20 +243,17 @@ fn waiting_out_of_time() -> Outcome {
 }
 
 /// The script answers nothing, so the last request fails.
-fn without_a_reply() -> Outcome {
+fn without_a_reply_there_is_no_second_request() -> Outcome {
     let script = Script::default().rule(write("T1", "half.txt", "half\n"));
     let played = World::lived_in()?.play("- [ ] T1 busy (turns: 1)\n", &script, |_| {})?;
     played.require(4, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Turns, "turns")?;
     let (_, requests, report) = last_of(&played, "T1")?;
-    if requests.len() == 1 && report.is_none() {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(requests.len() == 1 && report.is_none(), "{played}");
+    Ok(())
 }
 
-fn retried() -> Outcome {
+fn an_agent_that_is_retried_can_report_again() -> Outcome {
     let world = World::lived_in()?;
     let script = busy(Script::default(), "T1", 9, 0);
     let played = world.play("- [ ] T1 busy (turns: 2)\n", &script, |_| {})?;
@@ -307,9 +276,6 @@ fn retried() -> Outcome {
         Event::ReportGiven(given) => Some(given.summary.as_str()),
         _ => None,
     });
-    if given == [REPORT, REPORT] {
-        Ok(())
-    } else {
-        fail(again.story())
-    }
+    assert_eq!(given, [REPORT, REPORT], "{again}");
+    Ok(())
 }

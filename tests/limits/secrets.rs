@@ -13,30 +13,12 @@ use crate::support::{
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "secrets::what_a_tool_reads_is_redacted",
-            what_a_tool_reads_is_redacted,
-        ),
-        case(
-            "secrets::what_was_redacted_is_never_written_back",
-            what_was_redacted_is_never_written_back,
-        ),
-        case(
-            "secrets::ordinary_words_stay_what_they_are",
-            ordinary_words_stay_what_they_are,
-        ),
-        case(
-            "secrets::what_a_check_says_is_redacted",
-            what_a_check_says_is_redacted,
-        ),
-        case(
-            "secrets::what_a_server_echoes_is_shown_to_nobody",
-            what_a_server_echoes_is_shown_to_nobody,
-        ),
-        case(
-            "secrets::a_plan_that_holds_a_key_is_refused",
-            a_plan_that_holds_a_key,
-        ),
+        case!(what_a_tool_reads_is_redacted),
+        case!(what_was_redacted_is_never_written_back),
+        case!(ordinary_words_stay_what_they_are),
+        case!(what_a_check_says_is_redacted),
+        case!(what_a_server_echoes_is_shown_to_nobody),
+        case!(a_plan_that_holds_a_key_is_refused),
     ]
 }
 
@@ -96,11 +78,8 @@ fn require_unwritten(state: &Path) -> Outcome {
             }
         }
     }
-    if seen > 0 {
-        Ok(())
-    } else {
-        fail("there is no journal to look at")
-    }
+    assert!(seen > 0, "there is no journal to look at");
+    Ok(())
 }
 
 /// Creates a repository whose files contain the secrets, with a remote whose URL contains the
@@ -150,11 +129,11 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
     if let Some(trace) = trace_in(&told) {
         return fail(format!("{trace} in {told}"));
     }
-    if told.matches("[redacted:OPENAI_API_KEY]").count() < 8
-        || !told.contains("[redacted:git configuration]")
-    {
-        return fail(told);
-    }
+    assert!(
+        told.matches("[redacted:OPENAI_API_KEY]").count() >= 8,
+        "{told}"
+    );
+    assert!(told.contains("[redacted:git configuration]"), "{told}");
     require_unwritten(&world.home.state())?;
     // The control: a run without the key has no such secret, and then every form of it is there.
     let (_kept, played) = play(None)?;
@@ -199,19 +178,17 @@ fn what_was_redacted_is_never_written_back() -> Outcome {
         Ok::<_, Failed>((merged, world.merged(&played.report, "new.txt").ok(), played))
     };
     let (kept, new, played) = play("OPENAI_API_KEY")?;
-    if kept != KEY
-        || new.is_some()
-        || !format!("{:?}", played.requests()?).contains("nothing was done")
-    {
-        return fail(format!("{kept} {new:?} {}", played.story()));
-    }
+    assert_eq!(kept, KEY, "{new:?}\n{played}");
+    assert!(new.is_none(), "{kept} {new:?} {played}");
+    assert!(
+        format!("{:?}", played.requests()?).contains("nothing was done"),
+        "{kept} {new:?} {played}"
+    );
     // Without that secret the same text is written as it is.
     let (kept, new, _) = play("ANTHROPIC_API_KEY")?;
-    if kept == marked && new == Some(format!("k={KEY}")) {
-        Ok(())
-    } else {
-        fail(format!("{kept} {new:?}"))
-    }
+    assert_eq!(kept, marked, "{new:?}");
+    assert_eq!(new, Some(format!("k={KEY}")), "{kept}");
+    Ok(())
 }
 
 /// A password that is an ordinary word is not redacted, so an agent can read and write that word.
@@ -232,7 +209,8 @@ fn ordinary_words_stay_what_they_are() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged)])?;
     let merged = world.merged(&played.report, "check.py")?;
-    if merged == code { Ok(()) } else { fail(merged) }
+    assert_eq!(merged, code);
+    Ok(())
 }
 
 fn what_a_check_says_is_redacted() -> Outcome {
@@ -263,7 +241,8 @@ fn what_a_server_echoes_is_shown_to_nobody() -> Outcome {
     // secret then.
     let (world, shown) = echoed("another-0a1b2c3d4e5f6g")?;
     let is_shown = trace_in(&shown).is_some() && require_unwritten(&world.home.state()).is_err();
-    if is_shown { Ok(()) } else { fail(shown) }
+    assert!(is_shown, "{shown}");
+    Ok(())
 }
 
 /// Runs two tasks with this key, whose server says [`KEY`]; returns what the commands of the user
@@ -310,7 +289,7 @@ fn echoed(given: &str) -> Result<(World, String), Failed> {
     Ok((world, shown))
 }
 
-fn a_plan_that_holds_a_key() -> Outcome {
+fn a_plan_that_holds_a_key_is_refused() -> Outcome {
     let world = World::lived_in()?;
     let plan = format!("- [ ] T1 make (run: true)\n- [ ] T2 publish with {KEY}\n");
     let played = world.play(&plan, &Script::default(), |settings| {

@@ -10,30 +10,12 @@ use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, s
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "tool_settings::a_run_keeps_to_the_profile_of_the_reference",
-            a_run_keeps_to_the_profile,
-        ),
-        case(
-            "tool_settings::each_says_where_it_comes_from",
-            each_says_where_it_comes_from,
-        ),
-        case(
-            "tool_settings::a_repository_only_narrows_them",
-            a_repository_only_narrows_them,
-        ),
-        case(
-            "tool_settings::limits_of_the_environment_replace_the_users",
-            limits_of_the_environment,
-        ),
-        case(
-            "tool_settings::what_is_wrong_is_named_with_the_nearest_key",
-            what_is_wrong_is_named_with_the_nearest_key,
-        ),
-        case(
-            "tool_settings::they_are_set_by_the_command",
-            they_are_set_by_the_command,
-        ),
+        sandboxed!(a_run_keeps_to_the_profile_of_the_reference),
+        case!(each_says_where_it_comes_from),
+        case!(a_repository_only_narrows_them),
+        case!(limits_of_the_environment_replace_the_users),
+        case!(what_is_wrong_is_named_with_the_nearest_key),
+        case!(they_are_set_by_the_command),
     ]
 }
 
@@ -79,7 +61,7 @@ const SHOWN: [(&str, &str); 9] = [
 ];
 
 /// Runs a plan under the profile, through settings, journal, assignment and executor.
-fn a_run_keeps_to_the_profile() -> Outcome {
+fn a_run_keeps_to_the_profile_of_the_reference() -> Outcome {
     let world = World::with_plan("- [ ] T1 write\n")?;
     let profile = world.write("tools.json", PROFILE)?;
     let write = |path: &str| json!({"path": path, "content": "x\n"});
@@ -136,11 +118,9 @@ fn a_run_keeps_to_the_profile() -> Outcome {
         "--name-only",
         &format!("orchestrate/{id}/integration"),
     ])?;
-    if paths.contains("a.md") && !paths.contains("a.rs") {
-        Ok(())
-    } else {
-        fail(format!("{paths}\n{log}"))
-    }
+    assert!(paths.contains("a.md"), "{paths}\n{log}");
+    assert!(!paths.contains("a.rs"), "{paths}\n{log}");
+    Ok(())
 }
 
 fn shown(
@@ -241,9 +221,7 @@ fn each_says_where_it_comes_from() -> Outcome {
         "ORCHESTRATE_DISABLE_SPAWNING 1",
         "ORCHESTRATE_ASK          (not set)",
     ] {
-        if !strict.stdout.contains(line) {
-            return fail(strict.stdout);
-        }
+        assert!(strict.stdout.contains(line), "{}", strict.stdout);
     }
     let unset = world.types(&["config", "show"], 0)?;
     says(&unset, &["ORCHESTRATE_SANDBOX_MODE (not set)"])?;
@@ -280,9 +258,8 @@ fn a_repository_only_narrows_them() -> Outcome {
             .get(&format!("tools.{key}"))
             .cloned()
             .unwrap_or_default();
-        if found.0 != value || !found.1.starts_with("orchestrate.toml:") {
-            return fail(format!("{key}: {found:?}"));
-        }
+        assert_eq!(found.0, value, "{key}: {found:?}");
+        assert!(found.1.starts_with("orchestrate.toml:"), "{key}: {found:?}");
     }
     require(
         &narrower,
@@ -326,7 +303,7 @@ fn a_repository_only_narrows_them() -> Outcome {
     Ok(())
 }
 
-fn limits_of_the_environment() -> Outcome {
+fn limits_of_the_environment_replace_the_users() -> Outcome {
     let world = World::plain()?;
     world.types(
         &[
@@ -354,11 +331,8 @@ fn limits_of_the_environment() -> Outcome {
         .write("orchestrate.toml", "max_agents = 2\n")?;
     let found = shown(&world, &[("RALPH_RESOURCE_LIMITS", limits)])?;
     let expected = ("2".to_owned(), "orchestrate.toml:1:1".to_owned());
-    if found.get("max_agents") == Some(&expected) {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found.get("max_agents"), Some(&expected), "{found:?}");
+    Ok(())
 }
 
 #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
@@ -523,9 +497,7 @@ fn they_are_set_by_the_command() -> Outcome {
     let text = std::fs::read_to_string(world.home.path().join("config/orchestrate/config.toml"))?;
     let expected =
         "[tools.file_operations]\nmax_file_size_mb = 3\nallowed_extensions = [\".py\", \"md\"]\n";
-    if text != expected {
-        return fail(text);
-    }
+    assert_eq!(text, expected);
     let found = shown(&world, &[])?;
     require(
         &found,

@@ -15,11 +15,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::a_retry_is_resumed_to_the_same_end", || {
             sent_back(Deed::Retry, &plays::lazy())
         }),
-        case(
-            "kill::cleaning_loses_nothing_and_is_finished_by_the_next",
-            cleaning,
-        ),
-        case("kill::a_drop_is_finished_by_the_next", dropping),
+        case!("kill", cleaning_loses_nothing_and_is_finished_by_the_next),
+        case!("kill", a_drop_is_finished_by_the_next),
     ]
 }
 
@@ -58,7 +55,7 @@ fn sent_back(deed: Deed, play: &Play) -> Outcome {
     Ok(())
 }
 
-fn cleaning() -> Outcome {
+fn cleaning_loses_nothing_and_is_finished_by_the_next() -> Outcome {
     for fault in ["before:1", "after:1"] {
         let scene = Scene::of(&plays::commands())?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
@@ -87,7 +84,7 @@ fn cleaning() -> Outcome {
     Ok(())
 }
 
-fn dropping() -> Outcome {
+fn a_drop_is_finished_by_the_next() -> Outcome {
     let ended = || {
         let scene = Scene::of(&plays::half_failing())?;
         scene.coordinate(NO_FAULT)?.exits(0)?;

@@ -10,14 +10,11 @@ use crate::support::{Case, Outcome, case, fail};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "kill::a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing",
-            at_each_fact,
+        case!(
+            "kill",
+            a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing
         ),
-        case(
-            "kill::a_disk_that_is_full_at_the_last_report_loses_nothing",
-            at_the_last_report,
-        ),
+        case!("kill", a_disk_that_is_full_at_the_last_report_loses_nothing),
     ]
 }
 
@@ -55,7 +52,7 @@ const FACTS: [Facts; 4] = [
     (asking, &["message.delivered@2"]),
 ];
 
-fn at_each_fact() -> Outcome {
+fn a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing() -> Outcome {
     let all = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
     let facts = FACTS
         .iter()
@@ -98,7 +95,7 @@ fn fill(scene: &Scene, fact: &str) -> Outcome {
     scene.require_untouched()
 }
 
-fn at_the_last_report() -> Outcome {
+fn a_disk_that_is_full_at_the_last_report_loses_nothing() -> Outcome {
     for fact in ["report.due", "report.given", "task.failed"] {
         let scene = Scene::of(&plays::reporting())?;
         fill(&scene, fact)?;

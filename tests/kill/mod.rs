@@ -57,17 +57,10 @@ const NO_FAULT: &str = "before:1000000";
 /// The empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) fn cases() -> Vec<Case> {
     let own = vec![
-        case(
-            "kill::after_an_append_the_run_is_resumed_to_the_same_end",
-            after_an_append_the_run_is_resumed_to_the_same_end,
-        ),
-        case(
-            "kill::before_an_append_the_run_is_resumed_to_the_same_end",
-            before_an_append_the_run_is_resumed_to_the_same_end,
-        ),
+        case!(after_an_append_the_run_is_resumed_to_the_same_end),
+        case!(before_an_append_the_run_is_resumed_to_the_same_end),
         case(
             "kill::after_an_append_commands_are_resumed_to_the_same_end",
             || kill_each(commands()?, "after"),
@@ -92,10 +85,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "kill::before_an_append_a_wait_is_resumed_to_the_same_end",
             || kill_each(waiting()?, "before"),
         ),
-        case(
-            "kill::after_an_append_spawned_agents_are_resumed_to_the_same_end",
-            after_an_append_spawned_agents_are_resumed_to_the_same_end,
-        ),
+        case!(after_an_append_spawned_agents_are_resumed_to_the_same_end),
         case(
             "kill::before_an_append_spawned_agents_are_resumed_to_the_same_end",
             || kill_each(spawning()?, "before"),
@@ -146,18 +136,9 @@ pub(crate) fn cases() -> Vec<Case> {
             "kill::before_an_append_an_outage_is_resumed_to_the_same_end",
             || kill_each(outage()?, "before"),
         ),
-        case(
-            "kill::around_a_rejected_key_the_task_waits_or_goes_on",
-            killed_around_rejection,
-        ),
-        case(
-            "kill::twice_the_run_is_resumed_to_the_same_end",
-            killed_twice,
-        ),
-        case(
-            "kill::during_the_resume_the_run_is_resumed_to_the_same_end",
-            killed_during_resume,
-        ),
+        case!(around_a_rejected_key_the_task_waits_or_goes_on),
+        case!(twice_the_run_is_resumed_to_the_same_end),
+        case!(during_the_resume_the_run_is_resumed_to_the_same_end),
     ];
     let confined = instants::cases().into_iter().chain(stopped::cases());
     let confined = confined.map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
@@ -784,18 +765,18 @@ fn kill_in_turn(faults: &[&str]) -> Outcome {
     }
 }
 
-fn killed_twice() -> Outcome {
+fn twice_the_run_is_resumed_to_the_same_end() -> Outcome {
     kill_in_turn(&["after:40", "before:30"])?;
     kill_in_turn(&["before:90", "after:9", "after:20"])
 }
 
-fn killed_during_resume() -> Outcome {
+fn during_the_resume_the_run_is_resumed_to_the_same_end() -> Outcome {
     kill_in_turn(&["after:60", "before:1", "after:1", "before:2", "after:2"])
 }
 
 /// Kills a run before and after the last appends, which say that a task waits for its endpoint and
 /// that the run ends.
-fn killed_around_rejection() -> Outcome {
+fn around_a_rejected_key_the_task_waits_or_goes_on() -> Outcome {
     let play = plays::rejected();
     let reference = Scene::of(&play)?;
     let appends: u64 = reference

@@ -23,39 +23,21 @@ const MIDDLE: &str = "after:90";
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted",
-            a_command_dies,
+        case!(
+            "kill",
+            a_command_dies_with_its_coordinator_and_is_reported_as_interrupted
         ),
-        case(
-            "kill::a_command_that_was_interrupted_names_what_it_changed",
-            an_interrupted_command_names_changes,
+        case!("kill", a_command_that_was_interrupted_names_what_it_changed),
+        case!(
+            "kill",
+            a_command_of_the_plan_is_reported_as_interrupted_and_runs_again
         ),
-        case(
-            "kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again",
-            a_command_of_the_plan_runs_again,
-        ),
-        case(
-            "kill::a_worktree_deleted_by_hand_is_made_again",
-            a_worktree_deleted_by_hand_is_made_again,
-        ),
-        case(
-            "kill::a_half_written_file_is_not_committed",
-            a_half_written_file_is_not_committed,
-        ),
-        case(
-            "kill::a_moved_integration_branch_is_refused",
-            a_moved_integration_branch,
-        ),
-        case(
-            "kill::a_deletion_that_was_interrupted_is_a_recorded_one",
-            an_interrupted_deletion,
-        ),
-        case(
-            "kill::the_temporary_folder_is_left_empty",
-            the_temporary_folder,
-        ),
-        case("kill::a_full_disk_loses_nothing", a_full_disk_loses_nothing),
+        case!("kill", a_worktree_deleted_by_hand_is_made_again),
+        case!("kill", a_half_written_file_is_not_committed),
+        case!("kill", a_moved_integration_branch_is_refused),
+        case!("kill", a_deletion_that_was_interrupted_is_a_recorded_one),
+        case!("kill", the_temporary_folder_is_left_empty),
+        case!("kill", a_full_disk_loses_nothing),
     ]
 }
 
@@ -93,7 +75,7 @@ fn sleepers() -> Result<Vec<String>, Failed> {
     Ok(found)
 }
 
-fn a_command_dies() -> Outcome {
+fn a_command_dies_with_its_coordinator_and_is_reported_as_interrupted() -> Outcome {
     let scene = Scene::of(&sleeping_play())?;
     let first = scene.start(NO_FAULT)?;
     until(PATIENCE, || {
@@ -124,7 +106,7 @@ fn a_command_dies() -> Outcome {
 
 /// The agent goes on only if it is told what the command had changed; otherwise it would wait for
 /// ever.
-fn an_interrupted_command_names_changes() -> Outcome {
+fn a_command_that_was_interrupted_names_what_it_changed() -> Outcome {
     let one = || Rule::task("T1");
     let command = format!("echo half > half.txt; sleep {}", seconds());
     let told = "after changes of half.txt; `git_checkout` with `";
@@ -165,7 +147,7 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
 
 /// The command writes a file, then waits for another one among the repository's objects, which it
 /// can see.
-fn a_command_of_the_plan_runs_again() -> Outcome {
+fn a_command_of_the_plan_is_reported_as_interrupted_and_runs_again() -> Outcome {
     let plan = concat!(
         "- [ ] T1 wait (run: echo 1 >> log.txt; until ",
         there_is!("go"),
@@ -264,7 +246,7 @@ fn a_half_written_file_is_not_committed() -> Outcome {
     reference.require_same_end(&scene, &end, 1)
 }
 
-fn a_moved_integration_branch() -> Outcome {
+fn a_moved_integration_branch_is_refused() -> Outcome {
     meanwhile(|scene| {
         let (repository, reference) = (&scene.world.repository, scene.run()?.integration_ref());
         let left = scene.store()?.state(&scene.run()?)?.integration.to_string();
@@ -331,7 +313,7 @@ fn a_full_disk_loses_nothing() -> Outcome {
 
 /// The shell deletes two of four files, and a call whose end was not recorded deletes a third. The
 /// work must not be returned as an accidental deletion.
-fn an_interrupted_deletion() -> Outcome {
+fn a_deletion_that_was_interrupted_is_a_recorded_one() -> Outcome {
     let one = |turn| Rule::task("T1").turn(turn);
     let script = Script::default()
         .rule(one(1).call(
@@ -371,7 +353,7 @@ fn an_interrupted_deletion() -> Outcome {
 }
 
 /// The folder that exists at first is what a run leaves that is killed while git merges.
-fn the_temporary_folder() -> Outcome {
+fn the_temporary_folder_is_left_empty() -> Outcome {
     let scene = Scene::of(&plays::commands())?;
     let folder = scene.world.home.path().join("temporary");
     for left in [

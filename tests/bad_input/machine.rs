@@ -12,60 +12,25 @@ use super::world;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "bad_input::a_git_that_is_too_old_or_absent_is_refused",
-            a_git_that_is_too_old_is_refused,
-        ),
-        sandboxed(
-            "bad_input::a_temporary_folder_that_is_not_there_is_refused",
-            a_temporary_folder_is_not_there,
-        ),
-        sandboxed(
-            "bad_input::too_few_open_files_are_refused",
-            too_few_open_files_are_refused,
-        ),
-        sandboxed(
-            "bad_input::doctor_counts_open_files",
-            doctor_counts_open_files,
-        ),
-        sandboxed(
-            "bad_input::landing_needs_files_for_no_agents",
-            landing_needs_files_for_no_agents,
-        ),
-        sandboxed(
-            "bad_input::a_read_only_state_is_refused",
-            a_read_only_state_is_refused,
+        case!("bad_input", a_git_that_is_too_old_or_absent_is_refused),
+        sandboxed!("bad_input", a_temporary_folder_that_is_not_there_is_refused),
+        sandboxed!("bad_input", too_few_open_files_are_refused),
+        sandboxed!("bad_input", doctor_counts_open_files),
+        sandboxed!("bad_input", landing_needs_files_for_no_agents),
+        sandboxed!("bad_input", a_read_only_state_is_refused).needs(Need::MOUNTS),
+        sandboxed!("bad_input", a_read_only_repository_is_refused).needs(Need::MOUNTS),
+        sandboxed!(
+            "bad_input",
+            a_repository_that_becomes_read_only_parks_the_run
         )
         .needs(Need::MOUNTS),
-        sandboxed(
-            "bad_input::a_read_only_repository_is_refused",
-            a_read_only_repository_is_refused,
-        )
-        .needs(Need::MOUNTS),
-        sandboxed(
-            "bad_input::a_repository_that_becomes_read_only_parks_the_run",
-            a_repository_that_becomes_read_only_parks_the_run,
-        )
-        .needs(Need::MOUNTS),
-        sandboxed(
-            "bad_input::a_trash_that_cannot_be_deleted_is_told",
-            a_trash_that_cannot_be_deleted_is_told,
-        )
-        .needs(Need::MOUNTS),
-        sandboxed(
-            "bad_input::a_real_full_disk_loses_nothing",
-            a_real_full_disk_loses_nothing,
-        )
-        .needs(Need::MOUNTS),
-        sandboxed(
-            "bad_input::a_repository_whose_disk_is_full_says_so",
-            a_repository_whose_disk_is_full_says_so,
-        )
-        .needs(Need::MOUNTS),
+        sandboxed!("bad_input", a_trash_that_cannot_be_deleted_is_told).needs(Need::MOUNTS),
+        sandboxed!("bad_input", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
+        sandboxed!("bad_input", a_repository_whose_disk_is_full_says_so).needs(Need::MOUNTS),
     ]
 }
 
-fn a_git_that_is_too_old_is_refused() -> Outcome {
+fn a_git_that_is_too_old_or_absent_is_refused() -> Outcome {
     let world = world()?;
     let path = with_program(&world.home, "git", "echo git version 2.37.9")?;
     let nowhere = world.home.path().join("nowhere").display().to_string();
@@ -86,7 +51,7 @@ fn a_git_that_is_too_old_is_refused() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-fn a_temporary_folder_is_not_there() -> Outcome {
+fn a_temporary_folder_that_is_not_there_is_refused() -> Outcome {
     let world = world()?;
     let (nowhere, plan) = (world.file("nowhere"), world.file("plan.md"));
     let typed = |arguments: &[&str]| {
@@ -290,9 +255,7 @@ fn a_read_only_state_is_refused() -> Outcome {
         .stderr
         .matches("hint: make it writable or set XDG_STATE_HOME")
         .count();
-    if said != 3 {
-        return fail(ran.stderr);
-    }
+    assert_eq!(said, 3, "{}", ran.stderr);
     before.require_same(&world.repository.fingerprint()?)
 }
 
@@ -432,13 +395,13 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
         .as_str()
         .unwrap_or_default();
     let files = world.repository.git(&["ls-tree", "--name-only", branch])?;
-    if at(&report, "/tasks/0/turns")? != 4
-        || !["early.txt", "late.txt", "two"]
+    assert_eq!(at(&report, "/tasks/0/turns")?, 4, "{report:#}\n{files}");
+    assert!(
+        ["early.txt", "late.txt", "two"]
             .iter()
-            .all(|file| files.contains(file))
-    {
-        return fail(format!("{report:#}\n{files}"));
-    }
+            .all(|file| files.contains(file)),
+        "{report:#}\n{files}"
+    );
     before.require_same(&world.repository.fingerprint()?)
 }
 
@@ -474,5 +437,6 @@ fn a_repository_whose_disk_is_full_says_so() -> Outcome {
     )?;
     // Each message at the start of a resumed run has a line of its own.
     let tiers = ran.stderr.matches("\nsandbox tier: ").count();
-    if tiers == 2 { Ok(()) } else { fail(ran.stderr) }
+    assert_eq!(tiers, 2, "{}", ran.stderr);
+    Ok(())
 }

@@ -3,29 +3,17 @@
 use rustix::process::Signal;
 
 use crate::support::{
-    Case, ModelServer, Outcome, Reply, Script, done, fail, require_words, sandboxed, write,
+    Case, ModelServer, Outcome, Reply, Script, done, require_words, sandboxed, write,
 };
 
 use super::{PLAN, world};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        sandboxed(
-            "bad_input::a_script_with_a_broken_line_is_refused",
-            a_script_with_a_broken_line_is_refused,
-        ),
-        sandboxed(
-            "bad_input::a_script_that_nobody_asks_again_is_not_read",
-            a_script_that_nobody_asks_again_is_not_read,
-        ),
-        sandboxed(
-            "bad_input::endpoints_that_refuse_say_what_to_do",
-            endpoints_that_refuse_say_what_to_do,
-        ),
-        sandboxed(
-            "bad_input::a_wait_for_a_server_is_shown",
-            a_wait_for_a_server_is_shown,
-        ),
+        sandboxed!("bad_input", a_script_with_a_broken_line_is_refused),
+        sandboxed!("bad_input", a_script_that_nobody_asks_again_is_not_read),
+        sandboxed!("bad_input", endpoints_that_refuse_say_what_to_do),
+        sandboxed!("bad_input", a_wait_for_a_server_is_shown),
     ]
 }
 
@@ -56,9 +44,7 @@ fn a_script_with_a_broken_line_is_refused() -> Outcome {
             &ran.stderr,
             &[&format!("failed to load the script {file}"), words],
         )?;
-        if world.home.state().exists() {
-            return fail("there is a state of nothing");
-        }
+        assert!(!world.home.state().exists(), "there is a state of nothing");
     }
     // Commands need no model.
     let plan = world.write("plan.md", PLAN)?;

@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![case(
-        "bad_input::a_run_of_an_older_version_is_resumed",
-        a_run_of_an_older_version_is_resumed,
-    )]
+    vec![case!("bad_input", a_run_of_an_older_version_is_resumed)]
 }
 
 /// What such a version recorded until it was killed: first the blobs, then the facts. `SCRIPT` is
@@ -120,9 +117,6 @@ fn a_run_of_an_older_version_is_resumed() -> Outcome {
         } => Some((task.as_str(), agent.as_str())),
         _ => None,
     });
-    if replies.len() == 4 && into == [("T4", "T1")] {
-        Ok(())
-    } else {
-        fail(played.story())
-    }
+    assert!(replies.len() == 4 && into == [("T4", "T1")], "{played}");
+    Ok(())
 }

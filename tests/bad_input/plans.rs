@@ -24,25 +24,19 @@ pub(super) fn cases() -> Vec<Case> {
         case(name, move || programs_of_checks_are_looked_for(tier)).in_tier(tier)
     });
     let mut cases = vec![
-        case(
-            "bad_input::plans_that_cannot_run_leave_nothing",
-            plans_that_cannot_run_leave_nothing,
+        case!("bad_input", plans_that_cannot_run_leave_nothing),
+        sandboxed!(
+            "bad_input",
+            a_plan_whose_path_is_no_text_says_why_its_boxes_stay
         ),
-        sandboxed(
-            "bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay",
-            a_path_that_is_no_text,
+        sandboxed!("bad_input", a_check_that_does_not_exist_is_refused),
+        sandboxed!(
+            "bad_input",
+            a_check_that_may_pass_without_its_program_is_warned_of
         ),
-        sandboxed(
-            "bad_input::a_check_that_does_not_exist_is_refused",
-            a_check_that_does_not_exist_is_refused,
-        ),
-        sandboxed(
-            "bad_input::a_check_that_may_pass_without_its_program_is_warned_of",
-            a_check_that_may_pass_without_its_program_is_warned_of,
-        ),
-        sandboxed(
-            "bad_input::a_checks_file_that_is_not_there_yet_is_a_warning",
-            a_checks_file_that_is_not_there_yet_is_a_warning,
+        sandboxed!(
+            "bad_input",
+            a_checks_file_that_is_not_there_yet_is_a_warning
         ),
     ];
     cases.extend(in_tiers);
@@ -100,7 +94,7 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
     }
 }
 
-fn a_path_that_is_no_text() -> Outcome {
+fn a_plan_whose_path_is_no_text_says_why_its_boxes_stay() -> Outcome {
     let world = world()?;
     let script = "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
     let arguments = [
@@ -132,9 +126,7 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
         ],
     )?;
     // `orchestrate check` does not see this option, so it would not report the error.
-    if ran.stderr.contains("orchestrate check") {
-        return fail(ran.stderr);
-    }
+    assert!(!ran.stderr.contains("orchestrate check"), "{}", ran.stderr);
     // A program of a repository, which no command sees though the user's search path has it, is
     // missing, too.
     let path = with_program(&world.home, "of-the-user", "true")?;
@@ -175,19 +167,19 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
         .as_array()
         .cloned()
         .unwrap_or_default();
-    if !warned
-        .iter()
-        .any(|warning| warning["line"] == 4 && warning["code"] == "program_not_found")
-    {
-        return fail(format!("{warned:?}"));
-    }
-    if world
-        .orchestrate(&["status"])
-        .run()
-        .is_ok_and(|ran| ran.code == 0)
-    {
-        return fail("there is a run");
-    }
+    assert!(
+        warned
+            .iter()
+            .any(|warning| warning["line"] == 4 && warning["code"] == "program_not_found"),
+        "{warned:?}"
+    );
+    assert!(
+        !world
+            .orchestrate(&["status"])
+            .run()
+            .is_ok_and(|ran| ran.code == 0),
+        "there is a run"
+    );
     before.require_same(&world.repository.fingerprint()?)
 }
 

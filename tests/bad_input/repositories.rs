@@ -15,41 +15,17 @@ use super::{PLAN, refuses, world};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "bad_input::a_bare_repository_is_refused",
-            a_bare_repository_is_refused,
-        ),
-        case(
-            "bad_input::a_repository_of_another_user_is_refused",
-            a_repository_of_another_user_is_refused,
-        ),
-        case(
-            "bad_input::a_branch_in_the_way_is_refused",
-            a_branch_in_the_way_is_refused,
-        ),
-        sandboxed(
-            "bad_input::a_state_inside_the_checkout_is_refused",
-            a_state_inside_the_checkout_is_refused,
-        ),
-        sandboxed(
-            "bad_input::a_merge_or_a_rebase_is_finished_first",
-            a_merge_or_a_rebase_is_finished_first,
-        ),
-        sandboxed(
-            "bad_input::a_dirty_tree_and_a_detached_head_are_warnings",
-            a_dirty_tree_and_a_detached_head_are_warnings,
-        ),
-        sandboxed(
-            "bad_input::a_base_branch_that_moves_is_landed_on",
-            a_base_branch_that_moves_is_landed_on,
-        ),
-        sandboxed(
-            "bad_input::a_base_branch_that_goes_is_not_landed_on",
-            a_base_branch_that_goes_is_not_landed_on,
-        ),
-        sandboxed(
-            "bad_input::a_worktree_deleted_while_running_fails_its_task_alone",
-            a_worktree_is_deleted,
+        case!("bad_input", a_bare_repository_is_refused),
+        case!("bad_input", a_repository_of_another_user_is_refused),
+        case!("bad_input", a_branch_in_the_way_is_refused),
+        sandboxed!("bad_input", a_state_inside_the_checkout_is_refused),
+        sandboxed!("bad_input", a_merge_or_a_rebase_is_finished_first),
+        sandboxed!("bad_input", a_dirty_tree_and_a_detached_head_are_warnings),
+        sandboxed!("bad_input", a_base_branch_that_moves_is_landed_on),
+        sandboxed!("bad_input", a_base_branch_that_goes_is_not_landed_on),
+        sandboxed!(
+            "bad_input",
+            a_worktree_deleted_while_running_fails_its_task_alone
         ),
     ]
 }
@@ -215,20 +191,18 @@ fn a_dirty_tree_and_a_detached_head_are_warnings() -> Outcome {
         "no branch is checked out",
     ];
     require_words(&ran.stderr, &warnings)?;
-    if ran.stderr.matches("warning: ").count() != warnings.len()
-        || ran.stdout.contains("orchestrate land")
-    {
-        return fail(format!("{ran:?}"));
-    }
+    assert!(
+        ran.stderr.matches("warning: ").count() == warnings.len()
+            && !ran.stdout.contains("orchestrate land"),
+        "{ran:?}"
+    );
     let result = ran
         .stdout
         .lines()
         .find_map(|line| line.trim().strip_prefix("git merge "))
         .unwrap_or_default()
         .to_owned();
-    if repository.show(&result, "made").is_err() {
-        return fail(ran.stdout);
-    }
+    assert!(repository.show(&result, "made").is_ok(), "{}", ran.stdout);
     let refused = world.types(&["land"], 3)?;
     require_words(
         &refused.stderr,
@@ -333,19 +307,16 @@ fn a_base_branch_that_moves_is_landed_on() -> Outcome {
     let result = result_of(&world, ran)?;
     // The control: the result lacks what the user has committed, so a branch that were just set to
     // it would lose that.
-    if repository.show(&result, "theirs.txt").is_ok()
-        || repository.show("base", "theirs.txt")? != "theirs"
-    {
-        return fail("the user's commit is in the result, or not on the branch");
-    }
+    assert!(
+        repository.show(&result, "theirs.txt").is_err()
+            && repository.show("base", "theirs.txt")? == "theirs",
+        "the user's commit is in the result, or not on the branch"
+    );
     world.types(&["land"], 0)?;
     let landed =
         ["theirs.txt", "one.txt", "made"].map(|file| repository.path().join(file).exists());
-    if landed == [true; 3] {
-        Ok(())
-    } else {
-        fail(format!("{landed:?}"))
-    }
+    assert_eq!(landed, [true; 3]);
+    Ok(())
 }
 
 fn a_base_branch_that_goes_is_not_landed_on() -> Outcome {
@@ -380,7 +351,7 @@ fn a_base_branch_that_goes_is_not_landed_on() -> Outcome {
     }
 }
 
-fn a_worktree_is_deleted() -> Outcome {
+fn a_worktree_deleted_while_running_fails_its_task_alone() -> Outcome {
     let world = world()?;
     let before = world.repository.fingerprint()?;
     let ran = while_it_runs(&world, |worktree| Ok(std::fs::remove_dir_all(worktree)?))?.exits(1)?;
@@ -389,16 +360,12 @@ fn a_worktree_is_deleted() -> Outcome {
         at(&report, "/tasks/0/state")?,
         at(&report, "/tasks/1/state")?,
     ];
-    if states != ["failed", "merged"] {
-        return fail(report);
-    }
+    assert_eq!(states, ["failed", "merged"], "{report}");
     require_words(&report.to_string(), &["its directory is gone"])?;
     // Cleaning removes git's record of the worktree, and nothing of the work.
     world.types(&["clean"], 0)?;
     let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
-    if listed.matches("worktree ").count() != 1 {
-        return fail(listed);
-    }
+    assert_eq!(listed.matches("worktree ").count(), 1, "{listed}");
     before.require_same(&world.repository.fingerprint()?)?;
     // A further attempt gets a new worktree.
     let again = world
@@ -412,9 +379,6 @@ fn a_worktree_is_deleted() -> Outcome {
         ])
         .run()?;
     let report = again.json()?;
-    if at(&report, "/tasks/0/attempt")? == 2 {
-        Ok(())
-    } else {
-        fail(report)
-    }
+    assert_eq!(at(&report, "/tasks/0/attempt")?, 2, "{report}");
+    Ok(())
 }

@@ -57,10 +57,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
             ]
         });
-    let programs = case(
-        "attacks::a_program_in_the_repository_is_never_ours",
-        a_program_in_the_repository_is_never_ours,
-    );
+    let programs = case!(a_program_in_the_repository_is_never_ours);
     each.chain(links)
         .chain(tokens.flatten())
         .chain([programs])
@@ -115,12 +112,10 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
         worktree.join("evil.sh.canary"),
         world.repository.path().join("evil.sh.canary"),
     ];
-    if outside.exists() || canaries.iter().any(|canary| canary.exists()) {
-        return fail(format!(
-            "the planted program ran on our behalf\n{}",
-            played.story()
-        ));
-    }
+    assert!(
+        !outside.exists() && !canaries.iter().any(|canary| canary.exists()),
+        "the planted program ran on our behalf\n{played}"
+    );
     let is_tampered =
         std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
     if is_tampered {
@@ -134,11 +129,11 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
         )?;
     } else {
         played.require(0, &[("T1", Merged)])?;
-        if world.merged(&played.report, "work.txt")? != "kept"
-            || world.merged(&played.report, "more.txt")? != "more"
-        {
-            return fail("the agent's files are not in the merged result");
-        }
+        assert!(
+            world.merged(&played.report, "work.txt")? == "kept"
+                && world.merged(&played.report, "more.txt")? == "more",
+            "the agent's files are not in the merged result"
+        );
     }
     if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
         return fail("the agent's files are gone");
@@ -214,11 +209,11 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
     played.require(0, &[("T1", Merged)])?;
-    if world.merged(&played.report, "kept.txt")? != "kept\nmine"
-        || world.merged(&played.report, "made.txt")? != "mine"
-    {
-        return fail("the agent's own files are not in the merged result");
-    }
+    assert!(
+        world.merged(&played.report, "kept.txt")? == "kept\nmine"
+            && world.merged(&played.report, "made.txt")? == "mine",
+        "the agent's own files are not in the merged result"
+    );
     let texts = [
         ("kept.txt", "kept\n"),
         ("debug.log", "ignored\n"),
@@ -281,11 +276,10 @@ fn a_program_in_the_repository_is_never_ours() -> Outcome {
             .orchestrate(&["doctor"])
             .env("PATH", format!("{first}:{git}"))
             .run()?;
-        if canary.exists() {
-            return fail(format!(
-                "a program of the repository ran with PATH={first}:…"
-            ));
-        }
+        assert!(
+            !canary.exists(),
+            "a program of the repository ran with PATH={first}:…"
+        );
     }
     // Outside the repository such a program is the user's choice. That it runs there proves that
     // the attack is real.
@@ -293,11 +287,8 @@ fn a_program_in_the_repository_is_never_ours() -> Outcome {
         .orchestrate(&["doctor"])
         .env("PATH", format!("{}:{git}", outside.display()))
         .run()?;
-    if canary.exists() {
-        Ok(())
-    } else {
-        fail("the control does not run")
-    }
+    assert!(canary.exists(), "the control does not run");
+    Ok(())
 }
 
 /// Files that users and their tools keep in the git directory, besides those that a command's git
@@ -376,11 +367,8 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let directory = std::fs::metadata(world.repository.path().join(".git"))?;
     let number = format!("{}:{}", directory.dev(), directory.ino());
     let is_opened = found.lines().any(|line| line == number);
-    if is_opened == (tier == Confinement::Unconfined) {
-        Ok(())
-    } else {
-        fail(found)
-    }
+    assert_eq!(is_opened, tier == Confinement::Unconfined, "{found}");
+    Ok(())
 }
 
 /// What one agent has made may contain text from outside. Another one gets it with tools, which
@@ -447,11 +435,8 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
     }
     let found = world.merged(&played.report, "found.txt")?;
     let is_seen = found.contains("canary") || found.contains(&format!("{other}/integration\n"));
-    if is_seen == (tier == Confinement::Unconfined) {
-        Ok(())
-    } else {
-        fail(found)
-    }
+    assert_eq!(is_seen, tier == Confinement::Unconfined, "{found}");
+    Ok(())
 }
 
 /// Returns what a command finds of the secrets, and what git tells it.

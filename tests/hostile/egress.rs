@@ -171,13 +171,13 @@ fn require_refused(played: &Played, refused: &[(&str, Option<&str>)]) -> Outcome
         let is_it = |made: &&EgressDecision| {
             made.asked == *asked && made.host.as_deref() == *host && !made.allowed
         };
-        if decided
-            .iter()
-            .find(is_it)
-            .is_none_or(|made| made.reason.is_none())
-        {
-            return fail(format!("{asked} as {host:?} is not among {decided:#?}"));
-        }
+        assert!(
+            !decided
+                .iter()
+                .find(is_it)
+                .is_none_or(|made| made.reason.is_none()),
+            "{asked} as {host:?} is not among {decided:#?}"
+        );
     }
     Ok(())
 }
@@ -223,11 +223,8 @@ fn a_program_reaches_no_other_host(tier: Confinement) -> Outcome {
     require_refused(&played, &expected)?;
     let result = played.results("T1")?.remove(1);
     let told = format!("the network refused {}", table[0].0);
-    if result.contains(&told) {
-        Ok(())
-    } else {
-        fail(result)
-    }
+    assert!(result.contains(&told), "{result}");
+    Ok(())
 }
 
 fn a_spelling_is_no_other_host(tier: Confinement) -> Outcome {
@@ -271,11 +268,8 @@ fn a_spelling_is_no_other_host(tier: Confinement) -> Outcome {
             ("[::ffff:169.254.169.254]:443", Some("169.254.169.254")),
         ],
     )?;
-    if server.asked() == ["GET /page HTTP/1.1"] {
-        Ok(())
-    } else {
-        fail(format!("{:?}", server.asked()))
-    }
+    assert_eq!(server.asked(), ["GET /page HTTP/1.1"]);
+    Ok(())
 }
 
 fn a_program_does_not_go_past_its_proxy(tier: Confinement) -> Outcome {
@@ -295,18 +289,12 @@ fn a_program_does_not_go_past_its_proxy(tier: Confinement) -> Outcome {
     let is_silent = datagrams
         .recv(&mut [0; 16])
         .is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    if said.matches(PAGE).count() != 1
-        || said.contains("past\n")
-        || said.contains("resolved")
-        || !is_silent
-    {
-        return fail(said);
-    }
-    if server.asked() == ["GET /page HTTP/1.1"] {
-        Ok(())
-    } else {
-        fail(format!("{:?}", server.asked()))
-    }
+    assert_eq!(said.matches(PAGE).count(), 1, "{said}");
+    assert!(!said.contains("past\n"), "{said}");
+    assert!(!said.contains("resolved"), "{said}");
+    assert!(is_silent, "{said}");
+    assert_eq!(server.asked(), ["GET /page HTTP/1.1"]);
+    Ok(())
 }
 
 /// Returns bytes as `printf %b` reads them.
@@ -344,9 +332,7 @@ fn a_tunnel_leads_nowhere_else(tier: Confinement) -> Outcome {
     let asked = server.asked();
     let is_silent = asked.iter().filter(|line| *line == "TLS").count() == 1
         && !asked.iter().any(|line| line.contains("GET"));
-    if of_names == 3 && is_silent {
-        Ok(())
-    } else {
-        fail(format!("{asked:?} {:#?}", decisions(&played)))
-    }
+    assert_eq!(of_names, 3, "{asked:?} {:#?}", decisions(&played));
+    assert!(is_silent, "{asked:?} {:#?}", decisions(&played));
+    Ok(())
 }

@@ -11,13 +11,10 @@ use crate::tools::web::Server;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "attacks::text_from_outside_sends_no_private_data_out",
-            text_from_outside_sends_no_private_data_out,
-        ),
-        case(
-            "attacks::what_one_agent_has_read_outside_counts_for_the_next",
-            what_one_agent_has_read_outside_counts_for_the_next,
+        case!("attacks", text_from_outside_sends_no_private_data_out),
+        case!(
+            "attacks",
+            what_one_agent_has_read_outside_counts_for_the_next
         ),
     ]
 }
@@ -86,9 +83,8 @@ fn text_from_outside_sends_no_private_data_out() -> Outcome {
         ("ask", "the rule `taint.policy` needs approval"),
     ] {
         let (server, world) = play(policy)?;
-        if is_leaked(&server) || server.asked().len() != 2 {
-            return fail(format!("{policy}: {:?}", server.asked()));
-        }
+        assert!(!is_leaked(&server), "{policy}: {:?}", server.asked());
+        assert_eq!(server.asked().len(), 2, "{policy}: {:?}", server.asked());
         says(&world.types(&["log", "T1"], 0)?, &[reason])?;
     }
     // The control: with the default policy the same agent sends the data, and is flagged wherever
@@ -111,19 +107,16 @@ fn text_from_outside_sends_no_private_data_out() -> Outcome {
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let told = at(&status, "/tasks/0/taint")?;
     let outside = json!({"tool": "fetch_url"});
-    if *told
-        != json!({"outside_text": outside, "flagged": true, "sent": true, "can_send": "allowed"})
-    {
-        return fail(told);
-    }
+    assert_eq!(
+        *told,
+        json!({"outside_text": outside, "flagged": true, "sent": true, "can_send": "allowed"})
+    );
     let shown = world.types(&["audit", "show", "--json"], 0)?.stdout;
     let legs = lines(&shown)?
         .iter()
         .map(|line: &Value| line["taint"].as_array().map_or(0, Vec::len))
         .collect::<Vec<_>>();
-    if legs != [0, 3, 3, 3, 3] {
-        return fail(format!("{legs:?}\n{shown}"));
-    }
+    assert_eq!(legs, [0, 3, 3, 3, 3], "{shown}");
     world.types(&["audit", "verify"], 0).map(|_| ())
 }
 
@@ -166,9 +159,6 @@ fn what_one_agent_has_read_outside_counts_for_the_next() -> Outcome {
         return fail("an agent sent data out although its work began with text from outside");
     }
     // The control: without the policy the second agent sends the data.
-    if is_leaked(&play("flag")?) {
-        Ok(())
-    } else {
-        fail("the control sends nothing")
-    }
+    assert!(is_leaked(&play("flag")?), "the control sends nothing");
+    Ok(())
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::table::attack_of;
-use crate::support::{Outcome, fail};
+use crate::support::Outcome;
 
 /// Reports whether a test of the program with this main file is a function of a source file, in
 /// whichever tier.
@@ -123,11 +123,11 @@ pub(super) fn tests_are_found_by_file_and_function() -> Outcome {
         ),
     ];
     for (source, file, test, expected) in examples {
-        if is_test(Path::new(source), Path::new(file), "holds", test) != expected {
-            return fail(format!(
-                "{test} of {source} is not taken as expected for `holds` of {file}"
-            ));
-        }
+        assert_eq!(
+            is_test(Path::new(source), Path::new(file), "holds", test),
+            expected,
+            "{test} of {source} is not taken as expected for `holds` of {file}"
+        );
     }
     Ok(())
 }

@@ -42,9 +42,7 @@ pub(super) struct Suite {
 pub(super) fn all(is_named: impl Fn(&Path, &str) -> bool) -> Result<Vec<Suite>, Failed> {
     let mut cargo = workspace_cargo(&["test", "--no-run", "--message-format=json"]);
     let built = cargo.stderr(Stdio::inherit()).output()?;
-    if !built.status.success() {
-        return fail("the tests cannot be built");
-    }
+    assert!(built.status.success(), "the tests cannot be built");
     let mut suites = Vec::new();
     for line in String::from_utf8(built.stdout)?.lines() {
         let artifact: Value = serde_json::from_str(line)?;
@@ -94,9 +92,7 @@ fn listed(program: &mut Command) -> Result<Vec<String>, Failed> {
         .env_remove(PLACE)
         .stdin(Stdio::null())
         .output()?;
-    if !listed.status.success() {
-        return fail(format!("{program:?} lists no tests"));
-    }
+    assert!(listed.status.success(), "{program:?} lists no tests");
     let text = String::from_utf8(listed.stdout)?;
     Ok(text
         .lines()
@@ -204,11 +200,8 @@ pub(super) fn the_table_is_no_row_of_itself() -> Outcome {
         .iter()
         .filter(|test| test.starts_with(THE_TABLE))
         .count();
-    if own == 0 && !tests.is_empty() {
-        Ok(())
-    } else {
-        fail(tests.join("\n"))
-    }
+    assert!(own == 0 && !tests.is_empty(), "{}", tests.join("\n"));
+    Ok(())
 }
 
 pub(super) fn attacks_and_named_tests_are_chosen() -> Outcome {
@@ -235,9 +228,6 @@ pub(super) fn attacks_and_named_tests_are_chosen() -> Outcome {
         "kill::a".to_owned(),
         "--exact --skip table_of_attacks::a --skip kill::b".to_owned(),
     );
-    if found == expected {
-        Ok(())
-    } else {
-        fail(format!("{found:?}"))
-    }
+    assert_eq!(found, expected);
+    Ok(())
 }

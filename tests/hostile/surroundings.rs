@@ -28,18 +28,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case(name, move || nothing_in_the_git_directory_is_written(tier)).in_tier(tier)
     });
     let others = [
-        sandboxed(
-            "attacks::a_repository_chooses_no_endpoint",
-            a_repository_chooses_no_endpoint,
-        ),
-        sandboxed(
-            "attacks::nothing_of_a_run_listens",
-            nothing_of_a_run_listens,
-        ),
-        sandboxed(
-            "attacks::nobody_reads_the_memory_of_a_run",
-            nobody_reads_the_memory_of_a_run,
-        ),
+        sandboxed!("attacks", a_repository_chooses_no_endpoint),
+        sandboxed!("attacks", nothing_of_a_run_listens),
+        sandboxed!("attacks", nobody_reads_the_memory_of_a_run),
     ];
     written.chain(others).collect()
 }
@@ -115,11 +106,9 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     }
     let after = git(world.repository.path(), &["config", "--list", "--local"])?;
     let other = git(world.repository.path(), &["rev-parse", "--verify", "other"]);
-    if before == after && other.is_ok() {
-        Ok(())
-    } else {
-        fail("the repository is not as it was")
-    }
+    assert_eq!(before, after, "the repository is not as it was");
+    assert!(other.is_ok(), "the repository is not as it was");
+    Ok(())
 }
 
 /// A repository may contain the files in which tools look for endpoints; only the user names one.
@@ -150,13 +139,12 @@ fn a_repository_chooses_no_endpoint() -> Outcome {
         .env("OPENAI_BASE_URL", nobody)
         .env("OPENAI_API_KEY", "key-of-the-user")
         .run()?;
-    if ran.code == 0 || !server.asked().is_empty() {
-        return fail(format!(
-            "the endpoint of the repository was asked: {:?}\n{}",
-            server.asked(),
-            ran.stderr
-        ));
-    }
+    assert!(
+        ran.code != 0 && server.asked().is_empty(),
+        "the endpoint of the repository was asked: {:?}\n{}",
+        server.asked(),
+        ran.stderr
+    );
     world
         .repository
         .write("orchestrate.toml", &format!("base_url = \"{url}/v1\"\n"))?;
@@ -165,12 +153,11 @@ fn a_repository_chooses_no_endpoint() -> Outcome {
         .run()?
         .exits(2)?;
     require_words(&refused.stderr, &["base_url"])?;
-    if !server.asked().is_empty() {
-        return fail(format!(
-            "the endpoint of the repository was asked: {:?}",
-            server.asked()
-        ));
-    }
+    assert!(
+        server.asked().is_empty(),
+        "the endpoint of the repository was asked: {:?}",
+        server.asked()
+    );
     std::fs::remove_file(world.repository.path().join("orchestrate.toml"))?;
     // The control: the same endpoint is asked if the user names it.
     run(&world)
@@ -211,9 +198,7 @@ fn nothing_of_a_run_listens() -> Outcome {
     };
     std::fs::write(worktree.join("go"), "")?;
     ends(&mut running)?;
-    if !found.is_empty() {
-        return fail(format!("a run listens: {found:?}"));
-    }
+    assert!(found.is_empty(), "a run listens: {found:?}");
     // The control: sockets of this process that listen are found.
     let (stream, datagram) = (
         TcpListener::bind("127.0.0.1:0")?,
@@ -221,11 +206,8 @@ fn nothing_of_a_run_listens() -> Outcome {
     );
     let found = listening(std::process::id())?.len();
     drop((stream, datagram));
-    if found >= 2 {
-        Ok(())
-    } else {
-        fail("the control finds no socket")
-    }
+    assert!(found >= 2, "the control finds no socket");
+    Ok(())
 }
 
 /// A run holds the keys of the user: no other process of the user reads its memory, and no core
@@ -247,9 +229,8 @@ fn nobody_reads_the_memory_of_a_run() -> Outcome {
         core.is_some_and(|both| both.split_whitespace().take(2).all(|limit| limit == "0"));
     // Root reads the memory of every process.
     let is_hidden = environment.is_err() || rustix::process::geteuid().is_root();
-    if !has_none || !is_hidden {
-        return fail(format!("core files: {core:?}, hidden: {is_hidden}"));
-    }
+    assert!(has_none, "core files: {core:?}, hidden: {is_hidden}");
+    assert!(is_hidden, "core files: {core:?}, hidden: {is_hidden}");
     // The control: a process that hides nothing is read.
     if read(std::process::id(), "environ")?.is_empty() {
         fail("the control shows nothing")

@@ -433,9 +433,7 @@ pub(super) fn each_table_has_its_verdict() -> Outcome {
     for (printed, lenient, strict) in verdicts() {
         let table = of(&printed.replace("NEEDS", NEEDS));
         let found = (table.verdict(false), table.verdict(true));
-        if found != (lenient, strict) {
-            return fail(format!("{printed}{found:?}\n{table}"));
-        }
+        assert_eq!(found, (lenient, strict), "{printed}\n{table}");
     }
     Ok(())
 }
@@ -459,9 +457,9 @@ pub(super) fn what_does_not_hold_is_told() -> Outcome {
         "sample: read not run - - - - - DOES NOT TRIP",
         "sample: write holds BROKEN - - - - trips",
     ];
-    if rows == expected_rows && shown.ends_with("\nnot run: needs bubblewrap (...)\n") {
-        Ok(())
-    } else {
-        fail(shown)
-    }
+    assert!(
+        rows == expected_rows && shown.ends_with("\nnot run: needs bubblewrap (...)\n"),
+        "{shown}"
+    );
+    Ok(())
 }

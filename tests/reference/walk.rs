@@ -17,7 +17,7 @@ use super::table::{Line, Proof, WRAPPED_TOOLS};
 use super::tool_files::TOOL_FILES;
 use super::version_control::VERSION_CONTROL;
 use super::web::WEB_TOOLS;
-use crate::support::{Outcome, fail};
+use crate::support::Outcome;
 
 /// The lists.
 const LISTS: &[List] = &[
@@ -86,11 +86,8 @@ pub(super) fn every_line_names_a_test() -> Outcome {
         found.extend(gaps(name, *count, &lines));
         found.extend(violations(&lines, &names)?);
     }
-    if found.is_empty() {
-        Ok(())
-    } else {
-        fail(found.join("\n"))
-    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    Ok(())
 }
 
 /// Returns what is missing in the sorted lines of a list of so many, and what is there twice or of
@@ -181,9 +178,6 @@ pub(super) fn examples_are_caught() -> Outcome {
             .iter()
             .zip(expected)
             .all(|(line, said)| line.starts_with(said));
-    if is_found {
-        Ok(())
-    } else {
-        fail(found.join("\n"))
-    }
+    assert!(is_found, "{}", found.join("\n"));
+    Ok(())
 }

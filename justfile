@@ -59,7 +59,7 @@ tools-docs:
 
 # Writes what `check --json` prints of a plan in each style, from the program.
 plan-styles:
-    ORCHESTRATE_PLAN_STYLES=write cargo test --test orchestrate plan_styles
+    UPDATE_EXPECT=1 cargo test --test orchestrate plan_styles
 
 # Runs the long form of the kill test: SIGKILL before and after each durable append of plans, trees and what follows them,
 # and at 100 random instants of 40 agents; and a full disk at each fact of a tree.

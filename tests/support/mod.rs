@@ -53,7 +53,7 @@ pub(crate) use models::script::{
     Rule, Script, after, done, on, put, reads, shell, waits, write, writes,
 };
 pub(crate) use models::server::{ModelServer, Recorded, Reply};
-pub(crate) use played::Played;
+pub(crate) use played::{Played, allow_all};
 pub(crate) use programs::process::{
     GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, path_of, require_gone, seconds,
     with_program, write_program,

@@ -5,8 +5,10 @@ use std::fmt;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, RequestReader};
 use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::run::request::Request;
 use orchestrate_core::task::FailureCause;
-use orchestrate_core::{BlobId, Message, ModelRequest, Report, TaskId, TaskState};
+use orchestrate_core::{BlobId, Message, ModelRequest, Report, RunId, TaskId, TaskState};
+use orchestrate_journal::Store;
 
 use super::{Outcome, fail};
 
@@ -143,6 +145,12 @@ impl Played {
         Ok(())
     }
 
+    /// Allows every call that asks, as the user of the run does after its end, and returns the run.
+    pub(crate) fn allow_all(self) -> Result<RunId, Failed> {
+        allow_all(self.coordinator.store(), &self.report.run_id)?;
+        Ok(self.report.run_id)
+    }
+
     /// Returns the facts as they are displayed.
     pub(crate) fn story(&self) -> String {
         self.to_string()
@@ -158,4 +166,17 @@ impl fmt::Display for Played {
         }
         Ok(())
     }
+}
+
+/// Allows every call of a run that asks, as its user does.
+pub(crate) fn allow_all(store: &Store, run: &RunId) -> Outcome {
+    for (call, _) in store.state(run)?.open_approvals() {
+        let request = Request::Decide {
+            call: call.clone(),
+            allowed: true,
+            message: None,
+        };
+        store.send(run, &request)?;
+    }
+    Ok(())
 }

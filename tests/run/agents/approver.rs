@@ -9,12 +9,12 @@ use orchestrate_coordinator::{Approver, ApproverAnswer, AskedCall, Run, Settings
 use orchestrate_core::TaskState::Waiting;
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::{RuleDecision, RuleText};
-use orchestrate_core::run::request::Request;
+
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Script, World, after, case, done, fail, lines, on, plan_input, put,
-    runtime,
+    Case, Outcome, Played, Script, World, after, allow_all, case, done, fail, lines, on,
+    plan_input, put, runtime,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -197,26 +197,7 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
     ] {
         assert!(warnings.contains(expected), "{warnings}");
     }
-    let (run, store) = (
-        played.report.run_id.clone(),
-        played.coordinator.store().clone(),
-    );
-    let open: Vec<_> = store
-        .state(&run)?
-        .open_approvals()
-        .map(|(call, _)| call.clone())
-        .collect();
-    drop(played);
-    for call in open {
-        store.send(
-            &run,
-            &Request::Decide {
-                call,
-                allowed: true,
-                message: None,
-            },
-        )?;
-    }
+    let run = played.allow_all()?;
     let resumed = world.resume(&run, &script(), |settings| ask(settings, None))?;
     resumed.require_merged(&["T1", "T2", "T3"])?;
     assert_eq!(decisions(&resumed), vec![(true, None); 3], "{resumed}");
@@ -239,22 +220,7 @@ fn a_person_may_decide_first() -> Outcome {
     let coordinator = world.coordinator(&script(), |settings| ask(settings, Some(gate)))?;
     let report = runtime()?.block_on(async {
         let run = asking(&coordinator).await?;
-        let open: Vec<_> = run
-            .watch()
-            .borrow()
-            .open_approvals()
-            .map(|(call, _)| call.clone())
-            .collect();
-        for call in open {
-            run.store().send(
-                run.id(),
-                &Request::Decide {
-                    call,
-                    allowed: true,
-                    message: None,
-                },
-            )?;
-        }
+        allow_all(run.store(), run.id())?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;

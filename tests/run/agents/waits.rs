@@ -202,27 +202,7 @@ fn a_run_that_waits_for_a_person_is_resumed() -> Outcome {
     if shown["tasks"][0]["blocked_on"] != json!({"agents": ["T2"]}) {
         return fail(shown);
     }
-    let (run, store) = (
-        first.report.run_id.clone(),
-        first.coordinator.store().clone(),
-    );
-    drop(first);
-    let call = store
-        .state(&run)?
-        .open_approvals()
-        .map(|(call, _)| call.clone())
-        .next();
-    let Some(call) = call else {
-        return fail("no call asks");
-    };
-    store.send(
-        &run,
-        &orchestrate_core::Request::Decide {
-            call,
-            allowed: true,
-            message: None,
-        },
-    )?;
+    let run = first.allow_all()?;
     let resumed = world.resume(&run, &script, parks)?;
     resumed.require_merged(&["T1", "T2"])?;
     resumed.require_told(

@@ -761,7 +761,7 @@ fn git_reads_in_the_fallback_tier() -> Outcome {
     let shown = [
         " M kept.txt",
         "1 file changed",
-        "Add a role",
+        "Change .orchestrate/agents/keeper.md",
         "Not Committed Yet",
         "use the tool `git_commit`",
     ];

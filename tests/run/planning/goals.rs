@@ -516,7 +516,7 @@ fn a_goal_of_a_megabyte_is_one_task() -> Outcome {
         .rule(on("greet_politely", 1).call("read_plan", &json!({"section": "Background"})))
         .rule(Rule::task("greet_politely").text("It is friendly enough."));
     let played = world.play(&text, &script, |_| ())?;
-    played.require(0, &[("greet_politely", TaskState::Merged)])?;
+    played.require_merged(&["greet_politely"])?;
     let told = "Left out of this message because it is too long: \"Background\". `read_plan` shows the plan";
     played.require_told(
         "greet_politely",

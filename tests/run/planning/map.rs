@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::policy::{RuleDecision, RuleText};
-use orchestrate_core::{Message, ModelRequest, Request, TaskState};
+use orchestrate_core::{Message, ModelRequest, TaskState};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail, on, says, write};
+use crate::support::{Case, Outcome, Played, Script, World, at, case, done, fail, on, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -73,9 +73,7 @@ fn play(
 }
 
 fn script() -> Script {
-    Script::default()
-        .rule(write("T1", "T1.txt", "1\n"))
-        .rule(Rule::task("T1").text("Done."))
+    Script::default().writes("T1", "T1.txt", "1\n")
 }
 
 /// Returns the first message of the first request of a turn.
@@ -160,7 +158,7 @@ fn a_task_that_names_nothing_gets_none() -> Outcome {
 /// A map that is not ready in time is left out, and the agent begins at once.
 fn no_request_waits_for_it() -> Outcome {
     let played = world()?.play(PLAN, &script(), |settings| settings.run.map_wait_ms = 0)?;
-    played.require(0, &[("T1", TaskState::Merged)])?;
+    played.require_merged(&["T1"])?;
     let message = message(&played.requests()?, 1)?;
     assert!(!message.contains(HEADING), "{message}");
     Ok(())
@@ -244,9 +242,8 @@ fn the_next_attempt_sees_the_tree_that_it_starts_from() -> Outcome {
         json!({"path": "src/helper.py", "content": "def new_helper_of_orders():\n    pass\n"});
     let script = Script::default()
         .rule(on("T1", 1).call("write_file", &helper))
-        .rule(Rule::task("T1").text("Done."))
-        .rule(write("T2", "T2.txt", "2\n"))
-        .rule(Rule::task("T2").text("Done."));
+        .rule(done("T1"))
+        .writes("T2", "T2.txt", "2\n");
     let requests = play(&world()?, &plan, &script, |_| ())?.requests()?;
     let of_second: Vec<ModelRequest> = requests
         .into_iter()
@@ -270,28 +267,10 @@ fn a_resumed_run_sends_the_same_bytes() -> Outcome {
     };
     let played = world.play(PLAN, &script(), asks)?;
     played.require(3, &[("T1", TaskState::Waiting)])?;
-    let (run, store) = (
-        played.report.run_id.clone(),
-        played.coordinator.store().clone(),
-    );
-    let call = store
-        .state(&run)?
-        .open_approvals()
-        .map(|(call, _)| call.clone())
-        .next();
-    drop(played);
     world.commit("src/basket.py", "def changed_since():\n    pass\n")?;
-    let call = call.ok_or("no call waits")?;
-    store.send(
-        &run,
-        &Request::Decide {
-            call,
-            allowed: true,
-            message: None,
-        },
-    )?;
+    let run = played.allow_all()?;
     let resumed = world.resume(&run, &script(), asks)?;
-    resumed.require(0, &[("T1", TaskState::Merged)])?;
+    resumed.require_merged(&["T1"])?;
     let requests = resumed.requests()?;
     let (one, two) = (message(&requests, 1)?, message(&requests, 2)?);
     assert_eq!(one, two, "{one}\n---\n{two}");

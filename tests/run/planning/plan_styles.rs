@@ -1,25 +1,21 @@
 //! The styles of public plans: one plan in the manner of each, and what `check --json` prints of
 //! it.
 
-use libtest_mimic::Failed;
-use serde_json::Value;
+use expect_test::expect_file;
 
-use crate::support::{Case, Outcome, World, case, fail};
+use crate::support::{Case, Outcome, World, case};
 
 /// What `check --json` prints of each plan: one line for each, in the order of [`STYLES`].
 const GOLDEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/run/planning/plan_styles.jsonl"
 );
-/// The environment variable that has the file written instead of compared, with the value `write`.
-const VARIABLE: &str = "ORCHESTRATE_PLAN_STYLES";
-/// How many lines are shown before and after one that differs.
-const CONTEXT: usize = 5;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![case!(each_style_is_checked_as_its_golden_line_says)]
 }
 
+/// If a difference is meant, `just plan-styles` writes the file anew.
 fn each_style_is_checked_as_its_golden_line_says() -> Outcome {
     let world = World::plain()?;
     let mut found = String::new();
@@ -27,55 +23,8 @@ fn each_style_is_checked_as_its_golden_line_says() -> Outcome {
         world.repository.write(file, plan)?;
         found.push_str(&world.types(&["check", file, "--json"], 0)?.stdout);
     }
-    if std::env::var(VARIABLE).is_ok_and(|value| value == "write") {
-        return Ok(std::fs::write(GOLDEN, found)?);
-    }
-    let golden = std::fs::read_to_string(GOLDEN)?;
-    if golden == found {
-        return Ok(());
-    }
-    let mut told = String::new();
-    for (at, (file, _)) in STYLES.iter().enumerate() {
-        told.push_str(&difference(
-            file,
-            golden.lines().nth(at),
-            found.lines().nth(at),
-        )?);
-    }
-    fail(format!(
-        "{told}If this is meant, `just plan-styles` writes {GOLDEN} anew."
-    ))
-}
-
-/// Returns where the report on a plan first differs from its golden line; empty if it does not.
-fn difference(file: &str, golden: Option<&str>, found: Option<&str>) -> Result<String, Failed> {
-    if golden == found {
-        return Ok(String::new());
-    }
-    let [golden, found] = [spread(golden)?, spread(found)?];
-    let at = golden
-        .iter()
-        .zip(&found)
-        .take_while(|(golden, found)| golden == found)
-        .count();
-    let around = |lines: &[String]| {
-        let shown = lines
-            .iter()
-            .skip(at.saturating_sub(CONTEXT))
-            .take(2 * CONTEXT + 1);
-        shown.map(|line| format!("  {line}\n")).collect::<String>()
-    };
-    Ok(format!(
-        "{file}: `check --json` printed\n{}and now prints\n{}",
-        around(&golden),
-        around(&found)
-    ))
-}
-
-/// Returns a line of JSON as the lines that a person reads.
-fn spread(line: Option<&str>) -> Result<Vec<String>, Failed> {
-    let value: Value = serde_json::from_str(line.unwrap_or("null"))?;
-    Ok(format!("{value:#}").lines().map(str::to_owned).collect())
+    expect_file![GOLDEN].assert_eq(&found);
+    Ok(())
 }
 
 /// The plans, each with its file name.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::files::error_classes;
 use crate::registry::ToolRegistry;
-use crate::result_types::{ResultType, result_of, whether};
+use crate::result_types::{Field, ResultType, result_of};
 use crate::tool::{Category, Tool};
 
 /// The begin of the page.
@@ -120,28 +120,15 @@ fn describe(page: &mut String, registry: &ToolRegistry, tool: &dyn Tool) {
 
 /// Adds what the structured result of a built-in tool has.
 fn result(page: &mut String, tool: &str) {
-    if let Some(about) = whether(tool) {
-        push(page, &format!("\nIts result is {about}: true or false.\n"));
-    }
-    let Some(ResultType {
-        name,
-        is_list,
-        fields,
-    }) = result_of(tool)
-    else {
+    let Some(ResultType { about, fields }) = result_of(tool) else {
         return;
     };
-    let of = if is_list {
-        format!("a list of `{name}`, each with")
-    } else {
-        format!("`{name}`, with")
-    };
-    push(
-        page,
-        &format!("\nIts result is {of}\n\n| field | meaning |\n|---|---|\n"),
-    );
-    for (field, about) in fields {
-        push(page, &format!("| `{field}` | {} |\n", cell(about)));
+    push(page, &format!("\nIts result is {about}\n"));
+    if !fields.is_empty() {
+        push(page, "\n| field | meaning |\n|---|---|\n");
+    }
+    for Field { name, about } in fields {
+        push(page, &format!("| `{name}` | {} |\n", cell(about)));
     }
 }
 

@@ -52,16 +52,12 @@ const GIT_SHELLS: &[(&str, &str)] = &[
     ("rebase", "-x"),
     ("submodule", "foreach"),
 ];
-/// Shells.
-const SHELLS: &[&str] = &[
-    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh",
-    "xonsh", "zsh",
-];
-/// Programs that run a script, or code that an option gives.
+/// Shells, and other programs that run a script, or code that an option gives.
 const INTERPRETERS: &[&str] = &[
-    "awk", "bun", "deno", "elixir", "gawk", "groovy", "guile", "ipython", "julia", "lua", "luajit",
-    "mawk", "nawk", "node", "nodejs", "perl", "php", "pypy", "python", "Rscript", "ruby", "tclsh",
-    "ts-node", "tsx",
+    "ash", "awk", "bash", "bun", "csh", "dash", "deno", "elixir", "fish", "gawk", "groovy",
+    "guile", "ipython", "julia", "ksh", "lua", "luajit", "mawk", "mksh", "nawk", "node", "nodejs",
+    "nu", "perl", "php", "pwsh", "pypy", "python", "rbash", "Rscript", "ruby", "sh", "tclsh",
+    "tcsh", "ts-node", "tsx", "xonsh", "zsh",
 ];
 /// Those of them that run modules with `-m`.
 const PYTHONS: &[&str] = &["ipython", "pypy", "python"];
@@ -96,18 +92,14 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
     require_fixed_program(words)?;
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
-        if is_running_option(word) {
+        let fixed = word.fixed();
+        if fixed.is_some_and(|word| RUNNING_OPTIONS.contains(&word)) {
             require_fixed_program(after)?;
         }
         rest = after;
     }
     require_no_code_option(words)?;
     require_no_inner_interpreter(words)
-}
-
-fn is_running_option(word: &Word) -> bool {
-    word.fixed()
-        .is_some_and(|word| RUNNING_OPTIONS.contains(&word))
 }
 
 /// Judges the command that begins with the first of these words.
@@ -123,27 +115,19 @@ fn require_fixed_program(words: &[Word]) -> Result<(), String> {
     if !rest.iter().any(Word::has_slot) {
         return Ok(());
     }
+    let command = rest.first().and_then(Word::fixed).unwrap_or_default();
     if HIDING.contains(&program) {
-        return Err(hides_shell(program));
-    }
-    if SHELLS.contains(&program) || INTERPRETERS.contains(&program) {
-        return require_script(program, rest);
-    }
-    if LAUNCHERS.contains(&program) {
-        return require_launched(program, rest);
-    }
-    if program == "git" {
-        return require_git(rest);
-    }
-    match rest.split_first() {
-        Some((command, rest))
-            if LAUNCHING_COMMANDS
-                .iter()
-                .any(|(of, name)| *of == program && command.fixed() == Some(name)) =>
-        {
-            require_launched(program, rest)
-        }
-        _ => Ok(()),
+        Err(hands_on(program))
+    } else if INTERPRETERS.contains(&program) {
+        require_script(program, rest)
+    } else if LAUNCHERS.contains(&program) {
+        require_launched(program, rest)
+    } else if LAUNCHING_COMMANDS.contains(&(program, command)) {
+        require_launched(program, rest.get(1..).unwrap_or_default())
+    } else if program == "git" {
+        require_git(rest)
+    } else {
+        Ok(())
     }
 }
 
@@ -152,10 +136,10 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
     for (at, word) in words.iter().enumerate() {
         let Some(text) = word.fixed() else { break };
         if text.starts_with('-') && text != "--" && (launcher == "env" || !has_own_value(text)) {
-            return Err(format!(
-                "the template hides what `{launcher}` runs: the option `{text}` may take the next word as its value, \
-                 or run it; leave it out, or write it as `--NAME=VALUE` if `{launcher}` is not `env`"
-            ));
+            return Err(hides(&format!(
+                "the option `{text}` of `{launcher}` may take the next word as its value, or run \
+                 it; leave it out, or write it as `--NAME=VALUE` if `{launcher}` is not `env`"
+            )));
         }
         let is_own = text.starts_with('-')
             || text.contains('=')
@@ -170,22 +154,10 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
     ))
 }
 
-/// Requires that a script stands directly behind a shell or an interpreter, so that arguments
-/// cannot replace it.
+/// Requires that a script stands before the arguments, so that they cannot replace it.
 fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
-    if SHELLS.contains(&program) {
-        return match words.first().and_then(Word::fixed).is_some_and(is_script) {
-            true => Ok(()),
-            false => Err(format!(
-                "the template hides a shell: `{program}` would interpret arguments; name the program itself, or put a \
-                 script directly behind `{program}`"
-            )),
-        };
-    }
-    let mut fixed = words
-        .iter()
-        .map_while(Word::fixed)
-        .skip_while(|word| has_own_value(word));
+    let fixed = words.iter().map_while(Word::fixed);
+    let mut fixed = fixed.filter(|word| !has_own_value(word));
     let mut script = fixed.next();
     if script == Some("-m") && PYTHONS.contains(&program) {
         script = fixed
@@ -194,80 +166,65 @@ fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
     } else if COMMANDED.contains(&program)
         && script.is_some_and(|word| SCRIPT_COMMANDS.contains(&word))
     {
-        script = fixed.find(|word| !has_own_value(word));
+        script = fixed.next();
     }
-    match script.is_some_and(is_script) {
-        true => Ok(()),
-        false => Err(format!(
-            "the template hides an interpreter: arguments would be the code that `{program}` runs, or could be; put a \
-             script before them, with no option before it but `--NAME=VALUE`"
-        )),
+    match script {
+        Some(script) if !script.is_empty() && !script.starts_with(['-', '+']) => Ok(()),
+        _ => Err(hides(&format!(
+            "arguments would be the code that `{program}` runs, or could be; put a script before \
+             them, with no option before it but `--NAME=VALUE`"
+        ))),
     }
-}
-
-fn is_script(word: &str) -> bool {
-    !word.is_empty() && !word.starts_with(['-', '+'])
 }
 
 /// Judges git, whose `-c` defines commands for a shell.
 fn require_git(words: &[Word]) -> Result<(), String> {
     let mut rest = words;
-    while let Some((word, after)) = rest.split_first() {
-        let Some(option) = begin(word).filter(|text| text.starts_with('-')) else {
-            break;
-        };
+    while let [word, after @ ..] = rest {
         rest = match word.fixed() {
-            Some("-C") => after.split_first().map_or(after, |(_, after)| after),
+            Some("-C") => after.get(1..).unwrap_or_default(),
             Some("-P") => after,
             Some(flag) if flag.starts_with("--no-") => after,
+            _ if !begin(word).starts_with('-') => break,
             _ => {
-                return Err(format!(
-                    "the template hides a shell: the option `{option}` of `git` may define commands; only `-C`, `-P` \
-                     and `--no-…` may stand before git's command"
-                ));
+                return Err(hides(&format!(
+                    "the option `{}` of `git` may define commands; only `-C`, `-P` and `--no-…` \
+                     may stand before git's command",
+                    begin(word)
+                )));
             }
         };
     }
     let Some((command, after)) = rest.split_first() else {
         return Ok(());
     };
-    let Some(command) = command.fixed() else {
-        return Ok(());
-    };
+    let command = command.fixed().unwrap_or_default();
     if command == "bisect"
         && let Some((run, launched)) = after.split_first()
         && run.fixed() == Some("run")
     {
         return require_launched("git bisect run", launched);
     }
-    let has = |option: &str| {
-        option.is_empty()
-            || after
-                .iter()
-                .any(|word| begin(word).is_some_and(|text| text.starts_with(option)))
-    };
-    let hides = GIT_SHELLS
-        .iter()
-        .any(|(of, option)| *of == command && has(option));
-    if hides && after.iter().any(Word::has_slot) {
-        Err(hides_shell(&format!("git {command}")))
-    } else {
-        Ok(())
+    for (of, option) in GIT_SHELLS {
+        let has_option = after.iter().any(|word| begin(word).starts_with(option));
+        if *of == command && has_option && after.iter().any(Word::has_slot) {
+            return Err(hands_on(&format!("git {command}")));
+        }
     }
+    Ok(())
 }
 
 /// Requires that no argument is the value of an option that takes code.
 fn require_no_code_option(words: &[Word]) -> Result<(), String> {
     for (at, word) in words.iter().enumerate() {
-        let Some(text) = begin(word) else { continue };
-        let (option, value) = match text.split_once('=') {
+        let (option, value) = match begin(word).split_once('=') {
             Some((option, _)) => (option, Some(word)),
-            None => (text, words.get(at + 1)),
+            None => (begin(word), words.get(at + 1)),
         };
         if CODE_OPTIONS.contains(&option) && value.is_some_and(Word::has_slot) {
-            return Err(format!(
-                "the template hides an interpreter: the value of `{option}` is code or a command"
-            ));
+            return Err(hides(&format!(
+                "the value of `{option}` is code or a command"
+            )));
         }
     }
     Ok(())
@@ -293,10 +250,10 @@ fn require_no_inner_interpreter(words: &[Word]) -> Result<(), String> {
         let name = base_name(program.rsplit('=').next().unwrap_or(program));
         let is_module = *option == "-m" && PYTHONS.contains(&name);
         let is_option = option.starts_with(['-', '+']) && !has_own_value(option) && !is_module;
-        if is_option && (SHELLS.contains(&name) || INTERPRETERS.contains(&name)) {
-            return Err(format!(
-                "the template hides an interpreter: `{name} {option}` stands before arguments, which could be code"
-            ));
+        if is_option && INTERPRETERS.contains(&name) {
+            return Err(hides(&format!(
+                "`{name} {option}` stands before arguments, which could be code"
+            )));
         }
     }
     Ok(())
@@ -306,17 +263,21 @@ fn separates(c: char) -> bool {
     c.is_whitespace() || matches!(c, '!' | '\'' | '"' | ';' | '|' | '&' | '(' | '`')
 }
 
-fn hides_shell(program: &str) -> String {
-    format!(
-        "the template hides a shell: `{program}` hands its words to one, or runs them; name the program itself"
-    )
+fn hands_on(program: &str) -> String {
+    hides(&format!(
+        "`{program}` hands its words to one, or runs them; name the program itself"
+    ))
+}
+
+fn hides(how: &str) -> String {
+    format!("the template hides a shell or an interpreter: {how}")
 }
 
 /// Returns the fixed text that a word begins with.
-fn begin(word: &Word) -> Option<&str> {
+fn begin(word: &Word) -> &str {
     match word.pieces.first() {
-        Some(Piece::Fixed(text)) => Some(text),
-        _ => None,
+        Some(Piece::Fixed(text)) => text,
+        _ => "",
     }
 }
 

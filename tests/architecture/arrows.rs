@@ -185,13 +185,14 @@ const WALLS: [Wall; 18] = [
             "humantime",
             "ignore",
             "jsonschema",
+            // Keeps the results of analyses, of which each is computed once; over hashbrown, which
+            // others compile already, it takes a second.
+            "quick_cache",
             // Parses a pattern as grep-regex does, which uses it as well.
             "regex-syntax",
             // Parses the descriptions of tools, with the position of an error; no dependencies,
             // compiles in under a second.
             "roxmltree",
-            // Hashes the numbers of inodes; tiktoken-rs uses it as well.
-            "rustc-hash",
             // Tells a version and a range of versions from a path or an address; cargo_toml
             // compiles it already.
             "semver",

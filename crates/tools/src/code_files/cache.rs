@@ -8,12 +8,13 @@
 //! What was stopped before its end is not kept.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_code::{CodeError, LanguageHint, Source, Stop};
 use orchestrate_core::Oid;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, GuardResult};
 
 use super::unchanged::Unchanged;
 use crate::contents::FileStamp;
@@ -21,8 +22,8 @@ use crate::contents::FileStamp;
 /// The memory that the results of one run may have together, in bytes: an analysis of 20,000 files
 /// of ordinary size.
 const MAX_BYTES: usize = 96 << 20;
-/// To what share of that the results are cut back, so that this happens rarely.
-const KEPT: (usize, usize) = (3, 4);
+/// The memory of an ordinary result, in bytes.
+const RESULT_BYTES: usize = 5_000;
 /// The memory that a result has besides its own, in bytes.
 const ENTRY_BYTES: usize = 256;
 /// How often an agent that waits for another one's result asks whether to stop.
@@ -48,34 +49,32 @@ pub(crate) struct FileVersion {
     pub(crate) hint: LanguageHint,
 }
 
-/// The results of one run.
+/// The results of one run. Those that are not used again go first.
 pub(crate) struct AnalysisCache {
-    results: Mutex<Results>,
-    /// A result was computed, or will not be.
-    ended: Condvar,
-    /// What is in `results` as well.
+    results: Cache<Key, Kept, Bytes>,
+    /// Finds what is in `results` by other means.
     unchanged: Unchanged,
     max_bytes: usize,
 }
 
-#[derive(Default)]
-struct Results {
-    by_analysis: HashMap<TypeId, HashMap<FileVersion, Slot>>,
+/// The analysis, and the file.
+type Key = (TypeId, FileVersion);
+
+#[derive(Clone)]
+struct Kept {
+    result: Result<Arc<dyn Any + Send + Sync>, CodeError>,
     bytes: usize,
 }
 
-enum Slot {
-    /// It is being computed.
-    Pending,
-    Known {
-        result: Known,
-        bytes: usize,
-        /// Whether it was used since the last time that results were removed.
-        is_used: bool,
-    },
-}
+/// Counts the memory of results.
+#[derive(Clone)]
+struct Bytes;
 
-type Known = Result<Arc<dyn Any + Send + Sync>, CodeError>;
+impl Weighter<Key, Kept> for Bytes {
+    fn weight(&self, _: &Key, kept: &Kept) -> u64 {
+        kept.bytes as u64
+    }
+}
 
 impl Default for AnalysisCache {
     fn default() -> AnalysisCache {
@@ -87,18 +86,15 @@ impl AnalysisCache {
     /// Creates a cache whose results have at most so many bytes.
     pub(crate) fn with_limit(max_bytes: usize) -> AnalysisCache {
         AnalysisCache {
-            results: Mutex::default(),
-            ended: Condvar::new(),
+            results: Cache::with_weighter(max_bytes / RESULT_BYTES, max_bytes as u64, Bytes),
             unchanged: Unchanged::default(),
             max_bytes,
         }
     }
 
     /// Returns the result for a version of a file, if it is known.
-    #[cfg(test)]
     fn find<T: FileAnalysis>(&self, file: &FileVersion) -> Option<Result<Arc<T>, CodeError>> {
-        let known = self.results().find(TypeId::of::<T>(), file)?;
-        typed(known)
+        typed(self.results.get(&(TypeId::of::<T>(), file.clone()))?)
     }
 
     /// Returns the result for a file that has the same metadata as when its result was found last.
@@ -117,9 +113,7 @@ impl AnalysisCache {
         file: &FileVersion,
         stamp: &FileStamp,
     ) -> Option<Result<Arc<T>, CodeError>> {
-        // Until it is kept, no result is removed.
-        let mut results = self.results();
-        let found = typed(results.find(TypeId::of::<T>(), file)?);
+        let found = self.find(file);
         if let Some(Ok(result)) = &found {
             self.unchanged.keep(stamp, file.hint, result);
         }
@@ -127,7 +121,8 @@ impl AnalysisCache {
     }
 
     /// Returns the result for a version of a file, which is computed if it is not known. An error
-    /// that follows from the file is a result, too.
+    /// that follows from the file is a result, too. Others wait for it meanwhile, and one of them
+    /// computes it if this one is stopped, or panics.
     ///
     /// # Errors
     /// The error of the analysis; [`CodeError::Stopped`] is kept for nobody.
@@ -137,151 +132,37 @@ impl AnalysisCache {
         stop: Stop<'_>,
         compute: impl FnOnce() -> Result<T, CodeError>,
     ) -> Result<Arc<T>, CodeError> {
-        let analysis = TypeId::of::<T>();
-        if let Some(known) = self.find_or_claim(analysis, file, stop)? {
-            // It was found by the type, so it is a result of this one.
-            return typed(known).unwrap_or_else(|| compute().map(Arc::new));
-        }
-        let claim = Claim {
-            cache: self,
-            analysis,
-            file,
+        let key = (TypeId::of::<T>(), file.clone());
+        let guard = loop {
+            match self.results.get_value_or_guard(&key, Some(STOP_INTERVAL)) {
+                // It was found by the type, so it is a result of this one.
+                GuardResult::Value(kept) => {
+                    return typed(kept).unwrap_or_else(|| compute().map(Arc::new));
+                }
+                GuardResult::Guard(guard) => break guard,
+                GuardResult::Timeout if stop() => return Err(CodeError::Stopped),
+                GuardResult::Timeout => {}
+            }
         };
         let result = compute().map(Arc::new);
-        if !matches!(result, Err(CodeError::Stopped)) {
-            let bytes = result.as_ref().map_or(0, |value| value.memory());
-            let known = result
+        let own = result.as_ref().map_or(0, |value| value.memory());
+        let bytes = own + ENTRY_BYTES + file.content.as_str().len();
+        // A result that would displace most others is used once.
+        if !matches!(result, Err(CodeError::Stopped)) && bytes <= self.max_bytes / 8 {
+            let result = result
                 .clone()
                 .map(|value| value as Arc<dyn Any + Send + Sync>);
-            self.keep(
-                &claim,
-                known,
-                bytes + ENTRY_BYTES + file.content.as_str().len(),
-            );
+            // Nobody has put another one in its place.
+            let _ = guard.insert(Kept { result, bytes });
         }
         result
     }
-
-    /// Returns a known result; if there is none, and nobody computes it, `None` lets the caller
-    /// compute it.
-    fn find_or_claim(
-        &self,
-        analysis: TypeId,
-        file: &FileVersion,
-        stop: Stop<'_>,
-    ) -> Result<Option<Known>, CodeError> {
-        let mut results = self.results();
-        loop {
-            if let Some(known) = results.find(analysis, file) {
-                return Ok(Some(known));
-            }
-            let by_file = results.by_analysis.entry(analysis).or_default();
-            if !by_file.contains_key(file) {
-                by_file.insert(file.clone(), Slot::Pending);
-                return Ok(None);
-            }
-            let waited = self.ended.wait_timeout(results, STOP_INTERVAL);
-            results = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if stop() {
-                return Err(CodeError::Stopped);
-            }
-        }
-    }
-
-    fn keep(&self, claim: &Claim<'_>, result: Known, bytes: usize) {
-        let mut results = self.results();
-        // A result that would displace most others is used once.
-        if bytes > self.max_bytes / 8 {
-            return;
-        }
-        results.bytes += bytes;
-        let removed = if results.bytes > self.max_bytes {
-            self.unchanged.clear();
-            results.remove_to(self.max_bytes / KEPT.1 * KEPT.0)
-        } else {
-            Vec::new()
-        };
-        let by_file = results.by_analysis.entry(claim.analysis).or_default();
-        by_file.insert(
-            claim.file.clone(),
-            Slot::Known {
-                result,
-                bytes,
-                is_used: false,
-            },
-        );
-        drop(results);
-        // Nobody waits while they are freed.
-        drop(removed);
-    }
-
-    fn results(&self) -> MutexGuard<'_, Results> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Results {
-    fn find(&mut self, analysis: TypeId, file: &FileVersion) -> Option<Known> {
-        match self.by_analysis.get_mut(&analysis)?.get_mut(file)? {
-            Slot::Pending => None,
-            Slot::Known {
-                result, is_used, ..
-            } => {
-                *is_used = true;
-                Some(result.clone())
-            }
-        }
-    }
-
-    /// Removes results until they have at most so many bytes, first those that were not used since
-    /// the last time.
-    fn remove_to(&mut self, bytes: usize) -> Vec<Slot> {
-        let mut removed = Vec::new();
-        for spares_used in [true, false] {
-            let left = &mut self.bytes;
-            for by_file in self.by_analysis.values_mut() {
-                let unused = by_file.extract_if(|_, slot| match slot {
-                    Slot::Known { is_used, .. } if *left > bytes && spares_used && *is_used => {
-                        *is_used = false;
-                        false
-                    }
-                    Slot::Known { bytes: of_it, .. } if *left > bytes => {
-                        *left -= *of_it;
-                        true
-                    }
-                    _ => false,
-                });
-                removed.extend(unused.map(|(_, slot)| slot));
-            }
-        }
-        removed
-    }
-}
-
-fn typed<T: FileAnalysis>(known: Known) -> Option<Result<Arc<T>, CodeError>> {
-    match known {
+fn typed<T: FileAnalysis>(kept: Kept) -> Option<Result<Arc<T>, CodeError>> {
+    match kept.result {
         Ok(value) => value.downcast::<T>().ok().map(Ok),
         Err(error) => Some(Err(error)),
-    }
-}
-
-/// A result that is being computed. Others wait for it until this is dropped, also by a panic.
-struct Claim<'c> {
-    cache: &'c AnalysisCache,
-    analysis: TypeId,
-    file: &'c FileVersion,
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let mut results = self.cache.results();
-        if let Some(by_file) = results.by_analysis.get_mut(&self.analysis)
-            && matches!(by_file.get(self.file), Some(Slot::Pending))
-        {
-            by_file.remove(self.file);
-        }
-        drop(results);
-        self.cache.ended.notify_all();
     }
 }
 
@@ -330,35 +211,24 @@ mod tests {
 
     /// What is found by metadata is forgotten with what is removed, and keeps nothing in memory.
     #[test]
-    fn an_unchanged_file_is_found_until_results_are_removed() {
+    fn an_unchanged_file_is_found_until_its_result_is_removed() {
         let (cache, hint) = (
             AnalysisCache::with_limit(100_000),
             LanguageHint::Named(Language::Rust),
         );
         let add = |content: &str| {
-            cache
-                .get_or_compute(&version(content), &never, || Ok(Sample(5_000)))
-                .unwrap()
+            let compute = || Ok(Sample(5_000));
+            drop(cache.get_or_compute(&version(content), &never, compute));
         };
-        let first = add("first");
-        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
-        cache
-            .find_for::<Sample>(&version("first"), &stamp(100))
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            cache.find_unchanged::<Sample>(&stamp(100), hint).as_ref(),
-            Some(&first)
-        );
-        (0..100).for_each(|number| drop(add(&number.to_string())));
-        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
-        // Which of the unused results remain is open.
-        let remains = usize::from(cache.find::<Sample>(&version("first")).is_some());
-        assert_eq!(
-            Arc::strong_count(&first),
-            1 + remains,
-            "nothing else has it"
-        );
+        add("first");
+        let find = || cache.find_unchanged::<Sample>(&stamp(100), hint);
+        assert_eq!(find(), None);
+        let first = cache.find_for::<Sample>(&version("first"), &stamp(100));
+        assert_eq!(find().map(Ok), first);
+        drop(first);
+        (0..100).for_each(|number| add(&number.to_string()));
+        assert_eq!(find(), None);
+        assert_eq!(cache.find::<Sample>(&version("first")), None);
     }
 
     #[test]
@@ -412,30 +282,11 @@ mod tests {
         (18..20).for_each(add);
         assert!((0..9).all(is_kept));
         let kept = (9..20).filter(|number| is_kept(*number)).count();
-        assert!(kept < 8, "{kept}");
-        assert!(cache.results().bytes <= 100_000);
+        assert!(kept < 11, "{kept}");
+        assert!(cache.results.weight() <= 100_000);
         // All of them were used now, and room is made all the same.
         (20..60).for_each(add);
-        assert!(
-            cache.results().bytes <= 100_000,
-            "{}",
-            cache.results().bytes
-        );
-        let bytes_of = |slot: &Slot| {
-            if let Slot::Known { bytes, .. } = slot {
-                *bytes
-            } else {
-                0
-            }
-        };
-        let sum: usize = cache
-            .results()
-            .by_analysis
-            .values()
-            .flat_map(HashMap::values)
-            .map(bytes_of)
-            .sum();
-        assert_eq!(sum, cache.results().bytes);
+        assert!(cache.results.weight() <= 100_000);
         let large = cache
             .get_or_compute(&version("large"), &never, || Ok(Sample(50_000)))
             .unwrap();

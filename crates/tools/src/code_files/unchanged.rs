@@ -2,44 +2,34 @@
 //! changed since, nothing but its metadata is needed.
 //!
 //! Only what was found by a file's content is here, and only if any later change gives the file
-//! other metadata. All of it is forgotten whenever results are removed from the cache, so that none
-//! is kept in memory by this alone, and that one is used is noticed again.
+//! other metadata. None is kept in memory by this alone.
 
 use std::any::{Any, TypeId};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use orchestrate_code::LanguageHint;
-use rustc_hash::FxHashMap;
+use quick_cache::sync::Cache;
 
 use crate::contents::FileStamp;
 
 /// How many results are kept: of several analyses of the files of a few worktrees, in tens of
 /// megabytes.
 const MAX_KEPT: usize = 200_000;
-/// The number of parts, each with a lock of its own, so that the threads of a walk seldom wait for
-/// each other.
-const PARTS: usize = 64;
-/// How many inodes in a row are in one part: the files of a directory mostly are, and one thread
-/// looks at them.
-const NEIGHBOURS: u64 = 64;
 
-/// The results that are found by metadata.
-pub(super) struct Unchanged(Vec<Mutex<Part>>);
+/// The results that are found by metadata, by the analysis and the number of the inode.
+pub(super) struct Unchanged(Cache<(TypeId, u64), OfFile>);
 
-/// By the analysis and the number of the inode, which the file system chooses: no agent can make
-/// many that collide.
-type Part = FxHashMap<(TypeId, u64), OfFile>;
-
+#[derive(Clone)]
 struct OfFile {
     stamp: FileStamp,
     hint: LanguageHint,
-    result: Arc<dyn Any + Send + Sync>,
+    result: Weak<dyn Any + Send + Sync>,
 }
 
 impl Default for Unchanged {
     fn default() -> Unchanged {
-        Unchanged(std::iter::repeat_with(Mutex::default).take(PARTS).collect())
+        Unchanged(Cache::new(MAX_KEPT))
     }
 }
 
@@ -50,12 +40,11 @@ impl Unchanged {
         stamp: &FileStamp,
         hint: LanguageHint,
     ) -> Option<Arc<T>> {
-        let part = self.part(stamp)?;
-        let of_file = part.get(&(TypeId::of::<T>(), stamp.inode))?;
-        let result = (of_file.stamp == *stamp && of_file.hint == hint)
-            .then(|| Arc::clone(&of_file.result))?;
-        drop(part);
-        result.downcast().ok()
+        let of_file = self.0.get(&(TypeId::of::<T>(), stamp.inode))?;
+        if of_file.stamp != *stamp || of_file.hint != hint {
+            return None;
+        }
+        of_file.result.upgrade()?.downcast().ok()
     }
 
     /// Keeps the result of an analysis, unless the file may still change without other metadata.
@@ -68,35 +57,16 @@ impl Unchanged {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
-        let Some(mut part) = self.part(stamp).filter(|_| stamp.is_settled(now)) else {
+        if !stamp.is_settled(now) {
             return;
-        };
-        if part.len() >= MAX_KEPT / PARTS {
-            part.clear();
         }
         let result = Arc::clone(result) as Arc<dyn Any + Send + Sync>;
-        part.insert(
-            (TypeId::of::<T>(), stamp.inode),
-            OfFile {
-                stamp: *stamp,
-                hint,
-                result,
-            },
-        );
-    }
-
-    /// Forgets everything.
-    pub(super) fn clear(&self) {
-        self.0
-            .iter()
-            .for_each(|part| part.lock().unwrap_or_else(PoisonError::into_inner).clear());
-    }
-
-    fn part(&self, stamp: &FileStamp) -> Option<MutexGuard<'_, Part>> {
-        let number = usize::try_from(stamp.inode / NEIGHBOURS % PARTS as u64).ok()?;
-        self.0
-            .get(number)
-            .map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
+        let of_file = OfFile {
+            stamp: *stamp,
+            hint,
+            result: Arc::downgrade(&result),
+        };
+        self.0.insert((TypeId::of::<T>(), stamp.inode), of_file);
     }
 }
 
@@ -119,7 +89,8 @@ mod tests {
     #[test]
     fn a_result_is_found_by_the_same_metadata_alone() {
         let unchanged = Unchanged::default();
-        unchanged.keep(&stamp(7), HINT, &Arc::new(1_u8));
+        let result = Arc::new(1_u8);
+        unchanged.keep(&stamp(7), HINT, &result);
         assert_eq!(unchanged.find::<u8>(&stamp(7), HINT).as_deref(), Some(&1));
         assert_eq!(
             unchanged.find::<u16>(&stamp(7), HINT),
@@ -153,7 +124,7 @@ mod tests {
         for other in others {
             assert_eq!(unchanged.find::<u8>(&other, HINT), None, "{other:?}");
         }
-        unchanged.clear();
+        drop(result);
         assert_eq!(unchanged.find::<u8>(&stamp(7), HINT), None);
     }
 
@@ -170,7 +141,8 @@ mod tests {
                 changed: (changed, 0),
                 ..stamp(7)
             };
-            unchanged.keep(&stamp, HINT, &Arc::new(1_u8));
+            let result = Arc::new(1_u8);
+            unchanged.keep(&stamp, HINT, &result);
             assert_eq!(
                 unchanged.find::<u8>(&stamp, HINT).as_deref(),
                 expected.as_ref()
@@ -184,11 +156,7 @@ mod tests {
         for inode in 0..300_000 {
             unchanged.keep(&stamp(inode), HINT, &Arc::new(()));
         }
-        let kept: usize = unchanged
-            .0
-            .iter()
-            .map(|part| part.lock().unwrap().len())
-            .sum();
+        let kept = unchanged.0.len();
         assert!(kept > 0 && kept <= MAX_KEPT, "{kept}");
     }
 }

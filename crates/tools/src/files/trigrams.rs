@@ -4,10 +4,11 @@
 //! Every run of three bytes is a trigram, with the letters of ASCII in lower case, so that a
 //! pattern that ignores case has trigrams, too.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use orchestrate_core::Oid;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
@@ -22,46 +23,44 @@ const MAX_BYTES: usize = 64 << 20;
 /// The memory that an entry takes besides its trigrams, in bytes.
 const ENTRY_BYTES: usize = 128;
 
+/// The memory of the trigrams of an ordinary source, in bytes.
+const FILE_BYTES: usize = 4 << 10;
+
 /// The trigrams of the files that the agents of a run have searched, by the ids of their bytes,
 /// which are the same in every worktree.
-#[derive(Default)]
-pub(crate) struct SeenTrigrams {
-    seen: Mutex<Seen>,
+pub(crate) struct SeenTrigrams(Cache<Oid, Arc<Trigrams>, Bytes>);
+
+/// Counts the memory of trigrams.
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Oid, Arc<Trigrams>> for Bytes {
+    fn weight(&self, id: &Oid, trigrams: &Arc<Trigrams>) -> u64 {
+        (trigrams.bytes() + id.as_str().len() + ENTRY_BYTES) as u64
+    }
 }
 
-#[derive(Default)]
-struct Seen {
-    by_id: HashMap<Oid, Arc<Trigrams>>,
-    bytes: usize,
+impl Default for SeenTrigrams {
+    fn default() -> SeenTrigrams {
+        let files = MAX_BYTES / FILE_BYTES;
+        SeenTrigrams(Cache::with_weighter(files, MAX_BYTES as u64, Bytes))
+    }
 }
 
 impl SeenTrigrams {
     /// Reports whether nothing was searched yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.seen().by_id.is_empty()
+        self.0.is_empty()
     }
 
     /// Returns the trigrams of the bytes with this id, if they were searched before.
     pub(crate) fn find(&self, id: &Oid) -> Option<Arc<Trigrams>> {
-        self.seen().by_id.get(id).cloned()
+        self.0.get(id)
     }
 
     /// Keeps the trigrams of the bytes with this id.
     pub(crate) fn keep(&self, id: Oid, trigrams: Trigrams) {
-        let mut seen = self.seen();
-        if seen.bytes > MAX_BYTES {
-            // Which of them are asked for again is not known; all of them are made again by the
-            // next search.
-            *seen = Seen::default();
-        }
-        let bytes = trigrams.bytes() + id.as_str().len() + ENTRY_BYTES;
-        if seen.by_id.insert(id, Arc::new(trigrams)).is_none() {
-            seen.bytes += bytes;
-        }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.insert(id, Arc::new(trigrams));
     }
 }
 

@@ -5,7 +5,6 @@
 //! and shaping as a new one.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use orchestrate_core::Redactor;
 use orchestrate_core::event::CacheLookup;
@@ -161,11 +160,7 @@ impl Seen {
     /// Returns the call as the files are now; `None` if they cannot be known for certain.
     async fn now(&self, context: &ToolContext) -> Option<Replayable> {
         let (seen, replay) = (self.clone(), Arc::clone(&context.services().replay));
-        let limits = WalkLimits {
-            recursive: true,
-            deadline: Instant::now() + context.limits().search_timeout,
-            cancel: context.cancel().clone(),
-        };
+        let limits = WalkLimits::within(context.limits().search_timeout, context.cancel());
         let files = context
             .blocking(move |files, _| {
                 let Some(contents) = replay.contents() else {

@@ -19,8 +19,8 @@ const MAX_SCRIPT_BYTES: u64 = 256 << 10;
 
 /// Where the files of one survey are, and what is known of them.
 pub(crate) struct Place<'p> {
-    pub(super) files: &'p Files,
-    pub(super) limits: &'p WalkLimits,
+    pub(crate) files: &'p Files,
+    pub(crate) limits: &'p WalkLimits,
     pub(super) cache: &'p AnalysisCache,
     /// `None` if nothing is known of the contents of files, so that no result is kept.
     pub(super) contents: Option<Arc<dyn FileContents>>,
@@ -261,7 +261,7 @@ fn max_bytes(files: &Files) -> u64 {
 mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use orchestrate_core::Oid;
     use orchestrate_core::policy::tool_names::ToolNames;
@@ -319,12 +319,7 @@ mod tests {
     }
 
     fn limits() -> WalkLimits {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        WalkLimits {
-            recursive: true,
-            deadline,
-            cancel: Cancel::default(),
-        }
+        WalkLimits::within(Duration::from_secs(60), &Cancel::default())
     }
 
     /// A directory is such a file, whoever runs the test.

@@ -13,4 +13,4 @@ mod unchanged;
 pub(crate) use cache::{FileAnalysis, FileVersion};
 pub(crate) use file::{CodeFile, Place};
 pub(crate) use held::Held;
-pub(crate) use survey::{Survey, Surveyor};
+pub(crate) use survey::{Survey, Surveyor, not_analysed};

@@ -1,7 +1,6 @@
 //! Analyses one file, or every file below a folder whose language is known.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use orchestrate_code::CodeError;
 use orchestrate_core::text::invisible::shown;
@@ -68,22 +67,16 @@ impl Surveyor {
 
     /// Returns the limits of a call.
     pub(crate) fn limits(scope: &CallScope) -> WalkLimits {
-        let deadline = Instant::now() + scope.limits.search_timeout;
-        WalkLimits {
-            recursive: true,
-            deadline,
-            cancel: scope.cancel.clone(),
-        }
+        WalkLimits::within(scope.limits.search_timeout, &scope.cancel)
     }
 
     /// Returns where files are, and what is known of them.
     pub(crate) fn place<'p>(&'p self, files: &'p Files) -> Place<'p> {
-        let (limits, cache, contents) = (&self.limits, &*self.cache, self.replay.contents());
         Place {
             files,
-            limits,
-            cache,
-            contents,
+            limits: &self.limits,
+            cache: &self.cache,
+            contents: self.replay.contents(),
             held: Arc::default(),
         }
     }
@@ -101,13 +94,11 @@ impl Surveyor {
         analyze: Analyze<'_, T>,
     ) -> Result<Survey<T>, ToolError> {
         let place = self.place(files);
-        let (found, left_out, unread, walks) =
-            (Vec::new(), Vec::new(), Unread::default(), Vec::new());
         let mut survey = Survey {
-            found,
-            left_out,
-            unread,
-            walks,
+            found: Vec::new(),
+            left_out: Vec::new(),
+            unread: Unread::default(),
+            walks: Vec::new(),
             _held: Arc::clone(&place.held),
         };
         for path in paths {
@@ -244,28 +235,10 @@ impl<T: Send> Survey<T> {
         let mut notes = Vec::new();
         let unread = self.unread.errors.as_slice();
         if !unread.is_empty() {
-            notes.push(format!(
-                "[{} of the named paths not analysed: {}]",
-                unread.len(),
-                worded(unread)
-            ));
+            let (count, why) = (unread.len(), worded(unread));
+            notes.push(format!("[{count} of the named paths not analysed: {why}]"));
         }
-        if !self.left_out.is_empty() {
-            let named = self.left_out.iter().take(MAX_NAMED);
-            let named: Vec<String> = named
-                .map(|(path, error)| format!("{}: {error}", shown(path)))
-                .collect();
-            let more = if self.left_out.len() > MAX_NAMED {
-                "; …"
-            } else {
-                ""
-            };
-            let files = counted(self.left_out.len(), "file");
-            notes.push(format!(
-                "[{files} not analysed: {}{more}]",
-                named.join("; ")
-            ));
-        }
+        notes.extend(not_analysed(&self.left_out));
         notes.extend(self.walks.iter().filter_map(WalkSummary::note));
         notes
     }
@@ -273,16 +246,22 @@ impl<T: Send> Survey<T> {
 
 /// Words why paths could not be read; each error names its own.
 fn worded(errors: &[ToolError]) -> String {
-    let named: Vec<String> = errors
-        .iter()
-        .take(MAX_ASKED_FOR)
-        .map(ToolError::to_string)
-        .collect();
-    let more = if errors.len() > MAX_ASKED_FOR {
-        "; …"
-    } else {
-        ""
-    };
+    first_of(errors, MAX_ASKED_FOR, ToolError::to_string)
+}
+
+/// Returns a note about files that could not be analysed, if there are any.
+pub(crate) fn not_analysed(left_out: &[(String, CodeError)]) -> Option<String> {
+    let named = first_of(left_out, MAX_NAMED, |(path, error)| {
+        format!("{}: {error}", shown(path))
+    });
+    let files = counted(left_out.len(), "file");
+    (!left_out.is_empty()).then(|| format!("[{files} not analysed: {named}]"))
+}
+
+/// Joins words for the first of these.
+fn first_of<T>(all: &[T], most: usize, word: impl Fn(&T) -> String) -> String {
+    let named: Vec<String> = all.iter().take(most).map(word).collect();
+    let more = if all.len() > most { "; …" } else { "" };
     format!("{}{more}", named.join("; "))
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use orchestrate_core::policy::Target;
 use orchestrate_core::text::invisible::shown;
@@ -34,6 +34,17 @@ pub struct WalkLimits {
     pub deadline: Instant,
     /// Interrupts the walk when cancelled.
     pub cancel: Cancel,
+}
+
+impl WalkLimits {
+    /// Creates the limits of a walk that enters subdirectories, for so long from now.
+    pub(crate) fn within(time: Duration, cancel: &Cancel) -> WalkLimits {
+        WalkLimits {
+            recursive: true,
+            deadline: Instant::now() + time,
+            cancel: cancel.clone(),
+        }
+    }
 }
 
 /// What a walk skipped.

@@ -179,6 +179,17 @@ impl Files {
         Ok((reader, FileStamp::from_stat(&stat)))
     }
 
+    /// Reads a file that a walk has found; `None` if it has more bytes, is gone, or is not readable.
+    pub(crate) fn read_found(&self, path: &str, max_bytes: u64) -> Option<Vec<u8>> {
+        let (file, stamp) = self.open_found(path).ok()?;
+        if stamp.size > max_bytes {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).ok()?);
+        file.take(max_bytes).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
     /// Opens a regular file whose content no agent is shown, whatever the rules say about it.
     pub(super) fn open_unseen(&self, path: &str) -> Result<OpenFile, ToolError> {
         self.open_if(path, |_| Ok(()))

@@ -111,6 +111,7 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
     {
         return Err(ToolError::Absent(error.to_string()));
     }
+    let notes = gathered.notes();
     let project = std::mem::take(&mut gathered.project);
     let stop = || surveyor.limits.check().is_err();
     let graph = gathered.held.keep_while(&stop, |stop| {
@@ -123,5 +124,5 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
             }
         }
     })?;
-    Ok(report(graph, &gathered.notes()))
+    Ok(report(graph, &notes))
 }

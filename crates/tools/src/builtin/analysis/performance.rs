@@ -1,7 +1,5 @@
 //! `analyze_performance`: what a profile says about where the time went.
 
-use std::io::Read as _;
-
 use async_trait::async_trait;
 use orchestrate_code::{
     CodeError, HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, Stop,
@@ -205,20 +203,8 @@ fn results(
         if stop() {
             break;
         }
-        // A file that has been deleted, or that is not readable, has nothing to report.
-        let Ok((mut file, stamp)) = files.open_found(&path) else {
-            continue;
-        };
-        let mut bytes = Vec::new();
-        if stamp.size <= MAX_RESULT_BYTES
-            && file
-                .by_ref()
-                .take(MAX_RESULT_BYTES)
-                .read_to_end(&mut bytes)
-                .is_ok()
-        {
-            results.push((path, bytes));
-        }
+        let bytes = files.read_found(&path, MAX_RESULT_BYTES);
+        results.extend(bytes.map(|bytes| (path, bytes)));
     }
     if results.is_empty() {
         let name = if folder.is_empty() { "." } else { folder };

@@ -1,22 +1,18 @@
 //! Reads what says what a project depends on: its manifests and its code.
 
-use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_code::{
     CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles,
     Source, Stop,
 };
-use orchestrate_core::text::invisible::shown;
 use orchestrate_memory::Work;
 
-use crate::code_files::{FileAnalysis, Held, Place, Surveyor};
+use crate::code_files::{FileAnalysis, Held, Place, Surveyor, not_analysed};
 use crate::counted::counted;
 use crate::error::ToolError;
-use crate::files::{
-    Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order,
-};
+use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkSummary, walk_order};
+use crate::path;
 
 /// Folders of packages that were installed: they are the project's, but not its own.
 const INSTALLED: [&str; 6] = [
@@ -31,10 +27,9 @@ const INSTALLED: [&str; 6] = [
 const GO_VENDORED: &str = "vendor/modules.txt";
 /// A program that says what a package of Python depends on.
 const SETUP_SCRIPT: &str = "setup.py";
-/// Maximum number of files that are named with why they are left out.
-const MAX_NAMED: usize = 3;
 
-/// The files of a project, and what was left out.
+/// The files of a project, or of a part of it, and what was left out.
+#[derive(Default)]
 pub(super) struct Gathered {
     pub(super) project: ProjectFiles,
     /// Files that could not be analysed, and why.
@@ -42,7 +37,6 @@ pub(super) struct Gathered {
     /// Why no imports are known, in a program that was built without grammars.
     pub(super) no_imports: Option<CodeError>,
     installed: usize,
-    scripts: usize,
     walk: WalkSummary,
     /// What all of that takes.
     pub(super) held: Arc<Held>,
@@ -55,45 +49,34 @@ impl Gathered {
     /// As [`Files::walk`].
     pub(super) fn read(files: &Files, surveyor: &Surveyor) -> Result<Gathered, ToolError> {
         let place = surveyor.place(files);
-        let has_grammars = AtomicBool::new(true);
         let reader = || Reader {
-            files,
-            limits: &surveyor.limits,
             place: &place,
-            has_grammars: &has_grammars,
-            project: ProjectFiles::default(),
-            left_out: Vec::new(),
-            installed: 0,
-            not_built: None,
+            found: Gathered::default(),
         };
         let (readers, walk) = files.walk_parallel("", &surveyor.limits, reader)?;
         let mut gathered = Gathered {
-            project: ProjectFiles::default(),
-            left_out: Vec::new(),
-            no_imports: None,
-            installed: 0,
-            scripts: 0,
             walk,
             held: Arc::clone(&place.held),
+            ..Gathered::default()
         };
         for reader in readers {
-            let project = &mut gathered.project;
-            project.paths.extend(reader.project.paths);
-            project.manifests.extend(reader.project.manifests);
-            project.invalid.extend(reader.project.invalid);
-            project.code.extend(reader.project.code);
-            gathered.left_out.extend(reader.left_out);
-            gathered.installed += reader.installed;
-            gathered.no_imports = gathered.no_imports.or(reader.not_built);
+            gathered.add(reader.found);
         }
         gathered.leave_out_vendored();
-        let paths = gathered.project.paths.iter();
-        let scripts = paths.filter(|path| path.rsplit('/').next() == Some(SETUP_SCRIPT));
-        gathered.scripts = scripts.count();
         gathered
             .left_out
             .sort_by(|(left, _), (right, _)| walk_order(left, right));
         Ok(gathered)
+    }
+
+    fn add(&mut self, part: Gathered) {
+        self.project.paths.extend(part.project.paths);
+        self.project.manifests.extend(part.project.manifests);
+        self.project.invalid.extend(part.project.invalid);
+        self.project.code.extend(part.project.code);
+        self.left_out.extend(part.left_out);
+        self.installed += part.installed;
+        self.no_imports = self.no_imports.take().or(part.no_imports);
     }
 
     /// Leaves out the packages that go has copied.
@@ -122,32 +105,20 @@ impl Gathered {
         if let Some(error) = &self.no_imports {
             notes.push(format!("[no imports: {error}]"));
         }
-        if !self.left_out.is_empty() {
-            let named = self.left_out.iter().take(MAX_NAMED);
-            let named: Vec<String> = named
-                .map(|(path, error)| format!("{}: {error}", shown(path)))
-                .collect();
-            let more = if self.left_out.len() > MAX_NAMED {
-                "; …"
-            } else {
-                ""
-            };
-            let files = counted(self.left_out.len(), "file");
-            notes.push(format!(
-                "[{files} not analysed: {}{more}]",
-                named.join("; ")
-            ));
-        }
-        if self.scripts > 0 {
-            let scripts = counted(self.scripts, SETUP_SCRIPT);
-            notes.push(format!(
-                "[{scripts} not read as a manifest: only running it says what it declares]"
-            ));
+        notes.extend(not_analysed(&self.left_out));
+        let paths = self.project.paths.iter();
+        let scripts = paths.filter(|path| path::split(path).1 == SETUP_SCRIPT);
+        match scripts.count() {
+            0 => {}
+            scripts => notes.push(format!(
+                "[{} not read as a manifest: only running it says what it declares]",
+                counted(scripts, SETUP_SCRIPT)
+            )),
         }
         if self.installed > 0 {
+            let count = self.installed;
             notes.push(format!(
-                "[{} files of installed packages not analysed]",
-                self.installed
+                "[{count} files of installed packages not analysed]"
             ));
         }
         notes.extend(self.walk.note());
@@ -167,14 +138,8 @@ impl FileAnalysis for FileImports {
 
 /// Reads files on one thread.
 struct Reader<'s> {
-    files: &'s Files,
-    limits: &'s WalkLimits,
     place: &'s Place<'s>,
-    has_grammars: &'s AtomicBool,
-    project: ProjectFiles,
-    left_out: Vec<(String, CodeError)>,
-    installed: usize,
-    not_built: Option<CodeError>,
+    found: Gathered,
 }
 
 impl Visitor for Reader<'_> {
@@ -182,7 +147,7 @@ impl Visitor for Reader<'_> {
         for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
             let mut parts = entry.path.split('/');
             if parts.any(|part| INSTALLED.contains(&part)) {
-                self.installed += 1;
+                self.found.installed += 1;
                 continue;
             }
             self.place.held.keep(|| self.read(entry))?;
@@ -194,64 +159,48 @@ impl Visitor for Reader<'_> {
 impl Reader<'_> {
     fn read(&mut self, entry: &Entry) -> Result<(), ToolError> {
         let path = entry.path.as_str();
-        self.project.paths.push(path.to_owned());
+        self.found.project.paths.push(path.to_owned());
         if Manifest::is_named(path) {
             self.manifest(path);
         }
-        if Language::of_path(path).is_some() && self.has_grammars.load(Ordering::Relaxed) {
+        if Language::of_path(path).is_some() && self.found.no_imports.is_none() {
             self.code(entry)?;
         }
         Ok(())
     }
 
     fn manifest(&mut self, path: &str) {
-        let Some(_work) = Work::begin(&|| self.limits.check().is_err()) else {
+        let Some(_work) = Work::begin(&|| self.place.limits.check().is_err()) else {
             return;
         };
-        let read = match text_of(self.files, path) {
-            Some(text) => Manifest::read(path, &text),
+        let bytes = self.place.files.read_found(path, MAX_MANIFEST_BYTES as u64);
+        let text = bytes.and_then(|bytes| Decoded::detect(path, &bytes).ok());
+        let read = match text {
+            Some(decoded) => Manifest::read(path, &decoded.text),
             None => Err(ManifestError {
                 line: 1,
                 message: "not a text, or too large".to_owned(),
             }),
         };
+        let project = &mut self.found.project;
         match read {
-            Ok(manifest) => self.project.manifests.push(manifest),
-            Err(error) => self.project.invalid.push((path.to_owned(), error)),
+            Ok(manifest) => project.manifests.push(manifest),
+            Err(error) => project.invalid.push((path.to_owned(), error)),
         }
     }
 
     fn code(&mut self, entry: &Entry) -> Result<(), ToolError> {
         let file = self.place.file(entry);
+        let path = entry.path.clone();
         match file.and_then(|file| file.map_or(Ok(None), |file| file.analysis())) {
-            Ok(Some(imports)) => self.project.code.push((entry.path.clone(), imports)),
+            Ok(Some(imports)) => self.found.project.code.push((path, imports)),
             // A file that is gone imports nothing.
             Ok(None) => {}
             // The limit that stopped it says why.
-            Err(CodeError::Stopped) => self.limits.check()?,
-            Err(error @ CodeError::NotBuilt(_)) => {
-                self.has_grammars.store(false, Ordering::Relaxed);
-                self.not_built = Some(error);
-            }
-            Err(error) => self.left_out.push((entry.path.clone(), error)),
+            Err(CodeError::Stopped) => self.place.limits.check()?,
+            Err(error @ CodeError::NotBuilt(_)) => self.found.no_imports = Some(error),
+            Err(error) => self.found.left_out.push((path, error)),
         }
         Ok(())
     }
-}
-
-/// Returns the text of a manifest that a walk has found; `None` if it is no text, is too large, or
-/// is gone.
-fn text_of(files: &Files, path: &str) -> Option<String> {
-    let (mut file, stamp) = files.open_found(path).ok()?;
-    let size = usize::try_from(stamp.size).ok()?;
-    if size > MAX_MANIFEST_BYTES {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(size);
-    file.by_ref()
-        .take(MAX_MANIFEST_BYTES as u64)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    let decoded = Decoded::detect(path, &bytes).ok()?;
-    Some(decoded.text)
 }

@@ -1,7 +1,5 @@
 //! `list_directory` and `search_files`: list names, without what ignore files exclude.
 
-use std::time::Instant;
-
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobSet};
 use orchestrate_core::text::invisible::shown;
@@ -32,8 +30,7 @@ const MAX_GLOB_BYTES: usize = 1_024;
 pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits {
     WalkLimits {
         recursive,
-        deadline: Instant::now() + context.limits().search_timeout,
-        cancel: context.cancel().clone(),
+        ..WalkLimits::within(context.limits().search_timeout, context.cancel())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What programs make for themselves in a project: it never becomes part of an agent's work.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use orchestrate_sandbox::Cancel;
 
@@ -60,11 +60,7 @@ impl Products {
         if self.marks.is_empty() {
             return Ok(parts);
         }
-        let limits = WalkLimits {
-            recursive: true,
-            deadline: Instant::now() + LISTING_TIME,
-            cancel: cancel.clone(),
-        };
+        let limits = WalkLimits::within(LISTING_TIME, cancel);
         let walked = files.walk("", &limits, &mut |entry| {
             let (part, name) = split(&entry.path);
             if entry.kind == EntryKind::File && !part.is_empty() && self.marks.contains(&name) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use orchestrate_sandbox::Cancel;
 
@@ -27,42 +27,14 @@ const LISTED: &[&str] = &[
     "requirements",
 ];
 /// Files that git may ignore, and those in folders that are not listed.
-const MARKS: &[&str] = &[
-    ".yarn/cache",
-    ".config/nextest.toml",
-    ".venv/bin/python",
-    ".venv/bin/ruff",
-    ".venv/bin/mypy",
-    ".venv/bin/black",
-    ".venv/bin/pyright",
-    "venv/bin/python",
-    "venv/bin/ruff",
-    "venv/bin/mypy",
-    "venv/bin/black",
-    "venv/bin/pyright",
-    "node_modules/.bin/eslint",
-    "node_modules/.bin/jest",
-    "node_modules/.bin/prettier",
-    "node_modules/.bin/pyright",
-    "node_modules/.bin/tsc",
-    "node_modules/.bin/vitest",
-    "build/CTestTestfile.cmake",
-    ".ctest-build/CTestTestfile.cmake",
-];
+const MARKS: &str = ".yarn/cache .config/nextest.toml build/CTestTestfile.cmake \
+    .ctest-build/CTestTestfile.cmake .venv/bin/python .venv/bin/ruff .venv/bin/mypy \
+    .venv/bin/black .venv/bin/pyright venv/bin/python venv/bin/ruff venv/bin/mypy venv/bin/black \
+    venv/bin/pyright node_modules/.bin/eslint node_modules/.bin/jest node_modules/.bin/prettier \
+    node_modules/.bin/pyright node_modules/.bin/tsc node_modules/.bin/vitest";
 /// Files whose text says which programs are used.
-const MANIFESTS: &[&str] = &[
-    "Cargo.toml",
-    "go.mod",
-    "package.json",
-    "pyproject.toml",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "setup.cfg",
-    "tox.ini",
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-];
+const MANIFESTS: &str = "Cargo.toml go.mod package.json pyproject.toml requirements.txt \
+    requirements-dev.txt setup.cfg tox.ini Makefile makefile GNUmakefile";
 
 /// A kind of project, by what builds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,8 +77,7 @@ impl Project {
         let mut project = Project::default();
         let limits = WalkLimits {
             recursive: false,
-            deadline: Instant::now() + LISTING_TIME,
-            cancel: cancel.clone(),
+            ..WalkLimits::within(LISTING_TIME, cancel)
         };
         for folder in LISTED {
             let walked = files.walk(folder, &limits, &mut |entry| {
@@ -117,14 +88,13 @@ impl Project {
                 return Err(error);
             }
         }
-        let marks = MARKS.iter().filter(|path| files.metadata(path).is_ok());
-        project.present.extend(marks.map(|path| (*path).to_owned()));
-        let manifests = MANIFESTS
-            .iter()
-            .filter(|path| project.present.contains(**path));
-        project.texts = manifests
-            .map(|path| ((*path).to_owned(), text(files, path)))
-            .collect();
+        let marks = MARKS.split(' ').filter(|path| files.metadata(path).is_ok());
+        project.present.extend(marks.map(str::to_owned));
+        for path in MANIFESTS.split(' ') {
+            if project.has(path) {
+                project.texts.insert(path.to_owned(), text(files, path));
+            }
+        }
         Ok(project)
     }
 
@@ -138,11 +108,7 @@ impl Project {
         named: &[String],
     ) -> Result<Project, ToolError> {
         let mut project = Project::look(files, cancel)?;
-        let limits = WalkLimits {
-            recursive: true,
-            deadline: Instant::now() + LISTING_TIME,
-            cancel: cancel.clone(),
-        };
+        let limits = WalkLimits::within(LISTING_TIME, cancel);
         for path in named {
             if path.ends_with(OF_RUST) {
                 project.rust_files.push(rust_file(files, path));

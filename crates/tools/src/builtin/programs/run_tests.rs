@@ -2,7 +2,7 @@
 //! where.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::text::invisible::shown;
@@ -213,11 +213,7 @@ async fn files_of(context: &ToolContext, report: &Report) -> Result<Saved, ToolE
 
 /// Finds the reports of the project and of its parts, which may be in any folder of it.
 fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<Saved, ToolError> {
-    let limits = WalkLimits {
-        recursive: true,
-        deadline: Instant::now() + REPORTS_TIME,
-        cancel: cancel.clone(),
-    };
+    let limits = WalkLimits::within(REPORTS_TIME, cancel);
     let mut parts = vec![String::new()];
     files
         .walk("", &limits, &mut |entry| {

@@ -1,7 +1,7 @@
 //! Which files a program changes, for programs that do not say.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use orchestrate_sandbox::Cancel;
 
@@ -19,11 +19,7 @@ pub(super) type States = BTreeMap<String, (i128, u64)>;
 /// # Errors
 /// `Interrupted` if cancelled, `TooBroad` if there are too many files.
 pub(super) fn states(files: &Files, cancel: &Cancel) -> Result<States, ToolError> {
-    let limits = WalkLimits {
-        recursive: true,
-        deadline: Instant::now() + LOOKING_TIME,
-        cancel: cancel.clone(),
-    };
+    let limits = WalkLimits::within(LOOKING_TIME, cancel);
     let mut found = States::new();
     files.walk("", &limits, &mut |entry| {
         if entry.kind == EntryKind::File

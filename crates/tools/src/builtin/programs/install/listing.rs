@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use orchestrate_memory::{Work, watched};
 use orchestrate_sandbox::Cancel;
@@ -135,8 +135,7 @@ fn site_packages(files: &Files, environment: &str, cancel: &Cancel) -> Result<Pa
 fn entries(files: &Files, folder: &str, cancel: &Cancel) -> Result<Vec<String>, ToolError> {
     let limits = WalkLimits {
         recursive: false,
-        deadline: Instant::now() + LISTING_TIME,
-        cancel: cancel.clone(),
+        ..WalkLimits::within(LISTING_TIME, cancel)
     };
     let mut found = Vec::new();
     let walked = files.walk_all(folder, &limits, &mut |entry| {

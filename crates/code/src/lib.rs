@@ -28,7 +28,7 @@ pub use dependencies::{
     Cycle, CycleStep, Declaration, Dependency, DependencyGraph, DependencyKind, DependencySource,
     Ecosystem, ExternalPackage, FileImports, ImportKind, ImportTarget, Importer, InvalidManifest,
     MAX_MANIFEST_BYTES, Manifest, ManifestError, Module, ModuleImport, Package, PackageCycle,
-    ProjectFiles, UndeclaredPackage, UnresolvedImport, UnusedDependency,
+    ProjectFiles, UndeclaredPackage, UnresolvedImport, UnusedDependency, python_name,
 };
 pub use error::{CodeError, MAX_SOURCE_BYTES};
 pub use language::{Language, LanguageHint};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::manifest::{Ecosystem, Manifest, normalized};
+use super::manifest::{Ecosystem, Manifest, python_name};
 
 /// Packages, each with what code imports of it, where this has another name: distributions of
 /// Python with their modules, and artifacts of Java with their packages.
@@ -73,7 +73,7 @@ fn keys(ecosystem: Ecosystem, name: &str) -> Vec<String> {
         Ecosystem::Go | Ecosystem::Npm => vec![name.to_owned()],
         Ecosystem::CMake => vec![name.to_ascii_lowercase()],
         Ecosystem::Python => {
-            let name = normalized(name);
+            let name = python_name(name);
             // Parts of a shared package, such as `google-cloud-storage`, have dots.
             let mut keys = vec![name.replace('-', "_"), name.replace('-', ".")];
             keys.extend(known(&name));

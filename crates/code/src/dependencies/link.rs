@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use globset::GlobSet;
 
 use super::manifest::{
-    CargoSettings, Dependency, DependencySource, Ecosystem, Manifest, Settings, normalized,
+    CargoSettings, Dependency, DependencySource, Ecosystem, Manifest, Settings, python_name,
 };
 use super::place::{folder_of, is_within, join, patterns, upwards};
 use super::project::folder;
@@ -154,7 +154,7 @@ impl Packages {
 
 fn comparable(ecosystem: Ecosystem, name: &str) -> String {
     if ecosystem == Ecosystem::Python {
-        normalized(name)
+        python_name(name)
     } else {
         name.to_owned()
     }

@@ -22,7 +22,7 @@ mod view;
 pub use imports::{FileImports, ImportKind};
 pub use manifest::{
     Dependency, DependencyKind, DependencySource, Ecosystem, MAX_MANIFEST_BYTES, Manifest,
-    ManifestError,
+    ManifestError, python_name,
 };
 pub use model::{
     Cycle, CycleStep, Declaration, DependencyGraph, ExternalPackage, ImportTarget, Importer,

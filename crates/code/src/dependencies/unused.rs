@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::manifest::{Dependency, DependencyKind, Ecosystem, Manifest, Settings, normalized};
+use super::manifest::{Dependency, DependencyKind, Ecosystem, Manifest, Settings, python_name};
 use super::model::UnusedDependency;
 use super::place::{is_within, name_of};
 use super::project::{Index, folder};
@@ -138,7 +138,7 @@ fn needs_no_import(manifest: &Manifest, dependency: &Dependency) -> bool {
         }
         Settings::Go { tools, .. } => tools.iter().any(|tool| is_within(tool, name)),
         Settings::Python { tools, .. } => {
-            name.starts_with("types-") || tools.contains(&normalized(name))
+            name.starts_with("types-") || tools.contains(&python_name(name))
         }
         _ => false,
     };

@@ -16,4 +16,4 @@ mod toml_file;
 pub(super) use model::{Alias, CargoSettings, Settings};
 pub use model::{Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError};
 pub use read::MAX_MANIFEST_BYTES;
-pub(super) use requirements::normalized;
+pub use requirements::python_name;

@@ -8,7 +8,7 @@ use super::model::{
     Dependency, DependencyKind, DependencySource, Ecosystem, Lines, Manifest, ManifestError,
     Settings,
 };
-use super::requirements::{normalized, requirement};
+use super::requirements::{python_name, requirement};
 use super::toml_file::{entries, flag, parse, placed_texts, source, table, text, texts};
 
 /// Reads a `pyproject.toml`: PEP 621 and 735, poetry and uv.
@@ -57,7 +57,7 @@ fn settings(root: &DeTable<'_>) -> Settings {
     }
     // Each table below `tool` configures a program, which may be a dependency that nothing imports.
     let tools = entries(table(root, &["tool"])).into_iter();
-    let tools = tools.map(|tool| normalized(tool.key)).collect();
+    let tools = tools.map(|tool| python_name(tool.key)).collect();
     Settings::Python { folders, tools }
 }
 
@@ -120,13 +120,13 @@ impl Reader<'_> {
             .into_iter()
             .map(|entry| {
                 (
-                    normalized(entry.key),
+                    python_name(entry.key),
                     source(DeValue::as_table(entry.value)),
                 )
             })
             .collect();
         for found in &mut self.found {
-            if let Some(source) = sources.get(&normalized(&found.name)) {
+            if let Some(source) = sources.get(&python_name(&found.name)) {
                 found.source = source.clone();
             }
         }

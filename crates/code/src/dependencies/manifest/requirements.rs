@@ -2,8 +2,9 @@
 
 use super::model::{Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, Settings};
 
-/// Returns a name in the form in which distributions are compared.
-pub(crate) fn normalized(name: &str) -> String {
+/// Returns a name of Python's packages in the form in which they are compared, as
+/// <https://packaging.python.org/en/latest/specifications/name-normalization/> says.
+pub fn python_name(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
     parts.join("-").to_ascii_lowercase()

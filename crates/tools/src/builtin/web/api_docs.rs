@@ -1,6 +1,7 @@
 //! `fetch_api_docs`: the documentation of a library at the registry of its language.
 
 use async_trait::async_trait;
+use orchestrate_code::python_name;
 use orchestrate_core::policy::web::{WebResponse, WebServiceName};
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
@@ -374,7 +375,7 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
     let value = web.json(&response)?;
     let info = value.get("info").cloned().unwrap_or_default();
     let named = text(&info, "name");
-    if of_python(&named) != of_python(library.name) {
+    if python_name(&named) != python_name(library.name) {
         return Err(another(&response, library, &named));
     }
     let url = of_urls(&info, "project_urls")
@@ -388,16 +389,6 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
         content: text(&info, "description"),
         ..APIDocumentation::default()
     })
-}
-
-/// Returns the form in which names of Python's packages are compared, as
-/// <https://packaging.python.org/en/latest/specifications/name-normalization/> says.
-fn of_python(name: &str) -> String {
-    let parts: Vec<&str> = name
-        .split(['-', '_', '.'])
-        .filter(|part| !part.is_empty())
-        .collect();
-    parts.join("-").to_ascii_lowercase()
 }
 
 /// Words that a registry answers with another package than it was asked for, which an agent would

@@ -1,6 +1,7 @@
 //! Names and versions of packages, by the grammar of each registry: what else a package manager
 //! would read, such as an address, a path, a repository or an option, is refused before any runs.
 
+use orchestrate_code::python_name;
 use orchestrate_core::text::invisible::shown;
 use semver::{Version, VersionReq};
 use serde::Deserialize;
@@ -157,14 +158,7 @@ impl Ecosystem {
     /// Reports whether two spellings name one package.
     pub(super) fn is_same(self, left: &str, right: &str) -> bool {
         let plain = |name: &str| match self {
-            Ecosystem::Python => {
-                let lower = name.to_ascii_lowercase();
-                lower
-                    .split(['-', '_', '.'])
-                    .filter(|part| !part.is_empty())
-                    .collect::<Vec<_>>()
-                    .join("-")
-            }
+            Ecosystem::Python => python_name(name),
             Ecosystem::Rust => name.to_ascii_lowercase().replace('_', "-"),
             Ecosystem::JavaScript | Ecosystem::Go => name.to_owned(),
         };
@@ -243,60 +237,45 @@ fn without_extras(package: &str) -> Option<(&str, &str)> {
 }
 
 fn is_name_of_python(name: &str) -> bool {
-    name.starts_with(is_outside) && name.ends_with(is_outside) && name.chars().all(is_inside)
+    is_word(name, "._-") && name.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-fn is_inside(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+/// Reports whether a text begins with a letter or a digit, and has besides these only such marks.
+fn is_word(text: &str, marks: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && has_only(text, marks)
 }
 
-fn is_outside(c: char) -> bool {
-    c.is_ascii_alphanumeric()
+fn has_only(text: &str, marks: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
 }
 
 fn is_name_of_npm(name: &str) -> bool {
     match name.strip_prefix('@') {
         Some(scoped) => scoped
             .split_once('/')
-            .is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
-        None => is_part(name) && !RESERVED_BY_NPM.contains(&name),
+            .is_some_and(|(scope, name)| is_word(scope, "._-~") && is_word(name, "._-~")),
+        None => is_word(name, "._-~") && !RESERVED_BY_NPM.contains(&name),
     }
-}
-
-fn is_part(part: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
-    part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_plain)
 }
 
 fn is_name_of_cargo(name: &str) -> bool {
     const LONGEST: usize = 64;
-    name.len() <= LONGEST
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(is_in_crate)
-}
-
-fn is_in_crate(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+    let is_word = is_word(name, "_-") && !name.starts_with(|c: char| c.is_ascii_digit());
+    is_word && name.len() <= LONGEST
 }
 
 /// A path below a host's name, which never begins or ends with a dot in any of its parts.
 fn is_module_of_go(path: &str) -> bool {
     let is_part = |part: &str| {
         let ends = part.starts_with(['.', '-']) || part.ends_with('.');
-        !part.is_empty() && !ends && part.chars().all(is_in_module)
+        !part.is_empty() && !ends && has_only(part, "-._~")
     };
     let Some((host, _)) = path.split_once('/') else {
         return false;
     };
-    host.contains('.') && host.chars().all(is_in_host) && path.split('/').all(is_part)
-}
-
-fn is_in_module(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~')
-}
-
-fn is_in_host(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.')
+    let is_host = has_only(host, "-.") && !host.contains(|c: char| c.is_ascii_uppercase());
+    host.contains('.') && is_host && path.split('/').all(is_part)
 }
 
 /// Returns the specifiers for a version or a range, as <https://peps.python.org/pep-0440/> has
@@ -327,12 +306,8 @@ fn one_specifier(text: &str) -> Option<String> {
 
 fn is_version_of_python(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(is_in_python_version)
+        && has_only(text, ".!+-_")
         && !text.ends_with(['.', '-', '+', '!'])
-}
-
-fn is_in_python_version(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '!' | '+' | '-' | '_')
 }
 
 const OPERATORS_OF_PYTHON: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
@@ -351,11 +326,7 @@ fn is_tag(text: &str) -> bool {
         .trim_start_matches('v')
         .split('.')
         .all(|part| part == "x" || part.parse::<u64>().is_ok());
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_in_tag) && !is_range
-}
-
-fn is_in_tag(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && has_only(text, "._-") && !is_range
 }
 
 #[cfg(test)]

@@ -7,50 +7,43 @@ use serde_json::{Map, Value};
 
 use crate::error::{ToolError, ToolsError};
 
-/// Argument names of other products, each with ours. An alias applies only if the schema has our
-/// name and not the alias.
-const ALIASES: &[(&str, &str)] = &[
-    ("filepath", "path"),
-    ("filePath", "path"),
-    ("file_path", "path"),
-    ("absolute_path", "path"),
-    ("target_file", "path"),
-    ("dir_path", "path"),
-    ("target_directory", "path"),
-    ("relative_workspace_path", "path"),
-    ("filename", "path"),
-    ("directory", "path"),
-    ("dir", "path"),
-    ("old_string", "old"),
-    ("old_str", "old"),
-    ("oldString", "old"),
-    ("new_string", "new"),
-    ("new_str", "new"),
-    ("newString", "new"),
-    ("replaceAll", "replace_all"),
-    ("working_dir", "cwd"),
-    ("workdir", "cwd"),
-    ("todos", "items"),
-    ("to", "agent_id"),
-    ("recipient", "agent_id"),
-    ("content", "message"),
-    ("file_text", "content"),
-    ("contents", "content"),
-    ("input", "patch"),
-    ("include", "glob"),
-    ("output_mode", "mode"),
-    ("skill", "name"),
-    ("path", "file"),
-    ("paths", "files"),
-    ("files", "paths"),
-    ("name", "branch_name"),
-    ("branch", "branch_name"),
-    ("branch", "branch_or_commit"),
-    ("commit", "branch_or_commit"),
-    ("branch_name", "branch"),
-    ("prompt", "task"),
-    ("subagent_type", "role"),
-    ("agent_type", "role"),
+/// Our argument names, each with those of other products. An alias applies only if the schema has
+/// our name and not the alias; the first that does counts.
+const ALIASES: &[(&str, &[&str])] = &[
+    ("path", PATHS),
+    ("old", &["old_string", "old_str", "oldString"]),
+    ("new", &["new_string", "new_str", "newString"]),
+    ("replace_all", &["replaceAll"]),
+    ("cwd", &["working_dir", "workdir"]),
+    ("items", &["todos"]),
+    ("agent_id", &["to", "recipient"]),
+    ("message", &["content"]),
+    ("content", &["file_text", "contents"]),
+    ("patch", &["input"]),
+    ("glob", &["include"]),
+    ("mode", &["output_mode"]),
+    ("name", &["skill"]),
+    ("file", &["path"]),
+    ("files", &["paths"]),
+    ("paths", &["files"]),
+    ("branch_name", &["name", "branch"]),
+    ("branch_or_commit", &["branch", "commit"]),
+    ("branch", &["branch_name"]),
+    ("task", &["prompt"]),
+    ("role", &["subagent_type", "agent_type"]),
+];
+const PATHS: &[&str] = &[
+    "filepath",
+    "filePath",
+    "file_path",
+    "absolute_path",
+    "target_file",
+    "dir_path",
+    "target_directory",
+    "relative_workspace_path",
+    "filename",
+    "directory",
+    "dir",
 ];
 /// Arguments that models add for other products' tools, and that are dropped unless the schema has
 /// them.
@@ -140,8 +133,8 @@ pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str>
     }
     ALIASES
         .iter()
-        .find(|(other, ours)| *other == name && knows(ours))
-        .map(|(_, ours)| *ours)
+        .find(|(ours, others)| others.contains(&name) && knows(ours))
+        .map(|(ours, _)| *ours)
 }
 
 /// Reports whether an argument is dropped if the tool does not have it.

@@ -65,16 +65,7 @@ const ENDINGS: &[(Language, &[&str])] = &[
 pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
     by_language(project, files, |language| match language {
         Language::Rust => {
-            vec![cargo(
-                "clippy",
-                &[
-                    "cargo",
-                    "clippy",
-                    "--all-targets",
-                    "--message-format=json",
-                    "--quiet",
-                ],
-            )]
+            vec![cargo("clippy", "clippy").versioned(&["cargo", "clippy", "--version"])]
         }
         Language::Go => {
             let golangci = words(&["golangci-lint", "run"]);
@@ -84,10 +75,7 @@ pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
         Language::Python => {
             let argv = with(project, "ruff", &["check", "--force-exclude"], files);
             let ruff = Candidate::new("ruff", argv, RUFF, Findings::Ruff);
-            vec![Candidate {
-                variables: &[("RUFF_OUTPUT_FORMAT", "json")],
-                ..ruff
-            }]
+            vec![ruff.setting(&[("RUFF_OUTPUT_FORMAT", "json")])]
         }
         Language::JavaScript => {
             let argv = with(project, "eslint", &["--format=json"], files);
@@ -100,18 +88,7 @@ pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
 /// Returns the type checkers for these files, or the project.
 pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker> {
     by_language(project, files, |language| match language {
-        Language::Rust => {
-            vec![cargo(
-                "check",
-                &[
-                    "cargo",
-                    "check",
-                    "--all-targets",
-                    "--message-format=json",
-                    "--quiet",
-                ],
-            )]
-        }
+        Language::Rust => vec![cargo("cargo check", "check")],
         Language::Go => vec![vet()],
         Language::Python => {
             let options = [
@@ -171,12 +148,8 @@ pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> 
         Language::Python => {
             let ruff = with(project, "ruff", &["format", "--force-exclude"], files);
             let ruff = Candidate::new("ruff format", ruff, RUFF, Formatting::Command);
-            let black = Candidate::new(
-                "black",
-                with(project, "black", &["--quiet"], files),
-                BLACK,
-                Formatting::Command,
-            );
+            let black = with(project, "black", &["--quiet"], files);
+            let black = Candidate::new("black", black, BLACK, Formatting::Command);
             let prefers_black = project.mentions(&["pyproject.toml"], "[tool.black]");
             if prefers_black {
                 vec![black]
@@ -186,12 +159,8 @@ pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> 
         }
         Language::JavaScript => {
             let argv = with(project, "prettier", &["--write", "--log-level=warn"], files);
-            vec![Candidate::new(
-                "prettier",
-                argv,
-                PRETTIER,
-                Formatting::Command,
-            )]
+            let prettier = Candidate::new("prettier", argv, PRETTIER, Formatting::Command);
+            vec![prettier]
         }
         _ => Vec::new(),
     })
@@ -245,11 +214,8 @@ fn with(project: &Project, program: &str, options: &[&str], files: &[String]) ->
         .into_iter()
         .find(|path| project.has(path))
         .unwrap_or_else(|| program.to_owned());
-    let is_whole = program.ends_with("tsc");
-    let head: Vec<&str> = std::iter::once(program.as_str())
-        .chain(options.iter().copied())
-        .collect();
-    if is_whole {
+    let head = [&[program.as_str()][..], options].concat();
+    if program.ends_with("tsc") {
         words(&head)
     } else {
         listed(&head, files)
@@ -273,30 +239,15 @@ fn listed(head: &[&str], files: &[String]) -> Vec<String> {
     words(head).into_iter().chain(files).collect()
 }
 
-fn cargo(program: &'static str, argv: &[&str]) -> Checker {
-    let version: &[&str] = if program == "clippy" {
-        &["cargo", "clippy", "--version"]
-    } else {
-        &["cargo", "--version"]
-    };
-    let name = if program == "clippy" {
-        "clippy"
-    } else {
-        "cargo check"
-    };
-    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo)
-        .versioned(version)
-        .making(products::CARGO)
+fn cargo(program: &'static str, command: &str) -> Checker {
+    let options = ["--all-targets", "--message-format=json", "--quiet"];
+    let argv = [words(&["cargo", command]), words(&options)].concat();
+    Candidate::new(program, argv, RUSTUP, Findings::Cargo).making(products::CARGO)
 }
 
 fn vet() -> Checker {
-    Candidate::new(
-        "go vet",
-        words(&["go", "vet", "./..."]),
-        GO,
-        Findings::Lines,
-    )
-    .versioned(&["go", "version"])
+    let argv = words(&["go", "vet", "./..."]);
+    Candidate::new("go vet", argv, GO, Findings::Lines).versioned(&["go", "version"])
 }
 
 fn cargo_fmt() -> Formatter {

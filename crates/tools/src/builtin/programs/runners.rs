@@ -82,37 +82,17 @@ fn with<'a>(argv: &[&'a str], more: impl IntoIterator<Item = &'a str>) -> Vec<St
 }
 
 fn rust(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
-    let cargo = Candidate::new(
-        "cargo test",
-        with(&["cargo", "test", "--no-fail-fast"], pattern),
-        CARGO,
-        Report::Libtest,
-    );
-    let nextest = Candidate {
-        variables: &[("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1")],
-        ..Candidate::new(
-            "cargo nextest",
-            with(
-                &[
-                    "cargo",
-                    "nextest",
-                    "run",
-                    "--no-fail-fast",
-                    "--message-format",
-                    "libtest-json",
-                ],
-                pattern,
-            ),
-            NEXTEST,
-            Report::Nextest,
-        )
-    };
-    let nextest = nextest.versioned(&["cargo", "nextest", "--version"]);
     // It runs no tests in documentation, so it is used only where the project is set up for it.
     let runner = if project.has(".config/nextest.toml") {
-        nextest
+        let argv = ["cargo", "nextest", "run", "--no-fail-fast"];
+        let format = ["--message-format", "libtest-json"];
+        let argv = with(&argv, format.into_iter().chain(pattern));
+        Candidate::new("cargo nextest", argv, NEXTEST, Report::Nextest)
+            .setting(&[("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1")])
+            .versioned(&["cargo", "nextest", "--version"])
     } else {
-        cargo
+        let argv = with(&["cargo", "test", "--no-fail-fast"], pattern);
+        Candidate::new("cargo test", argv, CARGO, Report::Libtest)
     };
     vec![runner.making(products::CARGO)]
 }
@@ -156,12 +136,8 @@ fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
     let mut pytest = vec![module.versioned(&[python, "-m", "pytest", "--version"])];
     if python == "python3" {
         // It may be installed with an interpreter of its own.
-        pytest.push(Candidate::new(
-            "pytest",
-            with(&["pytest"], options),
-            PYTEST,
-            Report::JunitBeside,
-        ));
+        let own = with(&["pytest"], options);
+        pytest.push(Candidate::new("pytest", own, PYTEST, Report::JunitBeside));
     }
     let is_set_up = project
         .first(&[
@@ -212,21 +188,22 @@ fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
     };
     let words: Vec<&str> = script.split(|c: char| !c.is_alphanumeric()).collect();
     let is_nodes = script.contains("--test");
-    if words.contains(&"vitest")
-        || (depends_on(&manifest, "vitest") && !words.contains(&"jest") && !is_nodes)
-    {
-        let program = project.first(&["node_modules/.bin/vitest"]);
-        let options = ["run", "--reporter=json"].into_iter().chain(some);
-        let argv = with(&[program.unwrap_or("vitest")], options);
-        return Some(Candidate::new("vitest", argv, NPM_INSTALL, Report::Jest));
-    }
-    if words.contains(&"jest") || (depends_on(&manifest, "jest") && !is_nodes) {
-        let program = project.first(&["node_modules/.bin/jest"]);
-        let options = ["--json"].into_iter().chain(some);
-        let argv = with(&[program.unwrap_or("jest")], options);
-        return Some(Candidate::new("jest", argv, NPM_INSTALL, Report::Jest));
-    }
-    node(project, script, pattern)
+    let [vitest, jest] = ["vitest", "jest"].map(|name| depends_on(&manifest, name) && !is_nodes);
+    let (name, own, options): (_, _, &[&str]) =
+        if words.contains(&"vitest") || (vitest && !words.contains(&"jest")) {
+            (
+                "vitest",
+                "node_modules/.bin/vitest",
+                &["run", "--reporter=json"],
+            )
+        } else if words.contains(&"jest") || jest {
+            ("jest", "node_modules/.bin/jest", &["--json"])
+        } else {
+            return node(project, script, pattern);
+        };
+    let program = project.first(&[own]).unwrap_or(name);
+    let argv = with(&[&[program][..], options].concat(), some);
+    Some(Candidate::new(name, argv, NPM_INSTALL, Report::Jest))
 }
 
 /// Reports whether a manifest of npm names a package that it needs.
@@ -276,35 +253,30 @@ fn is_plain(c: char) -> bool {
 }
 
 fn maven(project: &Project, pattern: Option<&str>) -> Runner {
-    let program: &[&str] = if project.has("mvnw") {
-        &["sh", "mvnw"]
-    } else {
-        &["mvn"]
-    };
+    let program = own_or(project, &["sh", "mvnw"], &["mvn"]);
     let some = pattern.map(|pattern| format!("-Dtest={pattern}"));
     let options = ["-B", "-Dstyle.color=never", "--fail-at-end", "test"];
     let argv = with(program, options.into_iter().chain(some.as_deref()));
-    let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
-    Candidate::new(
-        "maven",
-        argv,
-        MAVEN,
-        Report::JunitFiles(&["target/surefire-reports"]),
-    )
-    .versioned(&version)
-    .making(Products {
-        folders: &["target"],
-        marks: &["pom.xml"],
-        files: &[],
-    })
+    let report = Report::JunitFiles(&["target/surefire-reports"]);
+    Candidate::new("maven", argv, MAVEN, report)
+        .versioned(&[program, &["--version"]].concat())
+        .making(Products {
+            folders: &["target"],
+            marks: &["pom.xml"],
+            files: &[],
+        })
+}
+
+/// Returns the project's own script for a shell, or else the program that is installed.
+fn own_or<'a>(project: &Project, own: &'a [&'a str], installed: &'a [&'a str]) -> &'a [&'a str] {
+    match own {
+        [_, script] if project.has(script) => own,
+        _ => installed,
+    }
 }
 
 fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
-    let program: &[&str] = if project.has("gradlew") {
-        &["sh", "gradlew"]
-    } else {
-        &["gradle"]
-    };
+    let program = own_or(project, &["sh", "gradlew"], &["gradle"]);
     let some = pattern.into_iter().flat_map(|pattern| ["--tests", pattern]);
     // Results of an earlier build would not be written again.
     let options = [
@@ -315,14 +287,13 @@ fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
         "test",
     ];
     let argv = with(program, options.into_iter().chain(some));
-    let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
     Candidate::new(
         "gradle",
         argv,
         GRADLE,
         Report::JunitFiles(&["build/test-results"]),
     )
-    .versioned(&version)
+    .versioned(&[program, &["--version"]].concat())
     .making(Products {
         folders: &["build", ".gradle"],
         marks: &["build.gradle", "build.gradle.kts"],
@@ -383,12 +354,8 @@ fn make(project: &Project) -> Option<Runner> {
     let target = ["test", "check"]
         .into_iter()
         .find(|target| targets.contains(target))?;
-    Some(Candidate::new(
-        "make",
-        words(&["make", target]),
-        MAKE,
-        Report::ExitCode,
-    ))
+    let argv = words(&["make", target]);
+    Some(Candidate::new("make", argv, MAKE, Report::ExitCode))
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 #![cfg(feature = "grammars")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use orchestrate_code::{CodeError, Language, Pattern, Source};
+use orchestrate_code::Language::{
+    self, Cpp, Go, Java, JavaScript, Python, Rust, Shell, Tsx, TypeScript,
+};
+use orchestrate_code::{CodeError, Pattern, Source};
 
 const JAVA: &str = "class A<T> extends B {\n\
     \x20 int x;\n\
@@ -185,139 +188,129 @@ fn parsed(language: Language, text: &str) -> Source<'_> {
 fn code_is_found_by_its_structure_in_each_language() {
     let table: [(Language, &str, &str, &[&str]); 29] = [
         (
-            Language::Rust,
+            Rust,
             "$X.unwrap()",
             "fn f() {\n    a.b(\n        1).unwrap();\n    // c.unwrap()\n    unwrap();\n}",
             &["2:5 X=a.b(\n        1)"],
         ),
         (
-            Language::Rust,
+            Rust,
             "foo($$$ARGS)",
             "fn f() { foo(); foo(1, g(2)); }",
             &["1:10 ARGS=", "1:17 ARGS=1, g(2)"],
         ),
         (
-            Language::Rust,
+            Rust,
             "$X == $X",
             "fn f() { a == a; a == b; f(1) == f( 1 ); }",
             &["1:10 X=a", "1:26 X=f(1)"],
         ),
         (
-            Language::Rust,
+            Rust,
             "if $C { $$$B }",
             "fn f() { if a > 1 { b(); c() } }",
             &["1:10 C=a > 1 B=b(); c()"],
         ),
         (
-            Language::Rust,
+            Rust,
             "let $N = $V;",
             "fn f() { let a = 1; let mut b = 2; }",
             &["1:10 N=a V=1"],
         ),
         (
-            Language::Rust,
+            Rust,
             "fn $F($$$) -> Result<$T, $E> { $$$ }",
             "pub fn g(a: u8) -> Result<u8, E> { Ok(a) }",
             &[],
         ),
         (
-            Language::Rust,
+            Rust,
             "Vec<$T>",
             "struct A { a: Vec<u8>, b: Option<Vec<A>> }",
             &["1:15 T=u8", "1:34 T=A"],
         ),
         (
-            Language::Rust,
+            Rust,
             "println!($$$)",
             "fn f() { println!(\"{}\", a); }",
             &["1:10"],
         ),
+        (Rust, "$A + 1", "fn f() { a + 1; a - 1; }", &["1:10 A=a"]),
+        (Python, "print($$$A)", "print(1, x=2)\n", &["1:1 A=1, x=2"]),
         (
-            Language::Rust,
-            "$A + 1",
-            "fn f() { a + 1; a - 1; }",
-            &["1:10 A=a"],
-        ),
-        (
-            Language::Python,
-            "print($$$A)",
-            "print(1, x=2)\n",
-            &["1:1 A=1, x=2"],
-        ),
-        (
-            Language::Python,
+            Python,
             "if $C:\n    $$$B",
             "if a:\n    b()\n    c()\n",
             &["1:1 C=a B=b()\n    c()"],
         ),
         (
-            Language::Python,
+            Python,
             "def $F(self, $$$): return $V",
             "class A:\n    def f(self, a): return a\n",
             &["2:5 F=f V=a"],
         ),
         (
-            Language::Python,
+            Python,
             "$X is not None",
             "x = a is not None\n",
             &["1:5 X=a"],
         ),
         (
-            Language::JavaScript,
+            JavaScript,
             "$X.then($F)",
             "a.then(b).then((x) => x);",
             &["1:1 X=a.then(b) F=(x) => x", "1:1 X=a F=b"],
         ),
         (
-            Language::JavaScript,
+            JavaScript,
             "console.log($$$)",
             "if (a) { console.log(a, 'b'); }",
             &["1:10"],
         ),
         (
-            Language::JavaScript,
+            JavaScript,
             "async ($$$) => $B",
             "const f = async (a) => a;",
             &["1:11 B=a"],
         ),
         (
-            Language::TypeScript,
+            TypeScript,
             "$X as any",
             "const a = b as any;",
             &["1:11 X=b"],
         ),
         (
-            Language::TypeScript,
+            TypeScript,
             "useState<$T>($$$)",
             "const a = useState<number>(0);",
             &["1:11 T=number"],
         ),
         (
-            Language::Tsx,
+            Tsx,
             "<Button $$$ />",
             "const a = <Button a={1} b />;",
             &["1:11"],
         ),
         (
-            Language::Go,
+            Go,
             "if err != nil { $$$B }",
             "package p\nfunc f() {\n\tif err != nil {\n\t\treturn err\n\t}\n}",
             &["3:2 B=return err"],
         ),
         (
-            Language::Go,
+            Go,
             "fmt.Println($A)",
             "package p\nfunc f() { fmt.Println(1); fmt.Println(1, 2) }",
             &["2:12 A=1"],
         ),
         (
-            Language::Java,
+            Java,
             "System.out.println($X)",
             "class A { void f() { System.out.println(1); } }",
             &["1:22 X=1"],
         ),
         (
-            Language::Java,
+            Java,
             "new $T($$$A)",
             "class A { Object o = new B(1, 2); }",
             &["1:22 T=B A=1, 2"],
@@ -335,29 +328,14 @@ fn code_is_found_by_its_structure_in_each_language() {
             &["1:16 X=p N=3"],
         ),
         (
-            Language::Cpp,
+            Cpp,
             "std::move($X)",
             "void f() { g(std::move(a)); }",
             &["1:14 X=a"],
         ),
-        (
-            Language::Cpp,
-            "$A->$B",
-            "void f() { a->b; a.b; }",
-            &["1:12 A=a B=b"],
-        ),
-        (
-            Language::Shell,
-            "rm -rf $X",
-            "rm -rf a\nrm -r b\n",
-            &["1:1 X=a"],
-        ),
-        (
-            Language::Shell,
-            "cd $X || exit",
-            "cd a || exit\ncd b\n",
-            &["1:1 X=a"],
-        ),
+        (Cpp, "$A->$B", "void f() { a->b; a.b; }", &["1:12 A=a B=b"]),
+        (Shell, "rm -rf $X", "rm -rf a\nrm -r b\n", &["1:1 X=a"]),
+        (Shell, "cd $X || exit", "cd a || exit\ncd b\n", &["1:1 X=a"]),
     ];
     let mut wrong = Vec::new();
     for (language, pattern, text, expected) in table {
@@ -387,7 +365,7 @@ fn check(language: Language, text: &str, rows: &[(&str, &[&str])]) {
 #[test]
 fn what_is_in_braces_may_be_anything_in_java() {
     check(
-        Language::Java,
+        Java,
         JAVA,
         &[
             ("for ($$$) { $$$ }", &["5:5", "6:5"]),
@@ -434,7 +412,7 @@ fn what_is_in_braces_may_be_anything_in_c_and_cpp() {
         ],
     );
     check(
-        Language::Cpp,
+        Cpp,
         CPP,
         &[
             ("if ($A) { $$$ }", &["8:3 A=a"]),
@@ -464,7 +442,7 @@ fn what_is_in_braces_may_be_anything_in_c_and_cpp() {
 #[test]
 fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
     check(
-        Language::Rust,
+        Rust,
         RUST,
         &[
             ("match $X { $$$ }", &["11:21 X=a", "12:10 X=b"]),
@@ -479,7 +457,7 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
         ],
     );
     check(
-        Language::Go,
+        Go,
         GO,
         &[
             ("switch $X { $$$ }", &["10:2 X=a"]),
@@ -495,7 +473,7 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
         ],
     );
     check(
-        Language::TypeScript,
+        TypeScript,
         TYPESCRIPT,
         &[
             ("switch ($X) { $$$ }", &["2:1 X=a"]),
@@ -507,7 +485,7 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
         ],
     );
     check(
-        Language::JavaScript,
+        JavaScript,
         TYPESCRIPT,
         &[
             ("switch ($X) { $$$ }", &["2:1 X=a"]),
@@ -523,7 +501,7 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
 fn arms_of_switches_and_declarations_in_parentheses_are_found() {
     let arms: &[&str] = &["11:2 X=1 B=g()", "13:2 X=2, 3 B=", "18:2 X=a > 1 B=g()"];
     check(
-        Language::Go,
+        Go,
         GO,
         &[
             ("case $X: $$$B", arms),
@@ -541,20 +519,20 @@ fn arms_of_switches_and_declarations_in_parentheses_are_found() {
         ("var ( $$$ )", &["11:1"]),
         ("type ( $$$ )", &["14:1"]),
     ];
-    check(Language::Go, lists, rows);
+    check(Go, lists, rows);
     let rows: &[(&str, &[&str])] = &[
         ("case $X: $$$B", &["10:18 X=1 B=g(); break;"]),
         ("default: $$$", &["10:38"]),
     ];
-    check(Language::Java, JAVA, rows);
+    check(Java, JAVA, rows);
     let rows: &[(&str, &[&str])] = &[
         ("case $X: $$$B", &["13:16 X=1 B=g(); break;"]),
         ("default: $$$", &["13:36"]),
     ];
     check(Language::C, C, rows);
-    check(Language::Cpp, CPP, &[("case $X: $$$", &["10:16 X=1"])]);
+    check(Cpp, CPP, &[("case $X: $$$", &["10:16 X=1"])]);
     check(
-        Language::JavaScript,
+        JavaScript,
         TYPESCRIPT,
         &[("case $X: $$$", &["2:14 X=1"]), ("default: $$$", &["2:34"])],
     );
@@ -565,7 +543,7 @@ fn arms_of_switches_and_declarations_in_parentheses_are_found() {
 #[test]
 fn arguments_of_macros_are_searched_as_those_of_functions() {
     check(
-        Language::Rust,
+        Rust,
         MACROS,
         &[
             ("$X.b()", &["2:16 X=a", "5:18 X=a", "6:18 X=a", "8:34 X=a"]),
@@ -609,28 +587,25 @@ fn arguments_of_macros_are_searched_as_those_of_functions() {
 fn a_name_for_several_stands_for_the_same_code_everywhere() {
     let code = "fn m() { f(x) == g(y); f(x, 1) == g(x, 1); f() == g(); f() == g(x); f(x) == g(); f(x) == g(x, y); }";
     assert_eq!(
-        found(Language::Rust, "f($$$A) == g($$$A)", code),
+        found(Rust, "f($$$A) == g($$$A)", code),
         ["1:24 A=x, 1", "1:44 A="]
     );
     // What follows it does not have to match at once.
     let code = "fn m() { [1, 2] == [1, 2, 0]; [1, 2] == [1, 3, 0]; [1] == [0]; }";
-    assert_eq!(
-        found(Language::Rust, "[$$$A] == [$$$A, 0]", code),
-        ["1:10 A=1, 2"]
-    );
+    assert_eq!(found(Rust, "[$$$A] == [$$$A, 0]", code), ["1:10 A=1, 2"]);
 }
 
 #[test]
 fn a_pattern_that_is_no_code_or_matches_everything_is_refused() {
     for (language, pattern) in [
-        (Language::Rust, ""),
-        (Language::Rust, "fn ("),
-        (Language::Rust, "$X"),
-        (Language::Python, "$$$A"),
-        (Language::Rust, "a(); b();"),
-        (Language::JavaScript, "if ("),
-        (Language::TypeScript, "if ($A)"),
-        (Language::Cpp, "while ($A)"),
+        (Rust, ""),
+        (Rust, "fn ("),
+        (Rust, "$X"),
+        (Python, "$$$A"),
+        (Rust, "a(); b();"),
+        (JavaScript, "if ("),
+        (TypeScript, "if ($A)"),
+        (Cpp, "while ($A)"),
     ] {
         let error = Pattern::parse(language, pattern, &|| false).unwrap_err();
         assert!(
@@ -639,7 +614,7 @@ fn a_pattern_that_is_no_code_or_matches_everything_is_refused() {
         );
     }
     let deep = format!("f({}1{})", "(".repeat(200), ")".repeat(200));
-    let error = Pattern::parse(Language::Rust, &deep, &|| false).unwrap_err();
+    let error = Pattern::parse(Rust, &deep, &|| false).unwrap_err();
     assert!(
         error.to_string().ends_with("it is nested too deeply"),
         "{error}"
@@ -659,7 +634,7 @@ fn only_texts_with_every_word_are_searched() {
         ("$F($X)", "fn f() {}", true),
     ];
     for (pattern, text, expected) in table {
-        let pattern = Pattern::parse(Language::Rust, pattern, &|| false).unwrap();
+        let pattern = Pattern::parse(Rust, pattern, &|| false).unwrap();
         assert_eq!(pattern.may_match(text), expected, "{pattern:?} {text}");
     }
 }

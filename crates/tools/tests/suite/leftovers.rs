@@ -4,6 +4,8 @@
 use orchestrate_tool_testing::harness::ToolHarness;
 use serde_json::{Value, json};
 
+use crate::support::begins;
+
 /// Runs a command in the worktree, and returns what it prints.
 async fn shell(harness: &ToolHarness, command: &str) -> String {
     let output = harness
@@ -56,11 +58,7 @@ pub(crate) async fn the_programs_of_rust_leave_nothing(harness: ToolHarness) {
     // The next run builds on what the first one built.
     assert!(harness.path().join("target/debug").is_dir());
     let output = harness.call("run_formatter", json!({})).await;
-    assert!(
-        output.text().starts_with("nothing to change\n"),
-        "{}",
-        output.text()
-    );
+    begins(&output, "nothing to change\n");
 }
 
 pub(crate) async fn a_file_that_git_ignores_or_stores_is_kept(harness: ToolHarness) {
@@ -163,11 +161,7 @@ pub(crate) async fn maven_and_gradle_leave_nothing(harness: ToolHarness) {
         harness.put(program, wrapper(build, reports)).unwrap();
         leave_nothing(&harness, &calls(&["run_tests", "run_tests"])).await;
         let output = harness.call("run_tests", json!({})).await;
-        assert!(
-            output.text().starts_with("1 passed, 0 failed, 0 skipped\n"),
-            "{}",
-            output.text()
-        );
+        begins(&output, "1 passed, 0 failed, 0 skipped\n");
         assert!(
             harness
                 .path()
@@ -186,11 +180,7 @@ const CMAKE: &str = "cmake_minimum_required(VERSION 3.20)\nproject(sums NONE)\ne
 async fn tests_of_cmake_pass(harness: &ToolHarness) {
     for _ in 0..2 {
         let output = harness.call("run_tests", json!({})).await;
-        assert!(
-            output.text().starts_with("1 passed, 0 failed, 0 skipped\n"),
-            "{}",
-            output.text()
-        );
+        begins(&output, "1 passed, 0 failed, 0 skipped\n");
     }
 }
 

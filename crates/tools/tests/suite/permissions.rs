@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision};
+use orchestrate_core::policy::Permission::{
+    self, AgentMessage, AgentSpawn, CodeExecution, FileModify, FileRead, FileWrite, GitOperations,
+    NetworkAccess,
+};
+use orchestrate_core::policy::{Grant, Policy, RuleDecision};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
 use serde_json::{Value, json};
@@ -16,86 +20,50 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
     let path = || json!({"path": "a"});
     let paths = || json!({"src": "a", "dst": "b"});
     vec![
-        (Permission::FileRead, "read_file", path()),
-        (Permission::FileRead, "list_directory", json!({"path": "."})),
-        (Permission::FileRead, "get_file_info", path()),
+        (FileRead, "read_file", path()),
+        (FileRead, "list_directory", json!({"path": "."})),
+        (FileRead, "get_file_info", path()),
         (
-            Permission::FileWrite,
+            FileWrite,
             "write_file",
             json!({"path": "a", "content": "x"}),
         ),
         (
-            Permission::FileWrite,
+            FileWrite,
             "append_file",
             json!({"path": "a", "content": "x"}),
         ),
+        (FileWrite, "create_directory", json!({"path": "d"})),
+        (FileModify, "copy_file", paths()),
+        (FileModify, "move_file", json!({"src": "b", "dst": "c"})),
+        (FileModify, "delete_file", path()),
         (
-            Permission::FileWrite,
-            "create_directory",
-            json!({"path": "d"}),
-        ),
-        (Permission::FileModify, "copy_file", paths()),
-        (
-            Permission::FileModify,
-            "move_file",
-            json!({"src": "b", "dst": "c"}),
-        ),
-        (Permission::FileModify, "delete_file", path()),
-        (
-            Permission::CodeExecution,
+            CodeExecution,
             "run_shell_command",
             json!({"command": "true"}),
         ),
+        (CodeExecution, "run_python", json!({"code": "1"})),
+        (GitOperations, "git_status", json!({})),
+        (GitOperations, "git_commit", json!({"message": "m"})),
+        (GitOperations, "git_push", json!({})),
+        (NetworkAccess, "web_search", json!({"query": "q"})),
         (
-            Permission::CodeExecution,
-            "run_python",
-            json!({"code": "1"}),
-        ),
-        (Permission::GitOperations, "git_status", json!({})),
-        (
-            Permission::GitOperations,
-            "git_commit",
-            json!({"message": "m"}),
-        ),
-        (Permission::GitOperations, "git_push", json!({})),
-        (
-            Permission::NetworkAccess,
-            "web_search",
-            json!({"query": "q"}),
-        ),
-        (
-            Permission::NetworkAccess,
+            NetworkAccess,
             "fetch_url",
             json!({"url": "https://page.example/"}),
         ),
         (
-            Permission::AgentMessage,
+            AgentMessage,
             "send_message_to_agent",
             json!({"agent_id": "T2", "message": "m"}),
         ),
+        (AgentMessage, "get_agent_status", json!({"agent_id": "T2"})),
+        (AgentMessage, "list_active_agents", json!({})),
+        (AgentSpawn, "spawn_child_agent", json!({"task": "Write it"})),
+        (AgentSpawn, "terminate_agent", json!({"agent_id": "T2"})),
+        (AgentSpawn, "wait_for_agents", json!({"agent_ids": ["T2"]})),
         (
-            Permission::AgentMessage,
-            "get_agent_status",
-            json!({"agent_id": "T2"}),
-        ),
-        (Permission::AgentMessage, "list_active_agents", json!({})),
-        (
-            Permission::AgentSpawn,
-            "spawn_child_agent",
-            json!({"task": "Write it"}),
-        ),
-        (
-            Permission::AgentSpawn,
-            "terminate_agent",
-            json!({"agent_id": "T2"}),
-        ),
-        (
-            Permission::AgentSpawn,
-            "wait_for_agents",
-            json!({"agent_ids": ["T2"]}),
-        ),
-        (
-            Permission::AgentSpawn,
+            AgentSpawn,
             "aggregate_agent_results",
             json!({"agent_ids": ["T2"]}),
         ),
@@ -134,7 +102,7 @@ pub(crate) async fn each_covers_the_tools_of_the_reference(mut harness: ToolHarn
         );
         // What the program of a script does is its own business; its permission has been asked
         // about.
-        harness.scope.grant = granting(BTreeSet::from([permission, Permission::FileRead]));
+        harness.scope.grant = granting(BTreeSet::from([permission, FileRead]));
         let allowed = harness.call(tool, arguments).await;
         assert!(
             tool == "run_python" || allowed.success,

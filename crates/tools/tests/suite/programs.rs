@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::conformance::{conforms, python_specimens};
-use crate::support::{Need, policy, said};
+use crate::support::{Need, begins, fails, policy, said, says};
 
 const fn need(probe: &'static str, program: &'static str) -> Need {
     Need { probe, program }
@@ -123,13 +123,7 @@ pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) 
     let output = harness
         .call("run_tests", json!({"test_pattern": "adds"}))
         .await;
-    assert!(
-        output
-            .text()
-            .starts_with("1 passed, 0 failed, 0 skipped\n[cargo test "),
-        "{}",
-        output.text()
-    );
+    begins(&output, "1 passed, 0 failed, 0 skipped\n[cargo test ");
     let output = harness
         .call("run_tests", json!({"test_pattern": "nowhere"}))
         .await;
@@ -148,11 +142,7 @@ pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) 
         output.error.as_deref(),
         Some("the tests did not end well: exit code 101")
     );
-    assert!(
-        output.text().contains("error[E0308]: mismatched types"),
-        "{}",
-        output.text()
-    );
+    says(&output, "error[E0308]: mismatched types");
 }
 
 const FORGING_TESTS: &str = r##"
@@ -203,7 +193,7 @@ pub(crate) async fn a_test_program_of_cargo_that_crashes_is_named(harness: ToolH
         (results.passed, results.failed, results.errors[0].kind),
         (2, 0, TestErrorKind::Crash)
     );
-    assert!(output.text().contains("SIGABRT"), "{}", output.text());
+    says(&output, "SIGABRT");
 }
 
 pub(crate) async fn nextest_is_used_where_the_project_is_set_up_for_it(harness: ToolHarness) {
@@ -233,11 +223,7 @@ pub(crate) async fn code_of_rust_is_checked_and_formatted(harness: ToolHarness) 
     let output = harness
         .call("run_linter", json!({"files": ["Cargo.toml"]}))
         .await;
-    assert!(
-        output.text().starts_with("nothing found\n[clippy "),
-        "{}",
-        output.text()
-    );
+    begins(&output, "nothing found\n[clippy ");
     let output = harness.call("run_formatter", json!({})).await;
     assert_eq!(data::<FormatResults>(&output).changed, ["src/lib.rs"]);
     assert!(
@@ -249,28 +235,13 @@ pub(crate) async fn code_of_rust_is_checked_and_formatted(harness: ToolHarness) 
     let output = harness
         .call("run_formatter", json!({"files": ["src/lib.rs"]}))
         .await;
-    assert!(
-        output.text().starts_with("nothing to change\n[rustfmt "),
-        "{}",
-        output.text()
-    );
+    begins(&output, "nothing to change\n[rustfmt ");
     harness
         .put("src/lib.rs", "pub fn broken() -> u8 {\n    \"\"\n}\n")
         .unwrap();
     let output = harness.call("run_type_checker", json!({})).await;
-    assert_eq!(
-        output.error.as_deref(),
-        Some("1 error, 0 warnings"),
-        "{}",
-        output.text()
-    );
-    assert!(
-        output
-            .text()
-            .starts_with("src/lib.rs:2:5: error E0308: mismatched types"),
-        "{}",
-        output.text()
-    );
+    fails(&output, "1 error, 0 warnings");
+    begins(&output, "src/lib.rs:2:5: error E0308: mismatched types");
 }
 
 /// The edition is that of the file's own package, which its workspace may have; the modules of a
@@ -307,13 +278,7 @@ pub(crate) async fn a_named_file_of_rust_is_formatted_alone_with_its_own_edition
         "{}",
         output.text()
     );
-    assert!(
-        output
-            .text()
-            .contains("`rustfmt --edition 2021 < member/src/lib.rs`"),
-        "{}",
-        output.text()
-    );
+    says(&output, "`rustfmt --edition 2021 < member/src/lib.rs`");
     assert_eq!(
         harness.content("member/src/lib.rs").unwrap(),
         "mod other;\npub async fn one() {\n  two();\n}\n"
@@ -375,11 +340,7 @@ pub(crate) async fn tests_of_unittest_are_counted_and_placed(harness: ToolHarnes
     let output = harness
         .call("run_tests", json!({"test_pattern": "test_adds"}))
         .await;
-    assert!(
-        output.text().starts_with("1 passed, 0 failed, 0 skipped\n"),
-        "{}",
-        output.text()
-    );
+    begins(&output, "1 passed, 0 failed, 0 skipped\n");
 }
 
 pub(crate) async fn tests_of_pytest_are_counted_and_placed(harness: ToolHarness) {
@@ -415,7 +376,7 @@ pub(crate) async fn tests_of_pytest_are_counted_and_placed(harness: ToolHarness)
                 .text()
                 .contains("\n\ntests/test_broken.py:1: collection error in tests/test_broken.py\n")
         );
-        assert!(output.text().contains("SyntaxError"), "{}", output.text());
+        says(&output, "SyntaxError");
         let results: TestResults = data(&output);
         assert_eq!(
             (told(&results), results.errors[0].kind),
@@ -596,7 +557,7 @@ pub(crate) async fn a_target_of_make_passes_or_fails(harness: ToolHarness) {
         output.error.as_deref(),
         Some("the tests did not end well: exit code 2")
     );
-    assert!(output.text().contains("\nwrong\n"), "{}", output.text());
+    says(&output, "\nwrong\n");
 }
 
 pub(crate) async fn ruff_lists_findings_and_formats(harness: ToolHarness) {
@@ -606,18 +567,10 @@ pub(crate) async fn ruff_lists_findings_and_formats(harness: ToolHarness) {
         .unwrap();
     harness.put("a.py", "import os\nx = { 1 }\n").unwrap();
     let output = harness.call("run_linter", json!({"files": ["a.py"]})).await;
-    assert_eq!(
-        output.error.as_deref(),
-        Some("1 error, 0 warnings"),
-        "{}",
-        output.text()
-    );
-    assert!(
-        output
-            .text()
-            .starts_with("a.py:1:8: error F401: `os` imported but unused\n[ruff "),
-        "{}",
-        output.text()
+    fails(&output, "1 error, 0 warnings");
+    begins(
+        &output,
+        "a.py:1:8: error F401: `os` imported but unused\n[ruff ",
     );
     let output = harness.call("run_formatter", json!({})).await;
     assert_eq!(
@@ -629,12 +582,7 @@ pub(crate) async fn ruff_lists_findings_and_formats(harness: ToolHarness) {
     assert_eq!(harness.content("a.py").unwrap(), "import os\n\nx = {1}\n");
     harness.put("a.py", "def broken(\n").unwrap();
     let output = harness.call("run_formatter", json!({})).await;
-    assert_eq!(
-        output.error.as_deref(),
-        Some("exit code 2"),
-        "{}",
-        output.text()
-    );
+    fails(&output, "exit code 2");
 }
 
 pub(crate) async fn mypy_lists_findings(harness: ToolHarness) {
@@ -643,7 +591,7 @@ pub(crate) async fn mypy_lists_findings(harness: ToolHarness) {
         .unwrap();
     let output = harness.call("run_type_checker", json!({})).await;
     let expected = "a.py:2:12: error return-value: Incompatible return value type (got \"int\", expected \"str\")\n[mypy ";
-    assert!(output.text().starts_with(expected), "{}", output.text());
+    begins(&output, expected);
     assert_eq!(data::<LintResults>(&output).errors, 1);
     harness.put("a.py", "reveal_type(1)\n").unwrap();
     let output = harness.call("run_type_checker", json!({})).await;
@@ -687,11 +635,7 @@ pub(crate) async fn a_script_runs_isolated_with_its_limits(harness: ToolHarness)
     let output = harness
         .call("run_python", json!({"code": "import sums"}))
         .await;
-    assert!(
-        output.text().contains("No module named 'sums'"),
-        "{}",
-        output.text()
-    );
+    says(&output, "No module named 'sums'");
     assert_eq!((output.success, output.exit_code), (false, Some(1)));
     let output = harness
         .call(
@@ -798,13 +742,7 @@ pub(crate) async fn a_virtual_environment_is_made_and_used(harness: ToolHarness)
             json!({"code": "import sys; print(sys.prefix)"}),
         )
         .await;
-    assert!(
-        output
-            .text()
-            .starts_with(harness.path().join(".venv").to_str().unwrap()),
-        "{}",
-        output.text()
-    );
+    begins(&output, harness.path().join(".venv").to_str().unwrap());
 }
 
 pub(crate) async fn the_tools_for_python_conform(harness: ToolHarness) {

@@ -12,7 +12,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
-use crate::support::{policy, said};
+use crate::support::{begins, policy, said};
 
 fn project(harness: &ToolHarness) {
     for (path, content) in [
@@ -102,11 +102,7 @@ pub(crate) async fn files_are_found_by_glob_newest_first(harness: ToolHarness) {
     let output = harness
         .call("search_files", json!({"pattern": "src/*.py"}))
         .await;
-    assert!(
-        output.text().starts_with("no file matches below ."),
-        "{}",
-        output.text()
-    );
+    begins(&output, "no file matches below .");
     let output = harness
         .call("search_files", json!({"pattern": "a{b"}))
         .await;
@@ -259,11 +255,7 @@ pub(crate) async fn many_files_are_answered_in_order(harness: ToolHarness) {
         let output = harness
             .call("grep", json!({"pattern": "hit", "mode": "count"}))
             .await;
-        assert!(
-            output.text().starts_with(&counts[..300].join("\n")),
-            "{}",
-            output.text()
-        );
+        begins(&output, &counts[..300].join("\n"));
         assert_eq!(
             output.data["files"].as_array().unwrap().len(),
             expected.len()

@@ -181,3 +181,21 @@ pub(crate) fn said(output: &ToolOutput) -> String {
         None => format!("ok: {}", output.text()),
     }
 }
+
+/// Requires that an output's text begins so.
+#[track_caller]
+pub(crate) fn begins(output: &ToolOutput, text: &str) {
+    assert!(output.text().starts_with(text), "{}", output.text());
+}
+
+/// Requires that an output's text contains this.
+#[track_caller]
+pub(crate) fn says(output: &ToolOutput, text: &str) {
+    assert!(output.text().contains(text), "{}", output.text());
+}
+
+/// Requires that a call failed for this reason.
+#[track_caller]
+pub(crate) fn fails(output: &ToolOutput, reason: &str) {
+    assert_eq!(output.error.as_deref(), Some(reason), "{}", output.text());
+}

@@ -57,6 +57,9 @@ fn is_line(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Report::{
+        ExitCode, Go, Jest, Junit, JunitBeside, JunitFiles, Libtest, Nextest, Unittest,
+    };
     use super::*;
     use crate::results::ProgramRun;
 
@@ -75,126 +78,90 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
     #[test]
     fn each_runner_says_in_its_own_way_that_no_test_matches() {
-        let go = || Report::Go {
+        let go = || Go {
             module: "m".to_owned(),
         };
-        let files = || Report::JunitFiles(&["build"]);
+        let files = || JunitFiles(&["build"]);
         let no_place =
             "ERROR: not found: /w/test_a.py::nope\n(no match in any of [<Module test_a.py>])\n";
         let maven = "[ERROR] No tests matching pattern \"zzz\" were executed! (Set …)\n";
         let gradle = "> No tests found for given includes: [zzz](--tests filter)\n";
-        let skipped = Tally {
-            skipped: 2,
+        let none = Tally::default;
+        let some = |passed, skipped| Tally {
+            passed,
+            skipped,
             ..Tally::default()
         };
         let table = [
+            (Libtest, ran(0, "running 0 tests\n", ""), none(), true),
             (
-                Report::Libtest,
-                ran(0, "running 0 tests\n", ""),
-                Tally::default(),
-                true,
-            ),
-            (
-                Report::Libtest,
+                Libtest,
                 ran(101, "", "error: could not compile `a`\n"),
-                Tally::default(),
+                none(),
                 false,
             ),
-            (Report::Libtest, ran(0, "", ""), skipped.clone(), false),
+            (Libtest, ran(0, "", ""), some(0, 2), false),
+            (Libtest, ran(0, "", ""), some(1, 0), false),
             (
-                Report::Libtest,
-                ran(0, "", ""),
-                Tally {
-                    passed: 1,
-                    ..Tally::default()
-                },
-                false,
-            ),
-            (
-                Report::Nextest,
+                Nextest,
                 ran(4, "", "error: no tests to run\n"),
-                Tally::default(),
+                none(),
                 true,
             ),
-            (Report::Nextest, ran(100, "", ""), Tally::default(), false),
+            (Nextest, ran(100, "", ""), none(), false),
             (
-                Report::JunitBeside,
+                JunitBeside,
                 ran(5, "1 deselected in 0.00s\n", ""),
-                Tally::default(),
+                none(),
                 true,
             ),
+            (JunitBeside, ran(4, "", no_place), none(), true),
             (
-                Report::JunitBeside,
-                ran(4, "", no_place),
-                Tally::default(),
-                true,
-            ),
-            (
-                Report::JunitBeside,
+                JunitBeside,
                 ran(4, "", "ERROR: usage: pytest [options]\n"),
-                Tally::default(),
+                none(),
                 false,
             ),
             (
-                Report::Unittest,
+                Unittest,
                 ran(0, "", "Ran 0 tests in 0.000s\n\nOK\n"),
-                Tally::default(),
+                none(),
                 true,
             ),
+            (Unittest, ran(5, "", "NO TESTS RAN\n"), none(), true),
+            (Junit, ran(0, "<testsuites/>", ""), none(), true),
+            (Junit, ran(1, "", "SyntaxError\n"), none(), false),
+            (Jest, ran(0, "", ""), some(0, 2), true),
             (
-                Report::Unittest,
-                ran(5, "", "NO TESTS RAN\n"),
-                Tally::default(),
-                true,
-            ),
-            (
-                Report::Junit,
-                ran(0, "<testsuites/>", ""),
-                Tally::default(),
-                true,
-            ),
-            (
-                Report::Junit,
-                ran(1, "", "SyntaxError\n"),
-                Tally::default(),
-                false,
-            ),
-            (Report::Jest, ran(0, "", ""), skipped.clone(), true),
-            (
-                Report::Jest,
+                Jest,
                 ran(1, "No tests found, exiting with code 1\n", ""),
-                Tally::default(),
+                none(),
                 true,
             ),
             (
-                Report::Jest,
+                Jest,
                 ran(1, "", "No test files found, exiting with code 1\n"),
-                Tally::default(),
+                none(),
                 true,
             ),
-            (Report::Jest, ran(1, "", ""), skipped, false),
-            (go(), ran(0, "", ""), Tally::default(), true),
+            (Jest, ran(1, "", ""), some(0, 2), false),
+            (go(), ran(0, "", ""), none(), true),
             (
                 go(),
                 ran(1, "", "testing: invalid regexp for -test.run\n"),
-                Tally::default(),
+                none(),
                 false,
             ),
-            (files(), ran(1, maven, ""), Tally::default(), true),
-            (files(), ran(1, "", gradle), Tally::default(), true),
+            (files(), ran(1, maven, ""), none(), true),
+            (files(), ran(1, "", gradle), none(), true),
             (
                 files(),
                 ran(0, "", "No tests were found!!!\n"),
-                Tally::default(),
+                none(),
                 true,
             ),
-            (
-                files(),
-                ran(1, "", "broken build\n"),
-                Tally::default(),
-                false,
-            ),
-            (Report::ExitCode, ran(0, "", ""), Tally::default(), false),
+            (files(), ran(1, "", "broken build\n"), none(), false),
+            (ExitCode, ran(0, "", ""), none(), false),
         ];
         for (report, ran, tally, expected) in table {
             assert_eq!(

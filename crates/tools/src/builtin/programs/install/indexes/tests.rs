@@ -168,179 +168,57 @@ fn each_file_names_its_indexes() {
     }
 }
 
+/// Files that are refused, each with the key for which, why, and its text.
+const REFUSED: &str = r#"
+requirements.txt -r INCLUDE -r pins/base.txt\n
+requirements.txt -c INCLUDE -c https://a.example/c.txt\n
+requirements.txt --requirement INCLUDE --requirement=../up.txt\n
+requirements.txt --index-url UNCLEAR --index-url \\n  https://a.example/\n
+requirements.txt -i UNCLEAR -i https://${HOST}/simple\n
+requirements.txt -i UNCLEAR -i file:///a\n
+requirements.txt --extra-index-url UNCLEAR --extra-index-url\n
+requirements.txt -i LOGIN -i http://bob:pw@127.0.0.1:87/s\n
+requirements.txt -i LOGIN -i https://${USER}:${PASS}@a.example/\n
+requirements/base.txt -i LOGIN -i https://bob:pw@a.example/\n
+requirements.txt --no-index NO_INDEX # \\n--no-index\n
+pip.conf index_url LOGIN [global]\nindex_url: https://bob:pw@a.example/\n
+pip.conf no-index NO_INDEX [global]\nno-index = True\n
+pip.conf extra-index-url UNCLEAR extra-index-url =\n  https://b.example/\n
+pip.conf extra-index-url UNCLEAR extra-index-url = https://a.example/\n  https://b.example/\n
+uv.toml no-index NO_INDEX no-index = true\n
+pyproject.toml tool.poetry.source.url UNCLEAR [[tool.poetry.source]]\nurl = "./index"\n
+pyproject.toml tool.uv.index.url LOGIN [[tool.uv.index]]\nurl = "https://bob:pw@a.example/"\n
+hatch.toml UV_INDEX UNCLEAR [envs.a.env-vars]\nUV_INDEX = "{env:CORP}"\n
+hatch.toml UV_INDEX UNCLEAR env.CI.env-vars = [{ key = "UV_INDEX", value = "./a" }]\n
+tox.ini PIP_INDEX_URL UNCLEAR setenv = PIP_INDEX_URL = https://a.example/{env:PATH}/simple\n
+tox.ini --extra-index-url UNCLEAR deps = --extra-index-url={env:CORP}\n
+.npmrc @corp:registry UNCLEAR @corp:registry=${REGISTRY}\n
+.npmrc registry LOGIN registry=http://bob:pw@a.example/npm/\n
+.npmrc //a.example/:_authToken TOKEN //a.example/:_authToken=npm_SECRET==\n
+.yarnrc.yml npmRegistryServer UNCLEAR npmRegistryServer: ${REGISTRY:-https://a.example/}\n
+.yarnrc.yml npmAuthToken TOKEN npmScopes:\n  c:\n    npmAuthToken: abc\n
+pnpm-workspace.yaml registries UNCLEAR registries:\n  '@corp': https://a.example/\n
+.cargo/config.toml registries.*.token TOKEN [registries.corp]\nindex = "sparse+https://a.example/"\ntoken = "secret"\n
+.cargo/config source.*.registry LOGIN [source]\nm = { registry = "sparse+https://bob:pw@a.example/" }\n
+"#;
+
+fn why(name: &str) -> &'static str {
+    match name {
+        "INCLUDE" => INCLUDE,
+        "LOGIN" => LOGIN,
+        "NO_INDEX" => NO_INDEX,
+        "TOKEN" => TOKEN,
+        _ => UNCLEAR,
+    }
+}
+
 /// Nothing is resolved: not a variable, a template, an include or a value elsewhere.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 #[test]
 fn what_cannot_be_read_plainly_is_refused_with_the_file_and_the_key() {
-    let table = [
-        ("requirements.txt", "-r pins/base.txt\n", "-r", INCLUDE),
-        (
-            "requirements.txt",
-            "-c https://a.example/c.txt\n",
-            "-c",
-            INCLUDE,
-        ),
-        (
-            "requirements.txt",
-            "--requirement=../up.txt\n",
-            "--requirement",
-            INCLUDE,
-        ),
-        (
-            "requirements.txt",
-            "--index-url \\\n  https://a.example/\n",
-            "--index-url",
-            UNCLEAR,
-        ),
-        (
-            "requirements.txt",
-            "-i https://${HOST}/simple\n",
-            "-i",
-            UNCLEAR,
-        ),
-        ("requirements.txt", "-i file:///a\n", "-i", UNCLEAR),
-        (
-            "requirements.txt",
-            "--extra-index-url\n",
-            "--extra-index-url",
-            UNCLEAR,
-        ),
-        (
-            "requirements.txt",
-            "-i http://bob:pw@127.0.0.1:87/s\n",
-            "-i",
-            LOGIN,
-        ),
-        (
-            "requirements.txt",
-            "-i https://${USER}:${PASS}@a.example/\n",
-            "-i",
-            LOGIN,
-        ),
-        (
-            "requirements/base.txt",
-            "-i https://bob:pw@a.example/\n",
-            "-i",
-            LOGIN,
-        ),
-        (
-            "requirements.txt",
-            "# \\\n--no-index\n",
-            "--no-index",
-            NO_INDEX,
-        ),
-        (
-            "pip.conf",
-            "[global]\nindex_url: https://bob:pw@a.example/\n",
-            "index_url",
-            LOGIN,
-        ),
-        (
-            "pip.conf",
-            "[global]\nno-index = True\n",
-            "no-index",
-            NO_INDEX,
-        ),
-        (
-            "pip.conf",
-            "extra-index-url =\n  https://b.example/\n",
-            "extra-index-url",
-            UNCLEAR,
-        ),
-        (
-            "pip.conf",
-            "extra-index-url = https://a.example/\n  https://b.example/\n",
-            "extra-index-url",
-            UNCLEAR,
-        ),
-        ("uv.toml", "no-index = true\n", "no-index", NO_INDEX),
-        (
-            "pyproject.toml",
-            "[[tool.poetry.source]]\nurl = \"./index\"\n",
-            "tool.poetry.source.url",
-            UNCLEAR,
-        ),
-        (
-            "pyproject.toml",
-            "[[tool.uv.index]]\nurl = \"https://bob:pw@a.example/\"\n",
-            "tool.uv.index.url",
-            LOGIN,
-        ),
-        (
-            "hatch.toml",
-            "[envs.a.env-vars]\nUV_INDEX = \"{env:CORP}\"\n",
-            "UV_INDEX",
-            UNCLEAR,
-        ),
-        (
-            "hatch.toml",
-            "env.CI.env-vars = [{ key = \"UV_INDEX\", value = \"./a\" }]\n",
-            "UV_INDEX",
-            UNCLEAR,
-        ),
-        (
-            "tox.ini",
-            "setenv = PIP_INDEX_URL = https://a.example/{env:PATH}/simple\n",
-            "PIP_INDEX_URL",
-            UNCLEAR,
-        ),
-        (
-            "tox.ini",
-            "deps = --extra-index-url={env:CORP}\n",
-            "--extra-index-url",
-            UNCLEAR,
-        ),
-        (
-            ".npmrc",
-            "@corp:registry=${REGISTRY}\n",
-            "@corp:registry",
-            UNCLEAR,
-        ),
-        (
-            ".npmrc",
-            "registry=http://bob:pw@a.example/npm/\n",
-            "registry",
-            LOGIN,
-        ),
-        (
-            ".npmrc",
-            "//a.example/:_authToken=npm_SECRET==\n",
-            "//a.example/:_authToken",
-            TOKEN,
-        ),
-        (
-            ".yarnrc.yml",
-            "npmRegistryServer: ${REGISTRY:-https://a.example/}\n",
-            "npmRegistryServer",
-            UNCLEAR,
-        ),
-        (
-            ".yarnrc.yml",
-            "npmScopes:\n  c:\n    npmAuthToken: abc\n",
-            "npmAuthToken",
-            TOKEN,
-        ),
-        (
-            "pnpm-workspace.yaml",
-            "registries:\n  '@corp': https://a.example/\n",
-            "registries",
-            UNCLEAR,
-        ),
-        (
-            ".cargo/config.toml",
-            "[registries.corp]\nindex = \"sparse+https://a.example/\"\ntoken = \"secret\"\n",
-            "registries.*.token",
-            TOKEN,
-        ),
-        (
-            ".cargo/config",
-            "[source]\nm = { registry = \"sparse+https://bob:pw@a.example/\" }\n",
-            "source.*.registry",
-            LOGIN,
-        ),
-    ];
-    for (file, text, key, why) in table {
-        let said = look(&[(file, text)], ecosystem_of(file)).unwrap_err();
+    for row in REFUSED.trim().lines() {
+        let row: Vec<&str> = row.splitn(4, ' ').collect();
+        let (file, key, why, text) = (row[0], row[1], why(row[2]), row[3].replace("\\n", "\n"));
+        let said = look(&[(file, &text)], ecosystem_of(file)).unwrap_err();
         let expected = format!("`{file}` has `{key}`, which {why}; nothing was installed, so");
         assert!(said.starts_with(&expected), "{text}: {said}");
         let secrets = ["bob", "PASS", "npm_SECRET", "secret"];

@@ -1,3 +1,4 @@
+use super::Ecosystem::{Go, JavaScript, Python, Rust};
 use super::*;
 
 /// Files with their texts.
@@ -10,11 +11,7 @@ fn commands(
     ecosystem: Ecosystem,
     indexes: &OfPip,
 ) -> Result<Vec<String>, String> {
-    let package = if ecosystem == Ecosystem::Go {
-        "a.example/p"
-    } else {
-        "p"
-    };
+    let package = if ecosystem == Go { "a.example/p" } else { "p" };
     let requested = ecosystem.read(package, Some("1.0.0")).unwrap();
     let shown = |manager: Manager| {
         let all: Vec<String> = manager
@@ -49,7 +46,7 @@ fn the_manager_is_the_projects_own() {
     let table: &[(Files<'_>, Ecosystem, &[&str])] = &[
         (
             &[("requirements.txt", ""), (".venv/bin/python", "")],
-            Ecosystem::Python,
+            Python,
             &[&pip, &uv_pip],
         ),
         (
@@ -58,38 +55,30 @@ fn the_manager_is_the_projects_own() {
                 ("uv.lock", ""),
                 (".venv/bin/python", ""),
             ],
-            Ecosystem::Python,
+            Python,
             &[uv],
         ),
-        (
-            &[("pyproject.toml", "[[tool.uv.index]]\n")],
-            Ecosystem::Python,
-            &[uv],
-        ),
-        (&[("package.json", "{}")], Ecosystem::JavaScript, &[npm]),
-        (
-            &[("package.json", "no json")],
-            Ecosystem::JavaScript,
-            &[npm],
-        ),
+        (&[("pyproject.toml", "[[tool.uv.index]]\n")], Python, &[uv]),
+        (&[("package.json", "{}")], JavaScript, &[npm]),
+        (&[("package.json", "no json")], JavaScript, &[npm]),
         (
             &[("package.json", "{}"), ("pnpm-lock.yaml", "")],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[pnpm],
         ),
         (
             &[("package.json", r#"{"packageManager": "pnpm@9.0.0"}"#)],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[pnpm],
         ),
         (
             &[("package.json", "{}"), ("yarn.lock", "")],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[yarn],
         ),
         (
             &[("package.json", r#"{"packageManager": "yarn@1.22.22"}"#)],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[yarn],
         ),
         (
@@ -97,7 +86,7 @@ fn the_manager_is_the_projects_own() {
                 ("package.json", r#"{"packageManager": "yarn@4.9.0"}"#),
                 ("yarn.lock", ""),
             ],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[berry],
         ),
         (
@@ -106,17 +95,17 @@ fn the_manager_is_the_projects_own() {
                 ("yarn.lock", ""),
                 (".yarnrc.yml", ""),
             ],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[berry],
         ),
         (
             &[("Cargo.toml", "")],
-            Ecosystem::Rust,
+            Rust,
             &["cargo add p@1.0.0 ; cargo fetch"],
         ),
         (
             &[("go.mod", "")],
-            Ecosystem::Go,
+            Go,
             &["go get a.example/p@v1.0.0 ; go mod download"],
         ),
     ];
@@ -142,7 +131,7 @@ fn indexes_of_the_project_are_passed_on() {
             "https://c.example/".to_owned(),
         ],
     };
-    let found = commands(&[(".venv/bin/python", "")], Ecosystem::Python, &indexes).unwrap();
+    let found = commands(&[(".venv/bin/python", "")], Python, &indexes).unwrap();
     let options = "--index-url https://a.example/ --extra-index-url https://b.example/ --extra-index-url https://c.example/";
     assert!(found[0].starts_with(&format!(
         "{PIP} {options} --only-binary :all: -- p==1.0.0 else {PIP} {options} -- p"
@@ -158,33 +147,21 @@ fn indexes_of_the_project_are_passed_on() {
 fn every_manager_says_which_files_about_registries_it_follows() {
     use Reader::{Berry, Cargo, Npm, Pip, Uv, Yarn};
     let table: &[(Files<'_>, Ecosystem, &[&[Reader]])] = &[
-        (
-            &[(".venv/bin/python", "")],
-            Ecosystem::Python,
-            &[&[Pip], &[Pip]],
-        ),
-        (
-            &[("pyproject.toml", "[tool.uv]\n")],
-            Ecosystem::Python,
-            &[&[Uv]],
-        ),
-        (&[("package.json", "{}")], Ecosystem::JavaScript, &[&[Npm]]),
-        (&[("pnpm-lock.yaml", "")], Ecosystem::JavaScript, &[&[Npm]]),
-        (&[("yarn.lock", "")], Ecosystem::JavaScript, &[&[Npm, Yarn]]),
+        (&[(".venv/bin/python", "")], Python, &[&[Pip], &[Pip]]),
+        (&[("pyproject.toml", "[tool.uv]\n")], Python, &[&[Uv]]),
+        (&[("package.json", "{}")], JavaScript, &[&[Npm]]),
+        (&[("pnpm-lock.yaml", "")], JavaScript, &[&[Npm]]),
+        (&[("yarn.lock", "")], JavaScript, &[&[Npm, Yarn]]),
         (
             &[("package.json", "{}"), (".yarnrc.yml", "")],
-            Ecosystem::JavaScript,
+            JavaScript,
             &[&[Berry]],
         ),
-        (&[("Cargo.toml", "")], Ecosystem::Rust, &[&[Cargo]]),
-        (&[("go.mod", "")], Ecosystem::Go, &[&[]]),
+        (&[("Cargo.toml", "")], Rust, &[&[Cargo]]),
+        (&[("go.mod", "")], Go, &[&[]]),
     ];
     for (files, ecosystem, expected) in table {
-        let package = if *ecosystem == Ecosystem::Go {
-            "a.example/p"
-        } else {
-            "p"
-        };
+        let package = if *ecosystem == Go { "a.example/p" } else { "p" };
         let requested = ecosystem.read(package, None).unwrap();
         let found = managers(
             &Project::of(files),
@@ -209,42 +186,38 @@ fn a_manager_that_is_not_run_is_named() {
     let table: &[(Files<'_>, Ecosystem, &str)] = &[
         (
             &[("pyproject.toml", ""), ("poetry.lock", "")],
-            Ecosystem::Python,
+            Python,
             "`poetry add` is not run by this tool",
         ),
         (
             &[("Pipfile", ""), (".venv/bin/python", "")],
-            Ecosystem::Python,
+            Python,
             "`pipenv install`",
         ),
         (
             &[("package.json", "{}"), ("bun.lock", "")],
-            Ecosystem::JavaScript,
+            JavaScript,
             "`bun add`",
         ),
         (
             &[("requirements.txt", "")],
-            Ecosystem::Python,
+            Python,
             "create_virtual_environment",
         ),
         (
             &[("package.json", "{}")],
-            Ecosystem::Rust,
+            Rust,
             "`cargo add` needs a Cargo.toml",
         ),
-        (
-            &[("Cargo.toml", "")],
-            Ecosystem::Go,
-            "`go get` needs a go.mod",
-        ),
+        (&[("Cargo.toml", "")], Go, "`go get` needs a go.mod"),
         (
             &[("uv.lock", "")],
-            Ecosystem::Python,
+            Python,
             "`uv add` needs a pyproject.toml",
         ),
         (
             &[(".yarnrc.yml", "")],
-            Ecosystem::JavaScript,
+            JavaScript,
             "`yarn add` needs a package.json",
         ),
     ];
@@ -260,14 +233,11 @@ fn a_project_may_be_one_of_several_ecosystems() {
     assert_eq!(of(&[("README.md", "")]), []);
     assert_eq!(
         of(&[("Cargo.toml", ""), ("package.json", "")]),
-        [Ecosystem::Rust, Ecosystem::JavaScript]
+        [Rust, JavaScript]
     );
     assert_eq!(
         of(&[("go.mod", ""), (".venv/bin/python", "")]),
-        [Ecosystem::Go, Ecosystem::Python]
+        [Go, Python]
     );
-    assert_eq!(
-        of(&[("pom.xml", ""), ("setup.py", "")]),
-        [Ecosystem::Python]
-    );
+    assert_eq!(of(&[("pom.xml", ""), ("setup.py", "")]), [Python]);
 }

@@ -22,7 +22,7 @@ use orchestrate_settings::{Key, Kind, named};
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::message::MessageArgs;
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
-pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, WhichRun};
+pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, RunOption, WhichRun};
 use self::shared::{on, words};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
@@ -364,9 +364,8 @@ pub(crate) struct ReviewArgs {
     /// A run, or a task [default: the latest run]
     #[arg(value_name = "RUN|TASK")]
     pub(crate) what: Option<String>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
@@ -376,9 +375,8 @@ pub(crate) struct DiffArgs {
     /// A task, or a run for its whole result [default: the result of the latest run]
     #[arg(value_name = "TASK|RUN")]
     pub(crate) what: Option<String>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
@@ -403,9 +401,8 @@ pub(crate) struct ApproveArgs {
     /// The message for the agent, to which the rest returns
     #[arg(long, short, value_name = "TEXT", value_parser = words, requires = "only")]
     pub(crate) message: Option<String>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -417,9 +414,8 @@ pub(crate) struct AdoptArgs {
     /// The message of your commit [default: one that names the task]
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: Option<String>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -431,9 +427,8 @@ pub(crate) struct OpenArgs {
     /// Start the editor that VISUAL or EDITOR names, instead of the shell that SHELL names
     #[arg(long)]
     pub(crate) editor: bool,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
 }
 
 #[derive(Debug, Args)]
@@ -447,9 +442,8 @@ pub(crate) struct RejectArgs {
     /// The line that the comment refers to
     #[arg(long, value_name = "FILE:LINE", value_parser = place)]
     pub(crate) at: Option<FileLine>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -465,9 +459,8 @@ pub(crate) struct RetryArgs {
     /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: Option<String>,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -479,9 +472,8 @@ pub(crate) struct DropArgs {
     /// Also drop the tasks that were built on it
     #[arg(long)]
     pub(crate) with_dependents: bool,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::shared::{JsonArgs, JsonLinesArgs};
+use super::shared::{JsonArgs, JsonLinesArgs, WhichRun};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -23,18 +23,16 @@ pub(crate) enum AuditCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditShowArgs {
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(value_name = "RUN")]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
     #[command(flatten)]
     pub(crate) json: JsonLinesArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyArgs {
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(value_name = "RUN")]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
     /// Verify all runs in this file instead
     #[arg(long, conflicts_with = "run")]
     pub(crate) file: Option<PathBuf>,

@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use orchestrate_core::MessageKind;
 use orchestrate_settings::{Expected, Kind, Value};
 
-use super::JsonArgs;
+use super::{JsonArgs, RunOption};
 
 /// `message`.
 #[derive(Debug, Args)]
@@ -27,9 +27,8 @@ pub(crate) struct MessageArgs {
     /// Send TEXT as a JSON object instead of as text
     #[arg(long)]
     pub(crate) object: bool,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunOption,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

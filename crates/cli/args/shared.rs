@@ -1,5 +1,5 @@
-//! What several commands take: `--json`, the formats of output, RUN, and texts that must not be
-//! empty.
+//! What several commands take: `--json`, the formats of output, RUN or `--run`, and texts that
+//! must not be empty.
 
 use clap::Args;
 
@@ -24,6 +24,14 @@ pub(crate) struct JsonLinesArgs {
 pub(crate) struct WhichRun {
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+/// `--run`, by default the latest.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RunOption {
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(long)]
     pub(crate) run: Option<String>,
 }
 

@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 4 << 30;
 pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, CommandError> {
     match &arguments.command {
         AuditCommand::Show(arguments) => {
-            show(context, arguments.run.as_deref(), arguments.json.json)
+            show(context, arguments.which.run.as_deref(), arguments.json.json)
         }
         AuditCommand::Verify(arguments) => verify(context, arguments),
     }
@@ -176,7 +176,7 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     let (path, run) = match &arguments.file {
         Some(file) => (file.clone(), None),
         None => {
-            let (_, run) = context.find_run(arguments.run.as_deref())?;
+            let (_, run) = context.find_run(arguments.which.run.as_deref())?;
             (context.runs()?.audit_log(&run), Some(run))
         }
     };

@@ -10,7 +10,7 @@ use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &AdoptArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let state = store.state(&run)?;
     let task = task_of(&state, &arguments.task)?;
     let adoption = match state.require_adoptable(&task) {

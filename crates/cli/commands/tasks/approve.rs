@@ -24,7 +24,7 @@ const MIN_HASH_DIGITS: usize = 8;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let state = store.state(&run)?;
     let command = match subject_of(&state, &arguments.what)? {
         Subject::Call(_) if arguments.tree.is_some() => {

@@ -18,10 +18,11 @@ use crate::show::output;
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {
     let what = arguments.what.as_deref();
     let is_run = match what {
-        Some(what) => arguments.run.is_none() && context.is_run(what)?,
+        Some(what) => arguments.which.run.is_none() && context.is_run(what)?,
         None => false,
     };
-    let (store, run) = context.find_run(arguments.run.as_deref().or(what.filter(|_| is_run)))?;
+    let (store, run) =
+        context.find_run(arguments.which.run.as_deref().or(what.filter(|_| is_run)))?;
     let state = store.state(&run)?;
     let Some(task) = what.filter(|_| !is_run) else {
         return whole(context, &state, arguments.json.json);

@@ -17,7 +17,7 @@ use crate::show::progress::short;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let task = task_of(&store.state(&run)?, &arguments.task)?;
     let loaded = context.load(Vec::new(), Layer::default())?;
     let attention = Attention::listen()?;

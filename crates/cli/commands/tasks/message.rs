@@ -20,7 +20,7 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
         deadline,
         ..
     } = *arguments;
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let state = store.state(&run)?;
     let (to, body) = (address(&state, &arguments.to)?, body(arguments)?);
     let request = Request::Message {

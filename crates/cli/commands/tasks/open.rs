@@ -17,7 +17,7 @@ const USUAL_SHELL: &str = "/bin/sh";
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &OpenArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let state = store.state(&run)?;
     let task = task_of(&state, &arguments.task)?;
     let folder = context.runs()?.open_worktree(&run, &task)?;

@@ -10,7 +10,7 @@ use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let (message, at) = (arguments.message.clone(), arguments.at.as_ref());
     let command = match subject_of(&store.state(&run)?, &arguments.what)? {
         Subject::Task(task) => {

@@ -9,7 +9,7 @@ use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let message = arguments.message.clone();
     let command = match &arguments.task {
         Some(task) => Request::Retry {

@@ -47,13 +47,13 @@ struct Words<'a> {
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
     let what = arguments.what.as_deref();
     let is_run =
-        |what: &str| Ok::<_, CommandError>(arguments.run.is_none() && context.is_run(what)?);
+        |what: &str| Ok::<_, CommandError>(arguments.which.run.is_none() && context.is_run(what)?);
     let run = what
         .map(|what| Ok::<_, CommandError>(is_run(what)?.then_some(what)))
         .transpose()?
         .flatten();
     let task = what.filter(|_| run.is_none());
-    let (store, run) = context.find_run(run.or(arguments.run.as_deref()))?;
+    let (store, run) = context.find_run(run.or(arguments.which.run.as_deref()))?;
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {

@@ -5,10 +5,11 @@
 //! select only those: the clean build takes minutes. The engine, git, the journal and the sandbox
 //! are real; a server on the loopback interface is the model and answers at once. Figures are
 //! medians, since load on the machine distorts single samples. They are deliberately not compared
-//! with earlier runs.
+//! with earlier runs: libraries for benchmarks do that, but neither measure two sides alternately
+//! nor know limits.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`,
-//! `--shells`, `--web`), and as the sandbox's helper.
+//! The program executes itself again for figures of a whole process (`--part`), and as the
+//! sandbox's helper.
 #![expect(
     clippy::disallowed_methods,
     reason = "a measurement starts programs and reads the environment from outside"
@@ -18,32 +19,10 @@
     reason = "the support of the tests indexes; a miss here ends the measurement"
 )]
 
-mod build;
-mod code;
-mod commands;
-mod dispatch;
-mod figure;
-mod fleet;
-mod journal;
-mod maps;
-mod merges;
-mod messages;
-mod plans;
-mod played_run;
-mod plays;
-mod processor;
+mod measuring;
 mod program;
-mod proxy;
-mod shared;
-mod shells;
-mod spawns;
-mod stage;
-mod start;
-mod tiers;
+mod runs;
 mod tools;
-mod turns;
-mod warm;
-mod web;
 
 #[path = "../../tests/support/mod.rs"]
 #[expect(
@@ -57,11 +36,18 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
+use serde_json::Value;
 
-use crate::figure::{Figure, HEADER};
+use crate::measuring::{Figure, HEADER};
+use crate::program::{build, large, plans, start};
+use crate::runs::{dispatch, fleet, journal, merges, messages, shells, spawns, turns};
+use crate::tools::{calls, code, commands, maps, proxy, shared, warm, web};
 
 /// Measures a group of figures.
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
+
+/// Measures in a process of its own, with these arguments; returns the costs by their names.
+type Part = fn(&[String]) -> Result<Value, Failed>;
 
 /// The groups, by the names that select them.
 const GROUPS: [(&str, Measure); 22] = [
@@ -69,7 +55,7 @@ const GROUPS: [(&str, Measure); 22] = [
     ("journal", journal::measure),
     ("messages", messages::measure),
     ("dispatch", dispatch::measure),
-    ("tools", tools::measure),
+    ("tools", calls::measure),
     ("code", code::measure),
     ("web", web::measure),
     ("maps", maps::measure),
@@ -80,99 +66,82 @@ const GROUPS: [(&str, Measure); 22] = [
     ("spawns", spawns::measure),
     ("shells", shells::measure),
     ("plans", plans::measure),
-    ("check", program::measure_check),
+    ("check", large::measure_check),
     ("start", start::measure),
-    ("large", program::measure_large),
+    ("large", large::measure_large),
     ("merges", merges::measure),
     ("proxy", proxy::measure),
     ("shared", shared::measure),
     ("build", build::measure),
 ];
 
-/// The parsed arguments.
-#[derive(Default)]
-struct Wanted {
-    check: bool,
-    groups: Vec<(&'static str, Measure)>,
-}
+/// The parts of groups that are processes of their own, by their names.
+const PARTS: [(&str, Part); 4] = [
+    ("commands", commands::part),
+    ("fleet", fleet::part),
+    ("shells", shells::part),
+    ("web", web::part),
+];
 
 fn main() -> ExitCode {
     orchestrate_sandbox::run_helper_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
-        [flag, agents, base_url] if flag == fleet::FLAG => {
-            fleet::serve(agents, base_url).map(|()| true)
-        }
-        [flag, tier] if flag == commands::FLAG => commands::serve(tier).map(|()| true),
-        [flag, url] if flag == web::FLAG => web::serve(url).map(|()| true),
-        [flag, tier, base_url] if flag == shells::FLAG => {
-            shells::serve(tier, base_url).map(|()| true)
-        }
-        _ => wanted(&arguments).and_then(|wanted| measure(&wanted)),
+        [flag, name, of_part @ ..] if flag == "--part" => measure_part(name, of_part),
+        _ => measure(&arguments),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            say(&format!(
-                "error: {}",
-                error.message().unwrap_or("no reason given")
-            ));
+            say(&format!("error: {}", reason(&error)));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Parses the arguments; cargo itself adds `--bench`.
-fn wanted(arguments: &[String]) -> Result<Wanted, Failed> {
-    let mut wanted = Wanted::default();
-    for argument in arguments {
-        match argument.as_str() {
-            "--check" => wanted.check = true,
-            "--bench" => {}
-            name => wanted.groups.push(group(name)?),
-        }
-    }
-    if wanted.groups.is_empty() {
-        wanted.groups.extend(GROUPS);
-    }
-    Ok(wanted)
+fn measure_part(name: &str, arguments: &[String]) -> Result<bool, Failed> {
+    let found = PARTS.iter().find(|(part, _)| *part == name);
+    let (_, part) = found.ok_or("no such part")?;
+    say(&part(arguments)?.to_string());
+    Ok(true)
 }
 
-fn group(name: &str) -> Result<(&'static str, Measure), Failed> {
-    let found = GROUPS.into_iter().find(|(group, _)| *group == name);
-    found.ok_or_else(|| {
-        let names = GROUPS.map(|(group, _)| group).join(", ");
-        Failed::from(format!(
-            "`{name}` is neither --check nor a group of figures ({names})"
-        ))
-    })
-}
-
-/// Measures and prints the figures; returns `false` if limits are checked and one is missed.
-fn measure(wanted: &Wanted) -> Result<bool, Failed> {
+/// Measures and prints the figures of all groups or of those that are named; returns `false` if
+/// limits are checked and one is missed. Cargo itself adds `--bench`.
+fn measure(arguments: &[String]) -> Result<bool, Failed> {
+    let mut wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    wanted.retain(|argument| *argument != "--bench");
+    let checks = wanted.contains(&"--check");
+    wanted.retain(|argument| *argument != "--check");
+    let names = GROUPS.map(|(group, _)| group);
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
+        let names = names.join(", ");
+        let error = format!("`{unknown}` is neither --check nor a group of figures ({names})");
+        return Err(error.into());
+    }
     let mut kept = true;
     say(HEADER);
-    for (name, group) in &wanted.groups {
-        for figure in group().map_err(|error| in_group(name, &error))? {
+    for (name, group) in GROUPS {
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        let figures = group().map_err(|error| format!("{name}: {}", reason(&error)))?;
+        for figure in figures {
             kept &= figure.is_kept();
             say(&figure.to_string());
         }
     }
-    for (name, _) in GROUPS
-        .iter()
-        .filter(|(name, _)| wanted.groups.iter().all(|(asked, _)| asked != name))
-    {
-        say(&format!("not measured: {name} (`just bench {name}`)"));
+    for name in names {
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            say(&format!("not measured: {name} (`just bench {name}`)"));
+        }
     }
-    Ok(kept || !wanted.check)
+    Ok(kept || !checks)
 }
 
-fn in_group(name: &str, error: &Failed) -> Failed {
-    Failed::from(format!(
-        "{name}: {}",
-        error.message().unwrap_or("no reason given")
-    ))
+fn reason(error: &Failed) -> &str {
+    error.message().unwrap_or("no reason given")
 }
 
 /// Prints a line; a closed output does not fail the measurement.

@@ -7,7 +7,6 @@
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,20 +16,14 @@ use orchestrate_core::ToolSettings;
 use orchestrate_core::policy::web::{
     Credential, Destinations, WebFailure, WebRequest, WebResponse,
 };
-use orchestrate_sandbox::{Confinement, Helper, Sandbox};
-use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::{WebService, builtin_tools};
+use orchestrate_sandbox::Confinement;
+use orchestrate_tools::WebService;
 use orchestrate_web::WebClient;
 use serde_json::{Value, json};
 
-use crate::figure::{Figure, median, ms};
-use crate::processor::status_kb;
-use crate::say;
-use crate::stage::runtime;
+use crate::measuring::{Figure, costs_of, harness, ms, runtime, status_kb};
 use crate::support::at;
 
-/// Makes this program fetch a page, and print what it took.
-pub(crate) const FLAG: &str = "--web";
 const PAGE_BYTES: usize = 5_000_000;
 const SAMPLES: usize = 7;
 
@@ -41,32 +34,18 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let bytes = page.len();
     // It ends with this process.
     std::thread::spawn(move || serve_page(&listener, &page));
-    let (mut times, mut peaks) = (Vec::new(), Vec::new());
-    for _ in 0..SAMPLES {
-        let output = Command::new(std::env::current_exe()?)
-            .args([FLAG, &url])
-            .stderr(Stdio::inherit())
-            .output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Err(Failed::from(format!("a fetch: {text}")));
-        }
-        let cost: Value = serde_json::from_str(&text)?;
-        let number = |pointer| Ok::<_, Failed>(at(&cost, pointer)?.as_f64().unwrap_or_default());
-        times.push(number("/ms")?);
-        peaks.push(number("/beyond_kb")? / 1024.0);
-    }
+    let costs = costs_of(SAMPLES, &["web", &url])?;
     Ok(vec![
         Figure {
             name: "fetch_url of a page of 5 MB as Markdown",
-            measured: median(times)?,
+            measured: costs.of("ms")?,
             limit: 300.0,
             unit: "ms",
             beside: format!("{bytes} bytes"),
         },
         Figure {
             name: "its peak memory beyond the start",
-            measured: median(peaks)?,
+            measured: costs.of("beyond_mb")?,
             limit: 60.0,
             unit: "MB",
             beside: "of a process that makes one call".to_owned(),
@@ -81,11 +60,8 @@ fn serve_page(listener: &TcpListener, page: &str) {
         // The head of a request is short, and arrives at once.
         let _ = stream.read(&mut [0; 4096]);
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close";
-        let _ = write!(
-            stream,
-            "{head}\r\ncontent-length: {}\r\n\r\n{page}",
-            page.len()
-        );
+        let bytes = page.len();
+        let _ = write!(stream, "{head}\r\ncontent-length: {bytes}\r\n\r\n{page}");
     }
 }
 
@@ -98,16 +74,14 @@ fn page() -> String {
          <nav class=\"sidebar\"><ul class=\"block\">",
     );
     for number in 0..500 {
-        let _ = write!(
-            page,
-            "<li><a href=\"item_{number}.html\">item_{number}</a></li>"
-        );
+        let item = format!("item_{number}");
+        let _ = write!(page, "<li><a href=\"{item}.html\">{item}</a></li>");
     }
     page.push_str("</ul></nav><main><div class=\"width-limiter\"><section id=\"main-content\" class=\"content\"><h1>All items</h1>");
     let mut number = 0;
     while page.len() < PAGE_BYTES - 2_000 {
         number += 1;
-        let _ = write!(page, "{}", section(number));
+        page.push_str(&section(number));
     }
     page.push_str(
         "</section></div></main><footer><p>Imprint &amp; privacy</p></footer></body></html>",
@@ -152,10 +126,10 @@ impl WebService for Web {
     }
 }
 
-/// Runs in the process that [`measure`] starts.
-pub(crate) fn serve(url: &str) -> Result<(), Failed> {
-    let sandbox = Sandbox::with(Confinement::Unconfined, Helper::default())?;
-    let mut harness = ToolHarness::new(builtin_tools(&|_| None)?, sandbox)?;
+/// Fetches a page.
+pub(crate) fn part(arguments: &[String]) -> Result<Value, Failed> {
+    let url = arguments.first();
+    let mut harness = harness(Confinement::Unconfined)?;
     let mut settings = ToolSettings::default();
     settings.web_requests.allowed_domains = vec!["127.0.0.1".to_owned()];
     harness.limit(&settings);
@@ -165,17 +139,13 @@ pub(crate) fn serve(url: &str) -> Result<(), Failed> {
     let output = runtime.block_on(harness.call("fetch_url", json!({ "url": url })));
     let (ms, after) = (ms(since.elapsed()), status_kb("VmHWM")?);
     if !output.success {
-        return Err(Failed::from(format!(
-            "fetch_url failed: {:?}",
-            output.error
-        )));
+        return Err(format!("fetch_url failed: {:?}", output.error).into());
     }
     let is_whole = at(&output.data, "/is_cut")? == &json!(false);
     let markdown = at(&output.data, "/content")?.as_str().unwrap_or_default();
     if !is_whole || !markdown.starts_with("# All items\n") || !markdown.contains("| 1 | Some(40) |")
     {
-        return Err(Failed::from("the page was read in another way"));
+        return Err("the page was read in another way".into());
     }
-    say(&json!({ "ms": ms, "beyond_kb": after - before }).to_string());
-    Ok(())
+    Ok(json!({ "ms": ms, "beyond_mb": (after - before) as f64 / 1024.0 }))
 }

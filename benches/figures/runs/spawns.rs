@@ -8,8 +8,9 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::ChildSpec;
 use orchestrate_core::{Event, Recorded};
 
-use crate::figure::{Figure, median, ms};
-use crate::stage::{Worker, coordinator, repository, runtime, state_folder};
+use crate::measuring::{
+    Figure, Worker, coordinator, median, ms, repository, runtime, state_folder,
+};
 
 const FILES: u32 = 200;
 const CHILDREN: usize = 30;
@@ -22,28 +23,23 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         // The first child also begins the run.
         for number in 0..=CHILDREN {
             let (requests, since) = (server.arrivals().len(), Instant::now());
-            let child = coordinator
-                .spawn(ChildSpec::new(format!("Write part {number}")))
-                .await?;
-            child.wait().await?;
+            let child = ChildSpec::new(format!("Write part {number}"));
+            coordinator.spawn(child).await?.wait().await?;
             let first = server.arrivals().get(requests).copied();
-            let first = first.ok_or_else(|| Failed::from("the child made no request"))?;
+            let first = first.ok_or("the child made no request")?;
             times.push(ms(first.saturating_duration_since(since)));
         }
         Ok::<_, Failed>((times.split_off(1), coordinator.finish().await?))
     })?;
-    let report = report.ok_or_else(|| Failed::from("the children had no run"))?;
+    let report = report.ok_or("the children had no run")?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
     let worktrees = preparations(&facts).split_off(1);
-    let beside: Vec<f64> = until_first_request
-        .iter()
-        .zip(&worktrees)
-        .map(|(all, worktree)| all - worktree)
-        .collect();
-    let (all, worktree) = (median(until_first_request)?, median(worktrees)?);
+    let pairs = until_first_request.iter().zip(&worktrees);
+    let beside: Vec<f64> = pairs.map(|pair| pair.0 - pair.1).collect();
+    let (all, worktree) = (median(&until_first_request)?, median(&worktrees)?);
     Ok(vec![Figure {
         name: "a spawn beside its worktree, until the first request",
-        measured: median(beside)?,
+        measured: median(&beside)?,
         limit: 5.0,
         unit: "ms",
         beside: format!(
@@ -55,14 +51,17 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 /// Returns how many milliseconds passed between the spawning of each agent and the end of its
 /// worktree's preparation.
 fn preparations(facts: &[Recorded]) -> Vec<f64> {
-    let spawned = |fact: &&Recorded| matches!(fact.event, Event::AgentSpawned { .. });
-    let time = |spawned: &Recorded| {
-        let of_task = |fact: &&Recorded| matches!(&fact.event, Event::WorktreePrepared { task, .. } if Some(task) == spawned.event.task());
-        let prepared = facts
-            .iter()
-            .find(of_task)
-            .map_or(spawned.ts_ms, |prepared| prepared.ts_ms);
-        prepared.saturating_sub(spawned.ts_ms) as f64
-    };
-    facts.iter().filter(spawned).map(time).collect()
+    let mut times = Vec::new();
+    for spawned in facts {
+        if !matches!(spawned.event, Event::AgentSpawned { .. }) {
+            continue;
+        }
+        let prepared = facts.iter().find(|fact| {
+            matches!(fact.event, Event::WorktreePrepared { .. })
+                && fact.event.task() == spawned.event.task()
+        });
+        let end = prepared.map_or(spawned.ts_ms, |prepared| prepared.ts_ms);
+        times.push(end.saturating_sub(spawned.ts_ms) as f64);
+    }
+    times
 }

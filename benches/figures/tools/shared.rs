@@ -13,11 +13,11 @@ use std::time::Instant;
 
 use libtest_mimic::Failed;
 use orchestrate_core::Oid;
-use orchestrate_git::{Repo, WorktreeSpec};
+use orchestrate_git::{Repo, Worktree, WorktreeSpec};
 use rustix::fs::{ioctl_ficlone, statvfs, syncfs};
 use tempfile::TempDir;
 
-use crate::figure::Figure;
+use crate::measuring::Figure;
 use crate::support::git;
 
 /// Packages, and the files of each: 300 MB, as the dependencies of a web application.
@@ -39,33 +39,31 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let base = repository(&checkout)?;
     let repo = Repo::open(&checkout, &place.path().join("state"))?;
     let add = |name: &str| {
-        let path = place.path().join("state").join(name);
-        let lock_reason = "measured".to_owned();
         repo.worktrees().add(&WorktreeSpec {
-            path,
+            path: place.path().join("state").join(name),
             branch: None,
             base: base.clone(),
-            lock_reason,
+            lock_reason: "measured".to_owned(),
             times: None,
         })
     };
     let setup = add("setup")?;
-    install(&setup.path().join("node_modules"))?;
-    let made = repo
-        .worktrees()
-        .made(&setup)?
-        .ok_or("the result cannot be brought")?;
+    let (packages, bare) = (setup.path().join("node_modules"), place.path().join("bare"));
+    install(&packages)?;
+    let made = repo.worktrees().made(&setup)?;
+    let made = made.ok_or("the result cannot be brought")?;
+    let bring = |to: &Worktree| match repo.worktrees().bring_made(&made, &setup, to)? {
+        true => Ok(()),
+        false => Err(Failed::from("the result was not brought")),
+    };
     for number in 1..WORKTREES {
-        bring(&repo, (&made, &setup), &add(&format!("w{number}"))?)?;
+        bring(&add(&format!("w{number}"))?)?;
     }
     let last = add(&format!("w{WORKTREES}"))?;
-    let ours = Cost::of(place.path(), || bring(&repo, (&made, &setup), &last))?;
-    let bare = Cost::of(place.path(), || {
-        copy(
-            &setup.path().join("node_modules"),
-            &place.path().join("bare"),
-        )
-    })?;
+    let ours = Cost::of(place.path(), || bring(&last))?;
+    let mut copy = Command::new("cp");
+    copy.args(["-a", "--reflink=never"]).args([packages, bare]);
+    let bare = Cost::of(place.path(), || run(&mut copy))?;
     let beside =
         |unit: &str, bare: f64| format!("cp --reflink=never {bare:.1} {unit}; {}", place.kind());
     Ok(vec![
@@ -105,32 +103,11 @@ fn install(node_modules: &Path) -> Result<(), Failed> {
         let folder = node_modules.join(format!("package-{package}/lib"));
         fs::create_dir_all(&folder)?;
         for file in 0..FILES {
-            fs::write(
-                folder.join(format!("{file}.js")),
-                format!("// {package}/{file}\n{text}"),
-            )?;
+            let text = format!("// {package}/{file}\n{text}");
+            fs::write(folder.join(format!("{file}.js")), text)?;
         }
     }
     Ok(())
-}
-
-fn bring(
-    repo: &Repo,
-    (made, from): (&orchestrate_git::Made, &orchestrate_git::Worktree),
-    to: &orchestrate_git::Worktree,
-) -> Result<(), Failed> {
-    let is_brought = repo.worktrees().bring_made(made, from, to)?;
-    if is_brought {
-        Ok(())
-    } else {
-        Err("the result was not brought".into())
-    }
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
-    run(Command::new("cp")
-        .args(["-a", "--reflink=never"])
-        .args([from, to]))
 }
 
 /// What an act costs on a file system.
@@ -170,30 +147,23 @@ struct Place {
 impl Place {
     /// Returns a folder, or `None` if there is no such file system and none can be mounted.
     fn with_reflinks() -> Result<Option<Self>, Failed> {
-        let folder = tempfile::Builder::new()
-            .prefix("orchestrate-shared-")
-            .tempdir()?;
+        let folder = tempfile::tempdir()?;
         if has_reflinks(folder.path())? {
-            return Ok(Some(Self {
-                mounted: None,
-                folder,
-            }));
+            let mounted = None;
+            return Ok(Some(Self { mounted, folder }));
         }
-        let Some(mounted) = Mounted::xfs_in(folder.path()) else {
-            return Ok(None);
-        };
-        let has_them = has_reflinks(&mounted.0)?;
-        Ok(Some(Self {
-            mounted: Some(mounted),
-            folder,
-        })
-        .filter(|_| has_them))
+        let mounted = Mounted::xfs_in(folder.path());
+        match &mounted {
+            Some(place) if has_reflinks(&place.0)? => Ok(Some(Self { mounted, folder })),
+            _ => Ok(None),
+        }
     }
 
     fn path(&self) -> &Path {
-        self.mounted
-            .as_ref()
-            .map_or(self.folder.path(), |mounted| &mounted.0)
+        match &self.mounted {
+            Some(mounted) => &mounted.0,
+            None => self.folder.path(),
+        }
     }
 
     fn kind(&self) -> &'static str {
@@ -212,18 +182,13 @@ impl Mounted {
     /// Mounts a new XFS; `None` if this process may not, or the programs are missing.
     fn xfs_in(folder: &Path) -> Option<Self> {
         let (image, at) = (folder.join("image"), folder.join("mounted"));
-        File::create(&image)
-            .and_then(|file| file.set_len(IMAGE_BYTES))
-            .ok()?;
+        let file = File::create(&image).ok()?;
+        file.set_len(IMAGE_BYTES).ok()?;
         fs::create_dir(&at).ok()?;
-        run(Command::new("mkfs.xfs")
-            .args(["-q", "-m", "reflink=1"])
-            .arg(&image))
-        .ok()?;
-        run(Command::new("mount")
-            .args(["-o", "loop"])
-            .args([&image, &at]))
-        .ok()?;
+        let mut format = Command::new("mkfs.xfs");
+        run(format.args(["-q", "-m", "reflink=1"]).arg(&image)).ok()?;
+        let mut mount = Command::new("mount");
+        run(mount.args(["-o", "loop"]).args([&image, &at])).ok()?;
         Some(Self(at))
     }
 }
@@ -231,10 +196,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         if let Err(error) = run(Command::new("umount").arg(&self.0)) {
-            crate::say(&format!(
-                "left mounted: {}",
-                error.message().unwrap_or_default()
-            ));
+            crate::say(&format!("left mounted: {}", crate::reason(&error)));
         }
     }
 }

@@ -13,8 +13,7 @@ use orchestrate_core::policy::host::{Host, WebUrl};
 use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_web::{Egress, Recording, WebClient};
 
-use crate::figure::{Figure, median, ms};
-use crate::stage::runtime;
+use crate::measuring::{Figure, Pairs, ms, runtime};
 use crate::support::client_hello;
 
 /// The size of what passes at once.
@@ -75,11 +74,8 @@ fn server(bytes: usize) -> Result<u16, Failed> {
             let block = block.clone();
             std::thread::spawn(move || {
                 let _ = stream.set_nodelay(true);
-                let mut left = if stream.read(&mut [0; 4096]).is_ok() {
-                    bytes
-                } else {
-                    0
-                };
+                let is_asked = stream.read(&mut [0; 4096]).is_ok();
+                let mut left = if is_asked { bytes } else { 0 };
                 while left > 0 && stream.write_all(&block).is_ok() {
                     left = left.saturating_sub(block.len());
                 }
@@ -101,7 +97,7 @@ fn connect(port: u16, proxy: Option<u16>) -> Result<TcpStream, Failed> {
             head.push(one[0]);
         }
         if !head.starts_with(b"HTTP/1.1 200 ") {
-            return Err(Failed::from(String::from_utf8_lossy(&head).into_owned()));
+            return Err(String::from_utf8_lossy(&head).into());
         }
     }
     stream.write_all(&client_hello(None))?;
@@ -121,12 +117,9 @@ fn through(proxy: u16) -> Result<Figure, Failed> {
         }
         Ok(begun.elapsed().as_secs_f64() * GIB / passed as f64)
     };
-    let (mut direct, mut proxied) = (Vec::new(), Vec::new());
-    for _ in 0..SAMPLES {
-        direct.push(seconds_per_gib(None)?);
-        proxied.push(seconds_per_gib(Some(proxy))?);
-    }
-    let (direct, measured) = (median(direct)?, median(proxied)?);
+    let proxied = || seconds_per_gib(Some(proxy));
+    let pairs = Pairs::measure(SAMPLES, proxied, || seconds_per_gib(None))?;
+    let (direct, measured) = (pairs.bare()?, pairs.ours()?);
     Ok(Figure {
         name: "1 GiB through the proxy (500 MB/s)",
         measured,
@@ -143,12 +136,8 @@ fn first_byte(proxy: u16) -> Result<Figure, Failed> {
         connect(port, proxy)?.read_exact(&mut [0])?;
         Ok(ms(begun.elapsed()))
     };
-    let (mut direct, mut proxied) = (Vec::new(), Vec::new());
-    for _ in 0..ANSWERS {
-        direct.push(answered(None)?);
-        proxied.push(answered(Some(proxy))?);
-    }
-    let (direct, proxied) = (median(direct)?, median(proxied)?);
+    let pairs = Pairs::measure(ANSWERS, || answered(Some(proxy)), || answered(None))?;
+    let (direct, proxied) = (pairs.bare()?, pairs.ours()?);
     Ok(Figure {
         name: "added to the first byte by the proxy",
         measured: proxied - direct,
@@ -162,9 +151,10 @@ fn at_once(proxy: u16) -> Result<Figure, Failed> {
     let port = server(1)?;
     let all = |proxy: Option<u16>| -> Result<f64, Failed> {
         let begun = Instant::now();
-        let mut open = (0..TUNNELS)
-            .map(|_| connect(port, proxy))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut open = Vec::new();
+        for _ in 0..TUNNELS {
+            open.push(connect(port, proxy)?);
+        }
         for stream in &mut open {
             stream.read_exact(&mut [0])?;
         }

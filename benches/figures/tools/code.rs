@@ -5,24 +5,23 @@
 //! source is. Cold figures begin without results of earlier calls. Structural searches are compared
 //! with `ast-grep` on the same files, alternately.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use libtest_mimic::Failed;
 use orchestrate_code::{Language, Source};
-use orchestrate_core::event::{Event, Recorded};
+use orchestrate_sandbox::Confinement;
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::SharedValues;
 use serde_json::json;
 
-use crate::figure::{Figure, median, ms};
-use crate::stage::{self, plan, runtime, settings, state_folder};
+use super::calls::{BesideProgram, times_of};
+use crate::measuring::{
+    Figure, Pairs, call, harness, has_program, median, open, plan, runtime, settings, state_folder,
+    timed,
+};
 use crate::support::{ModelServer, Reply, Repository};
-use crate::tools::{beside_program, call, harness};
 
 /// The folders of this project whose code is copied.
 const OWN_CODE: [&str; 3] = ["benches", "crates", "tests"];
@@ -58,8 +57,8 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 /// Returns the texts of this project's code, in the order of their paths.
 fn own_code() -> Result<Vec<String>, Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut pending, mut paths): (Vec<PathBuf>, _) =
-        (OWN_CODE.map(|folder| root.join(folder)).into(), Vec::new());
+    let mut pending: Vec<PathBuf> = OWN_CODE.map(|folder| root.join(folder)).into();
+    let mut paths = Vec::new();
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             for entry in fs::read_dir(&path)? {
@@ -70,44 +69,36 @@ fn own_code() -> Result<Vec<String>, Failed> {
         }
     }
     paths.sort_unstable();
-    Ok(paths
-        .iter()
-        .map(fs::read_to_string)
-        .collect::<Result<_, _>>()?)
+    let texts: Result<_, _> = paths.iter().map(fs::read_to_string).collect();
+    Ok(texts?)
 }
 
 /// Returns so many files, each different, with their paths.
-fn copies(code: &[String], files: usize) -> impl Iterator<Item = (String, String)> {
-    code.iter()
-        .cycle()
-        .take(files)
-        .enumerate()
-        .map(|(number, text)| {
-            let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
-            (
-                format!("{SOURCE}/module_{folder:04}/part_{part:02}.rs"),
-                format!("// File {number}.\n{text}"),
-            )
-        })
+fn copies(code: &[String], files: usize) -> Vec<(String, String)> {
+    let mut copies = Vec::new();
+    for (number, text) in code.iter().cycle().take(files).enumerate() {
+        let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
+        copies.push((
+            format!("{SOURCE}/module_{folder:04}/part_{part:02}.rs"),
+            format!("// File {number}.\n{text}"),
+        ));
+    }
+    copies
 }
 
 /// Measures a folder of which nothing is known.
 fn cold(code: &[String]) -> Result<Figure, Failed> {
-    let mut harness = harness(orchestrate_tools::builtin_tools(&|_| None)?)?;
-    let texts: Vec<String> = put_all(&harness, copies(code, code.len()))?;
+    let mut harness = harness(Confinement::Unconfined)?;
+    let texts = put_all(&harness, copies(code, code.len()))?;
     let megabytes = texts.iter().map(String::len).sum::<usize>() as f64 / 1e6;
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
     let runtime = runtime()?;
-    for number in 0..SAMPLES {
+    let cold = || {
         harness.scope.shared = SharedValues::default();
-        let since = Instant::now();
-        runtime.block_on(call(&harness, number, TOOL, json!({ "path": SOURCE })))?;
-        ours.push(ms(since.elapsed()) / megabytes);
-        let since = Instant::now();
-        parse_all(&texts)?;
-        bare.push(ms(since.elapsed()) / megabytes);
-    }
-    let (ours, bare) = (median(ours)?, median(bare)?);
+        let analysis = harness.make_call(TOOL, json!({ "path": SOURCE }));
+        timed(|| runtime.block_on(call(&harness, &analysis)))
+    };
+    let pairs = Pairs::measure(SAMPLES, cold, || timed(|| parse_all(&texts)))?;
+    let (ours, bare) = (pairs.ours()? / megabytes, pairs.bare()? / megabytes);
     Ok(Figure {
         name: "`analyze_code_structure` of 1 MB, cold",
         measured: ours,
@@ -124,12 +115,13 @@ fn cold(code: &[String]) -> Result<Figure, Failed> {
 }
 
 /// Writes files into the worktree, and returns their texts.
-fn put_all(
-    harness: &ToolHarness,
-    files: impl Iterator<Item = (String, String)>,
-) -> Result<Vec<String>, Failed> {
-    let write = |(path, text): (String, String)| harness.put(&path, &text).map(|()| text);
-    Ok(files.map(write).collect::<Result<_, _>>()?)
+fn put_all(harness: &ToolHarness, files: Vec<(String, String)>) -> Result<Vec<String>, Failed> {
+    let mut texts = Vec::new();
+    for (path, text) in files {
+        harness.put(&path, &text)?;
+        texts.push(text);
+    }
+    Ok(texts)
 }
 
 /// Parses texts on all processors, and nothing else.
@@ -145,10 +137,9 @@ fn parse_all(texts: &[String]) -> Result<(), Failed> {
             });
         }
     });
-    if failed.load(Ordering::Relaxed) == 0 {
-        Ok(())
-    } else {
-        Err("a file was not parsed".into())
+    match failed.into_inner() {
+        0 => Ok(()),
+        _ => Err("a file was not parsed".into()),
     }
 }
 
@@ -158,13 +149,13 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
     let (cold, again) = times(repository.path(), TOOL, SOURCE)?;
     let structure = Figure {
         name: "20,000 files analysed again after a change",
-        measured: median(again)?,
+        measured: median(&again)?,
         limit: 50.0,
         unit: "ms",
         beside: format!(
-            "{}their metadata alone {:.0} ms",
+            "before {}, their metadata alone {:.0} ms",
             cold_times(&cold),
-            metadata(repository.path())?
+            timed(|| read_metadata(repository.path()))?
         ),
     };
     let (cold, again) = times(repository.path(), DEPENDENCIES, "")?;
@@ -178,10 +169,10 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
     };
     let repeated = Figure {
         name: "the same again after a change",
-        measured: median(again)?,
+        measured: median(&again)?,
         limit: 1_500.0,
         unit: "ms",
-        beside: format!("{}joined anew each time", cold_times(&cold)),
+        beside: format!("before {}, joined anew each time", cold_times(&cold)),
     };
     Ok(vec![structure, first, repeated])
 }
@@ -190,33 +181,28 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
 /// folder before.
 fn large_repository(code: &[String]) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
-    let small: Vec<String> = code
-        .iter()
-        .filter(|text| text.len() <= REPOSITORY_FILE_BYTES)
-        .cloned()
-        .collect();
-    let folders = REPOSITORY_FILES / FILES_PER_FOLDER;
-    let modules = |name: &str, numbers: std::ops::Range<usize>, digits: usize| -> String {
-        numbers
-            .map(|number| format!("mod {name}_{number:0digits$};\n"))
-            .collect()
-    };
-    for (number, (path, text)) in copies(&small, REPOSITORY_FILES).enumerate() {
+    let mut small = code.to_vec();
+    small.retain(|text| text.len() <= REPOSITORY_FILE_BYTES);
+    for (number, (path, text)) in copies(&small, REPOSITORY_FILES).iter().enumerate() {
         let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
         let import = match folder.checked_sub(1) {
             Some(before) => format!("use crate::module_{before:04}::part_{:02};\n", part.max(1)),
             None => String::new(),
         };
-        let (path, below) = match part {
-            0 => (
-                path.replace("part_00", "mod"),
-                modules("part", 1..FILES_PER_FOLDER, 2),
-            ),
-            _ => (path, String::new()),
-        };
-        repository.write(&path, &format!("{text}\n{import}{below}"))?;
+        if part == 0 {
+            let parts = (1..FILES_PER_FOLDER).map(|part| format!("mod part_{part:02};\n"));
+            let below: String = parts.collect();
+            let path = path.replace("part_00", "mod");
+            repository.write(&path, &format!("{text}\n{import}{below}"))?;
+        } else {
+            repository.write(path, &format!("{text}\n{import}"))?;
+        }
     }
-    repository.write("source/lib.rs", &modules("module", 0..folders, 4))?;
+    let folders = 0..REPOSITORY_FILES / FILES_PER_FOLDER;
+    let modules: String = folders
+        .map(|folder| format!("mod module_{folder:04};\n"))
+        .collect();
+    repository.write("source/lib.rs", &modules)?;
     repository.write("Cargo.toml", MANIFEST)?;
     repository.write("agents/implementer.md", ROLE)?;
     repository.commit_all("Code")?;
@@ -232,29 +218,21 @@ fn times(
 ) -> Result<(Vec<f64>, Vec<f64>), Failed> {
     let state = state_folder()?;
     let server = ModelServer::answering(move |_, number| analyse_or_change(number, tool, path))?;
-    let coordinator = stage::open(repository, settings(state.path(), &server.openai_base()))?;
+    let coordinator = open(repository, settings(state.path(), &server.openai_base()))?;
     let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Look\n")?))?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-    let times: Vec<f64> = facts
-        .iter()
-        .filter_map(|fact| time_of(fact, tool))
-        .collect();
+    let times = times_of(&facts, tool);
     // The first one is cold, or two are: what a call has found until its time is over is found by
     // the next one.
     match times.split_at_checked(times.len().saturating_sub(SAMPLES)) {
         Some((cold @ [_, ..], again)) => Ok((cold.to_vec(), again.to_vec())),
-        _ => Err(Failed::from(format!(
-            "{SAMPLES} analyses and more were expected: {report:#?}"
-        ))),
+        _ => Err(format!("{SAMPLES} analyses and more were expected: {report:#?}").into()),
     }
 }
 
 fn cold_times(cold: &[f64]) -> String {
-    cold.iter().fold(String::from("before "), |mut text, time| {
-        // A text takes every word.
-        let _ = write!(text, "{time:.0} ms, ");
-        text
-    })
+    let times: Vec<String> = cold.iter().map(|time| format!("{time:.0} ms")).collect();
+    times.join(", ")
 }
 
 /// Answers with an analysis, or with the change of a file, and ends after enough of them.
@@ -271,19 +249,8 @@ fn analyse_or_change(number: usize, tool: &str, path: &str) -> Reply {
     }
 }
 
-fn time_of(fact: &Recorded, wanted: &str) -> Option<f64> {
-    match &fact.event {
-        Event::ToolFinished {
-            tool, duration_ms, ..
-        } if tool == wanted => Some(ms(std::time::Duration::from_millis(*duration_ms))),
-        _ => None,
-    }
-}
-
-/// Returns how long it takes one thread to list the folders and to ask for the metadata of every
-/// file.
-fn metadata(repository: &Path) -> Result<f64, Failed> {
-    let since = Instant::now();
+/// Lists the folders and asks for the metadata of every file, in one thread.
+fn read_metadata(repository: &Path) -> Result<(), Failed> {
     for entry in fs::read_dir(repository.join(SOURCE))? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
@@ -294,46 +261,39 @@ fn metadata(repository: &Path) -> Result<f64, Failed> {
             file?.metadata()?;
         }
     }
-    Ok(ms(since.elapsed()))
+    Ok(())
 }
 
 /// Compares structural searches with those of `ast-grep`: for what many files have, and for what
 /// few have.
 fn searches(code: &[String]) -> Result<Vec<Figure>, Failed> {
-    if Command::new("ast-grep")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_err()
-    {
-        crate::say(
-            "not measured: structural searches: needs ast-grep (npm install --global @ast-grep/cli)",
-        );
+    let needed = "structural searches: needs ast-grep (npm install --global @ast-grep/cli)";
+    if !has_program("ast-grep", "--version", needed) {
         return Ok(Vec::new());
     }
-    let harness = harness(orchestrate_tools::builtin_tools(&|_| None)?)?;
+    let harness = harness(Confinement::Unconfined)?;
     put_all(&harness, copies(code, SEARCHED_FILES))?;
-    Ok(vec![
-        beside_ast_grep("`$X.unwrap()` in 5,000 files", &harness, "$X.unwrap()")?,
-        beside_ast_grep(
-            "a rare call in 5,000 files",
-            &harness,
-            "available_parallelism()",
-        )?,
-    ])
-}
-
-fn beside_ast_grep(
-    name: &'static str,
-    harness: &ToolHarness,
-    pattern: &str,
-) -> Result<Figure, Failed> {
-    let arguments = json!({ "pattern": pattern, "path": SOURCE, "language": "rust" });
-    let words = ["run", "--lang", "rust", "--pattern", pattern, SOURCE];
-    beside_program(
-        (name, 2.0),
-        harness,
-        ("find_code_patterns", &arguments),
-        ("ast-grep", &words),
-    )
+    let mut figures = Vec::new();
+    for (name, pattern) in [
+        ("`$X.unwrap()` in 5,000 files", "$X.unwrap()"),
+        ("a rare call in 5,000 files", "available_parallelism()"),
+    ] {
+        let search = BesideProgram {
+            name,
+            limit: 2.0,
+            tool: "find_code_patterns",
+            arguments: json!({ "pattern": pattern, "path": SOURCE, "language": "rust" }),
+            program: &[
+                "ast-grep",
+                "run",
+                "--lang",
+                "rust",
+                "--pattern",
+                pattern,
+                SOURCE,
+            ],
+        };
+        figures.push(search.measure(&harness)?);
+    }
+    Ok(figures)
 }

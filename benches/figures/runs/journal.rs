@@ -2,8 +2,7 @@
 
 use libtest_mimic::Failed;
 
-use crate::figure::Figure;
-use crate::stage::{Worker, open, plan, repository, runtime, settings, state_folder};
+use crate::measuring::{Figure, Worker, open, repository, run, settings, state_folder};
 use crate::support::{Repository, bytes_of_turns};
 
 /// Turns that read a file of the same size.
@@ -19,12 +18,9 @@ const WINDOW: usize = 100;
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository(TURNS)?;
     let (whole, compacted) = (turns(&repository, Some(LARGE))?, turns(&repository, None)?);
-    let mean = |turns: &[usize]| turns.iter().sum::<usize>() as f64 / turns.len() as f64;
     let (early, late) = (whole[EARLY - 1], whole[LATE - 1]);
-    let (first, last) = (
-        mean(&compacted[EARLY - 1..][..WINDOW]),
-        mean(&compacted[LATE - WINDOW..LATE]),
-    );
+    let first = mean(&compacted[EARLY - 1..][..WINDOW]);
+    let last = mean(&compacted[LATE - WINDOW..LATE]);
     Ok(vec![
         Figure {
             name: "journal bytes of turn 300, times those of turn 3",
@@ -43,25 +39,21 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
+fn mean(turns: &[usize]) -> f64 {
+    turns.iter().sum::<usize>() as f64 / turns.len() as f64
+}
+
 /// Runs one agent that reads files, and returns the bytes that each of its turns added.
 fn turns(repository: &Repository, context_tokens: Option<u64>) -> Result<Vec<usize>, Failed> {
-    let state = state_folder()?;
-    let server = Worker::reading_by_number(TURNS)?;
+    let (state, server) = (state_folder()?, Worker::reading_by_number(TURNS)?);
     let mut settings = settings(state.path(), &server.base_url());
     settings.run.max_turns = TURNS + 10;
     settings.run.context_tokens = context_tokens.unwrap_or(settings.run.context_tokens);
     let coordinator = open(repository.path(), settings)?;
-    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Read\n")?))?;
-    if report.exit_code != Some(0) {
-        return Err(Failed::from(format!("the run failed: {report:#?}")));
-    }
-    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
+    let (_, facts) = run(&coordinator, "- [ ] T1 Read\n")?;
     let turns = bytes_of_turns(coordinator.store(), &facts)?;
     match turns.len() > LATE {
         true => Ok(turns),
-        false => Err(Failed::from(format!(
-            "the agent took only {} turns",
-            turns.len()
-        ))),
+        false => Err(format!("the agent took only {} turns", turns.len()).into()),
     }
 }

@@ -27,10 +27,13 @@ pub(crate) enum Shape {
     Flat,
     /// The last one depends on all others.
     FanIn,
+    /// A program adds them as children, one after the other, and none is carried out.
+    OneByOne,
 }
 
 /// A run in which each task is carried out and merged.
 pub(crate) struct PlayedRun {
+    shape: Shape,
     state: Arc<RunState>,
     board: Board,
     inputs: VecDeque<Input>,
@@ -41,15 +44,12 @@ pub(crate) struct PlayedRun {
 impl PlayedRun {
     /// Begins a run of this many tasks.
     pub(crate) fn begin(shape: Shape, tasks: usize) -> Result<Self, String> {
-        let settings = RunSettings {
+        let settings = Box::new(RunSettings {
             max_agents: AGENTS,
             verify: Some("check".to_owned()),
-            ..RunSettings::default()
-        };
-        let settings = Box::new(RunSettings {
             verify_base: false,
             timeout_ms: Some(1_000_000),
-            ..settings
+            ..RunSettings::default()
         });
         let started = Event::RunStarted {
             plan: None,
@@ -67,20 +67,25 @@ impl PlayedRun {
             event: started,
         };
         let state = RunState::begin(&first).map_err(|error| error.to_string())?;
-        let (board, inputs, workers) = (Board::new(false), VecDeque::new(), BTreeMap::new());
         let mut run = Self {
+            shape,
             state: Arc::new(state),
-            board,
-            inputs,
-            workers,
+            board: Board::new(false),
+            inputs: VecDeque::new(),
+            workers: BTreeMap::new(),
         };
-        let added = (1..=tasks).map(|number| Event::planned(planned(shape, number, tasks)));
-        run.record(added.collect())?;
+        if !matches!(shape, Shape::OneByOne) {
+            let added = (1..=tasks).map(|number| Event::planned(planned(shape, number, tasks)));
+            run.record(added.collect())?;
+        }
         Ok(run)
     }
 
     /// Plays the run to its end, and returns the number of its facts.
-    pub(crate) fn play(mut self) -> Result<u64, String> {
+    pub(crate) fn play(mut self, tasks: usize) -> Result<u64, String> {
+        if matches!(self.shape, Shape::OneByOne) {
+            return self.spawn(tasks);
+        }
         loop {
             let input = self.inputs.pop_front().unwrap_or(Input::Changed);
             let effects = self.board.handle(input, &self.state, ShutdownLevel::None);
@@ -104,15 +109,10 @@ impl PlayedRun {
         }
     }
 
-    /// Lets a program add children to the run, one after the other, and returns the number of its
-    /// facts.
-    pub(crate) fn spawn(mut self, children: usize) -> Result<u64, String> {
+    fn spawn(mut self, children: usize) -> Result<u64, String> {
         for number in 1..=children {
-            match self
-                .state
-                .decide_spawn(child(number))
-                .map_err(|refused| refused.to_string())?
-            {
+            let decided = self.state.decide_spawn(child(number));
+            match decided.map_err(|refused| refused.to_string())? {
                 SpawnDecision::Adds(added) => self.record(vec![*added])?,
                 SpawnDecision::Exists(id) => return Err(format!("{id} exists")),
             }
@@ -128,11 +128,8 @@ impl PlayedRun {
                 self.inputs.push_back(Input::DueRecorded);
             }
             Effect::StartWorker(task) => {
-                let events = events_of(
-                    &task,
-                    self.state
-                        .target_tip(self.state.task(&task).ok_or("no such task")?),
-                );
+                let record = self.state.task(&task).ok_or("no such task")?;
+                let events = events_of(&task, self.state.target_tip(record));
                 self.workers.insert(task, events.into());
             }
             Effect::StartMerge(step) => {
@@ -170,14 +167,10 @@ impl PlayedRun {
                 target,
                 candidate,
             } => {
-                let (commit, tree) = (
-                    format!("merge-{task}").as_str().into(),
-                    format!("tree-{task}").as_str().into(),
-                );
                 let prepared = Event::MergePrepared {
                     task: task.clone(),
-                    commit,
-                    tree,
+                    commit: oid("merge", &task),
+                    tree: oid("tree", &task),
                 };
                 vec![
                     Event::MergeStarted {
@@ -195,17 +188,14 @@ impl PlayedRun {
                 command,
                 ..
             } => {
-                let (scope, exit, output) =
-                    (VerifyScope::Run, "exit 0".to_owned(), "output".into());
-                let passed = true;
                 vec![Event::VerifyFinished {
                     task,
-                    scope,
+                    scope: VerifyScope::Run,
                     tree,
                     command,
-                    passed,
-                    exit,
-                    output,
+                    passed: true,
+                    exit: "exit 0".to_owned(),
+                    output: "output".into(),
                     duration_ms: 1,
                 }]
             }
@@ -232,11 +222,10 @@ impl PlayedRun {
     fn record(&mut self, events: Vec<Event>) -> Result<(), String> {
         let mut next = RunState::clone(&self.state);
         for event in events {
-            let (run_id, seq, ts_ms) = (next.run_id.clone(), next.seq + 1, next.updated_ms + 1);
             let fact = Recorded {
-                run_id,
-                seq,
-                ts_ms,
+                run_id: next.run_id.clone(),
+                seq: next.seq + 1,
+                ts_ms: next.updated_ms + 1,
                 v: VERSION,
                 event,
             };
@@ -271,12 +260,6 @@ fn planned(shape: Shape, number: usize, tasks: usize) -> Task {
 
 /// Returns a child that a program asks for.
 fn child(number: usize) -> AskedChild {
-    let limits = AgentLimits {
-        context_tokens: 16_000,
-        max_output_tokens: 4_096,
-        max_turns: 60,
-    };
-    let grant = Grant::of_tools(["read_file", "write_file"]);
     AskedChild {
         parent: None,
         call: None,
@@ -288,10 +271,14 @@ fn child(number: usize) -> AskedChild {
         base: None,
         context: None,
         of_role: Authority {
-            grant,
+            grant: Grant::of_tools(["read_file", "write_file"]),
             rules: Vec::new(),
             domains: Vec::new(),
-            limits,
+            limits: AgentLimits {
+                context_tokens: 16_000,
+                max_output_tokens: 4_096,
+                max_turns: 60,
+            },
         },
         of_parents_role: None,
         tools: None,
@@ -318,17 +305,17 @@ fn events_of(task: &TaskId, base: &Oid) -> Vec<Event> {
         },
     ];
     events.extend((1..=TURNS).flat_map(|turn| turn_of(task, turn)));
-    let (commit, tree) = (
-        format!("commit-{task}").as_str().into(),
-        format!("own-{task}").as_str().into(),
-    );
     events.push(Event::TaskCommitted {
         task: task.clone(),
-        commit,
-        tree,
+        commit: oid("commit", task),
+        tree: oid("own", task),
         summary: "Done.".to_owned(),
     });
     events
+}
+
+fn oid(of: &str, task: &TaskId) -> Oid {
+    Oid::new(format!("{of}-{task}"))
 }
 
 fn turn_of(task: &TaskId, turn: u32) -> [Event; 5] {

@@ -5,14 +5,11 @@ use std::time::Instant;
 
 use libtest_mimic::Failed;
 
-use crate::figure::Figure;
-use crate::processor;
+use crate::measuring::{Figure, children_seconds};
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    let target = tempfile::Builder::new()
-        .prefix("orchestrate-build-")
-        .tempdir()?;
-    let (before, since) = (processor::children_seconds()?, Instant::now());
+    let target = tempfile::tempdir()?;
+    let (before, since) = (children_seconds()?, Instant::now());
     let status = Command::new("cargo")
         .args(["build", "-q", "-p", "orchestrate"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -21,11 +18,11 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         .status()?;
     let elapsed = since.elapsed().as_secs_f64();
     if !status.success() {
-        return Err(Failed::from("the build failed"));
+        return Err("the build failed".into());
     }
     Ok(vec![Figure {
         name: "clean build of `cargo run`, processor time",
-        measured: processor::children_seconds()? - before,
+        measured: children_seconds()? - before,
         limit: 300.0,
         unit: "s",
         beside: format!("by the clock {elapsed:.0} s"),

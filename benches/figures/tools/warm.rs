@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use libtest_mimic::Failed;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
@@ -13,9 +12,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
 use serde_json::json;
 
-use crate::figure::{Figure, median, ms};
-use crate::say;
-use crate::stage::runtime;
+use crate::measuring::{Figure, Pairs, call, has_program, runtime, timed};
 
 /// How often both are measured, after the first time, which fills the caches.
 const ROUNDS: usize = 5;
@@ -52,50 +49,37 @@ func TestAnswer(t *testing.T) {
 "#;
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    if Command::new("go")
-        .arg("version")
-        .stdout(Stdio::null())
-        .status()
-        .is_err()
-    {
-        say("not measured: needs go (apt install golang-go)");
+    if !has_program("go", "version", "needs go (apt install golang-go)") {
         return Ok(Vec::new());
     }
-    let sandbox = Sandbox::with(Confinement::Full, Helper::default())
-        .map_err(|error| Failed::from(error.to_string()))?;
+    let sandbox = Sandbox::with(Confinement::Full, Helper::default())?;
     let (caches, native) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let harness = ToolHarness::new(
         builtin_tools(&|_| None)?,
         sandbox.with_caches(caches.path().to_owned()),
     )?;
-    for (name, text) in files() {
+    let mut files = vec![("go.mod".to_owned(), "module suite\n\ngo 1.19\n".to_owned())];
+    for name in PACKAGES {
+        let test = TEST.replace("PACKAGE", name);
+        files.push((format!("{name}/{name}_test.go"), test));
+    }
+    for (name, text) in files {
         harness.put(&name, &text)?;
         let path = native.path().join(&name);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::fs::write(path, text)?;
     }
     let runtime = runtime()?;
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for round in 0..=ROUNDS {
-        let in_agent = timed(|| {
-            let call = harness.call(
-                "run_shell_command",
-                json!({ "command": SUITE, "timeout": 600 }),
-            );
-            runtime
-                .block_on(call)
-                .error
-                .map_or(Ok(()), |error| Err(Failed::from(error)))
-        })?;
-        let alone = timed(|| run_bare(native.path()))?;
-        if round > 0 {
-            ours.push(in_agent);
-            bare.push(alone);
-        }
-    }
-    let (ours, bare) = (median(ours)?, median(bare)?);
+    let suite = json!({ "command": SUITE, "timeout": 600 });
+    let in_agent = || {
+        let suite = harness.make_call("run_shell_command", suite.clone());
+        timed(|| runtime.block_on(call(&harness, &suite)))
+    };
+    let alone = || timed(|| run_bare(native.path()));
+    let pairs = Pairs::measure(1 + ROUNDS, in_agent, alone)?.without_first(1);
+    let (ours, bare) = (pairs.ours()?, pairs.bare()?);
     if bare < LEAST_MS {
-        return Err(Failed::from(format!("the suite takes only {bare:.0} ms")));
+        return Err(format!("the suite takes only {bare:.0} ms").into());
     }
     Ok(vec![Figure {
         name: "second `go test ./...` of an agent",
@@ -106,36 +90,16 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     }])
 }
 
-/// Returns the files of the project.
-fn files() -> Vec<(String, String)> {
-    let tests = PACKAGES.map(|name| {
-        (
-            format!("{name}/{name}_test.go"),
-            TEST.replace("PACKAGE", name),
-        )
-    });
-    std::iter::once(("go.mod".to_owned(), "module suite\n\ngo 1.19\n".to_owned()))
-        .chain(tests)
-        .collect()
-}
-
 fn run_bare(folder: &Path) -> Result<(), Failed> {
-    let mut command = Command::new("sh");
-    command
+    let output = Command::new("sh")
         .args(["-c", SUITE])
         .current_dir(folder)
         .env("GOCACHE", folder.join(".cache"))
-        .stdin(Stdio::null());
-    let output = command.output()?;
+        .stdin(Stdio::null())
+        .output()?;
     if output.status.success() {
         Ok(())
     } else {
         Err(String::from_utf8_lossy(&output.stdout).into_owned().into())
     }
-}
-
-fn timed(run: impl FnOnce() -> Result<(), Failed>) -> Result<f64, Failed> {
-    let since = Instant::now();
-    run()?;
-    Ok(ms(since.elapsed()))
 }

@@ -23,9 +23,8 @@ use orchestrate_git::Repo;
 use orchestrate_model::Tokenizer;
 use orchestrate_tools::StoredFile;
 
-use crate::figure::Figure;
-use crate::maps::names;
-use crate::stage::state_folder;
+use super::maps::names;
+use crate::measuring::{Figure, state_folder};
 use crate::support::{Repository, git};
 
 /// The variable that names another repository with a history.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::ms;
+
 /// Ticks per second in `/proc`: `USER_HZ`, which Linux fixes for programs.
 const TICKS: f64 = 100.0;
 /// The number of fields of `/proc/self/stat` between the program's name and its own times: state to
@@ -27,39 +29,31 @@ pub(crate) fn seconds() -> Result<f64, Failed> {
 fn times() -> Result<[f64; 4], Failed> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The name in parentheses may contain anything.
-    let fields = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace();
-    let times: Vec<f64> = fields
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let mut times = fields
+        .split_whitespace()
         .skip(BEFORE_TIMES)
-        .take(4)
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
-    let times: [f64; 4] = times
-        .try_into()
-        .map_err(|_| Failed::from("the kernel tells no times"))?;
-    Ok(times.map(|ticks| ticks / TICKS))
+        .map(str::parse::<f64>);
+    let mut next = || match times.next() {
+        Some(Ok(ticks)) => Ok(ticks / TICKS),
+        _ => Err(Failed::from("the kernel tells no times")),
+    };
+    Ok([next()?, next()?, next()?, next()?])
 }
 
-/// Returns the CPU time of this thread for an act.
-pub(crate) fn time_of(act: impl FnOnce()) -> Result<Duration, Failed> {
-    let now = || {
-        Duration::try_from(clock_gettime(ClockId::ThreadCPUTime))
-            .map_err(|_| Failed::from("no CPU time"))
-    };
-    let before = now()?;
+/// Returns the CPU time of this thread for an act, in milliseconds.
+pub(crate) fn cpu_ms(act: impl FnOnce()) -> Result<f64, Failed> {
+    let before = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime))?;
     act();
-    Ok(now()?.saturating_sub(before))
+    let after = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime))?;
+    Ok(ms(after.saturating_sub(before)))
 }
 
 /// Returns a value from this process's `/proc/self/status` (`proc(5)`), in kB.
 pub(crate) fn status_kb(name: &str) -> Result<u64, Failed> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let line = line.ok_or_else(|| Failed::from(format!("the kernel tells no {name}")))?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

@@ -12,18 +12,16 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{MapFor, Project, TaskMap};
 use orchestrate_core::{RunSettings, Task, TokenCounter as _};
 use orchestrate_model::Tokenizer;
-use orchestrate_sandbox::{Confinement, Helper, Sandbox};
+use orchestrate_sandbox::Confinement;
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::builtin_tools;
 use serde_json::Value;
 
-use crate::figure::{Figure, ms};
-use crate::plays;
-use crate::stage::{plan, runtime, state_folder};
+use super::plays;
+use crate::measuring::{Figure, harness, ms, plan, runtime, state_folder};
 use crate::support::{Repository, git};
 
-const PLAN: &str = include_str!("../../examples/real-input/plan.md");
-const REPLIES: &str = include_str!("../../examples/real-input/replies.json");
+const PLAN: &str = include_str!("../../../examples/real-input/plan.md");
+const REPLIES: &str = include_str!("../../../examples/real-input/replies.json");
 /// The tools that look for something.
 const LOOK_UPS: [&str; 4] = ["grep", "list_directory", "read_file", "search_files"];
 
@@ -41,10 +39,8 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (mut largest, mut beside) = (0, Vec::new());
     for (task, map) in &played {
         let found = look_ups(&harness, task, &counter)?;
-        let shown = found
-            .iter()
-            .filter(|found| found.files.iter().any(|file| names(&map.map, file)))
-            .count();
+        let is_shown = |found: &&Found| found.files.iter().any(|file| names(&map.map, file));
+        let shown = found.iter().filter(is_shown).count();
         let tokens: usize = found.iter().map(|found| found.tokens).sum();
         beside.push(format!(
             "{}: {} tk, {} look-ups of {tokens} tk, {shown} in it",
@@ -80,14 +76,13 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 fn map(project: &Project, task: &Task) -> Result<TaskMap, Failed> {
     let roles = project.roles(None, None)?;
     let role = roles.role("implementer")?;
-    let made = project.map(None, None, &RunSettings::default(), MapFor { task, role });
-    made.map_err(|error| Failed::from(error.to_string()))
+    let map = MapFor { task, role };
+    Ok(project.map(None, None, &RunSettings::default(), map)?)
 }
 
 /// Returns a worktree with the files of a repository, and the tools that look at them.
 fn checkout(repository: &Repository) -> Result<ToolHarness, Failed> {
-    let sandbox = Sandbox::with(Confinement::Unconfined, Helper::default())?;
-    let harness = ToolHarness::new(builtin_tools(&|_| None)?, sandbox)?;
+    let harness = harness(Confinement::Unconfined)?;
     let prefix = format!("--prefix={}/", harness.path().display());
     git(repository.path(), &["checkout-index", "-a", &prefix])?;
     Ok(harness)
@@ -104,38 +99,26 @@ struct Found {
 /// Makes the look-ups with which the play's agent begins.
 fn look_ups(harness: &ToolHarness, task: &Task, counter: &Tokenizer) -> Result<Vec<Found>, Failed> {
     let replies: Value = serde_json::from_str(REPLIES)?;
-    let begins = |reply: &&Value| {
-        let match_ = &reply["match"];
-        let words = match_["userMessage"].as_str().unwrap_or_default();
-        words.starts_with(&format!("Task {}:", task.id))
-            && match_["hasToolResult"] == Value::Bool(false)
-    };
-    let mut found = Vec::new();
-    let runtime = runtime()?;
-    for call in replies["fixtures"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(begins)
-    {
-        for call in call["response"]["toolCalls"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+    let (mut found, runtime) = (Vec::new(), runtime()?);
+    for reply in replies["fixtures"].as_array().into_iter().flatten() {
+        let words = reply["match"]["userMessage"].as_str().unwrap_or_default();
+        let is_first = reply["match"]["hasToolResult"] == Value::Bool(false);
+        if !is_first || !words.starts_with(&format!("Task {}:", task.id)) {
+            continue;
+        }
+        let calls = reply["response"]["toolCalls"].as_array();
+        for call in calls.into_iter().flatten() {
             let name = call["name"].as_str().unwrap_or_default();
             if !LOOK_UPS.contains(&name) {
                 continue;
             }
             let output = runtime.block_on(harness.call(name, call["arguments"].clone()));
             let text = output.to_answer().render().text;
-            let files = text
-                .split(|c: char| c.is_whitespace() || c == ':')
-                .filter(|word| word.ends_with(".rs"));
-            let files = files.map(|file| file.to_owned()).collect();
+            let words = text.split(|c: char| c.is_whitespace() || c == ':');
+            let files = words.filter(|word| word.ends_with(".rs"));
             found.push(Found {
+                files: files.map(str::to_owned).collect(),
                 tokens: counter.count(&text) + counter.count(&call.to_string()),
-                files,
             });
         }
     }

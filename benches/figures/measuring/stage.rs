@@ -1,21 +1,26 @@
 //! The setup of a measured run: a repository, a folder for its state, and a model server that
-//! answers at once.
+//! answers at once; and of a measured call of a tool.
 
 use std::cmp::Ordering;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
+use orchestrate_core::event::Recorded as Fact;
+use orchestrate_core::{Report, ToolCall};
 use orchestrate_plan::{KnownNames, Plan};
+use orchestrate_sandbox::{Confinement, Helper, Sandbox};
+use orchestrate_tool_testing::harness::ToolHarness;
+use orchestrate_tools::{CallOutcome, builtin_tools};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::support::Repository;
-
-use crate::support::{ModelServer, Recorded, Reply};
+use super::timed;
+use crate::support::{ModelServer, Recorded, Reply, Repository};
 
 /// How long agents wait for each other.
 const MEETING_TIME: Duration = Duration::from_secs(120);
@@ -38,8 +43,9 @@ impl Worker {
     /// Like [`Self::reading`], but for one agent, whose turns are counted by its requests: its
     /// conversation may be compacted.
     pub(crate) fn reading_by_number(reads: u32) -> Result<Self, Failed> {
-        let turn = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
-        let server = ModelServer::answering(move |_, number| answer(turn(number), reads, number))?;
+        let server = ModelServer::answering(move |_, number| {
+            answer(1 + u32::try_from(number).unwrap_or_default(), reads, number)
+        })?;
         Ok(Self { server })
     }
 
@@ -69,7 +75,7 @@ impl Worker {
     /// writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| {
-            run(turn_of(&request.body), commands, number)
+            command(turn_of(&request.body), commands, number)
         })?;
         Ok(Self { server })
     }
@@ -106,15 +112,9 @@ impl Worker {
 
 /// Returns an agent's turn, from 1: one more than the number of model replies in the conversation.
 fn turn_of(body: &Value) -> u32 {
-    let messages = body["messages"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let replies = messages
-        .iter()
-        .filter(|message| message["role"] == "assistant")
-        .count();
-    u32::try_from(replies).unwrap_or(u32::MAX).saturating_add(1)
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let replies = messages.filter(|message| message["role"] == "assistant");
+    1 + u32::try_from(replies.count()).unwrap_or_default()
 }
 
 fn answer(turn: u32, reads: u32, number: usize) -> Reply {
@@ -131,18 +131,14 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
 /// Answers an agent's first requests with a search each, the next with a file to write, and then
 /// ends it.
 pub(crate) fn ask_and_write(request: &Recorded, number: usize, searches: &[Value]) -> Reply {
-    let turn = turn_of(&request.body) as usize;
-    match searches.get(turn.saturating_sub(1)) {
+    let turn = turn_of(&request.body);
+    match searches.get(turn as usize - 1) {
         Some(search) => Reply::text("").call("grep", search.clone()),
-        None => answer(
-            u32::try_from(turn - searches.len()).unwrap_or(u32::MAX),
-            0,
-            number,
-        ),
+        None => answer(turn - searches.len() as u32, 0, number),
     }
 }
 
-fn run(turn: u32, commands: u32, number: usize) -> Reply {
+fn command(turn: u32, commands: u32, number: usize) -> Reply {
     let command = match turn.cmp(&commands) {
         Ordering::Less => format!("echo {turn}"),
         Ordering::Equal => format!("echo done >written-{number}.txt"),
@@ -160,10 +156,8 @@ fn source(number: u32) -> String {
 pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     for number in 1..=files {
-        repository.write(
-            &source(number),
-            &format!("This is file {number}.\n").repeat(10),
-        )?;
+        let text = format!("This is file {number}.\n").repeat(10);
+        repository.write(&source(number), &text)?;
     }
     repository.commit_all("Add files to read")?;
     Ok(repository)
@@ -223,9 +217,63 @@ pub(crate) fn plan(text: &str) -> Result<PlanInput, Failed> {
     })
 }
 
+/// Returns the text of a plan with this many tasks, none of which depends on another.
+pub(crate) fn tasks(number: u32) -> String {
+    let tasks = (1..=number).map(|number| format!("- [ ] T{number} Work\n"));
+    tasks.collect()
+}
+
+/// Runs a plan, which has to succeed; returns the report and the facts of the run.
+pub(crate) fn run(coordinator: &Coordinator, text: &str) -> Result<(Report, Vec<Fact>), Failed> {
+    let report = runtime()?.block_on(coordinator.run(plan(text)?))?;
+    if report.exit_code != Some(0) {
+        return Err(format!("the run failed: {report:#?}").into());
+    }
+    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
+    Ok((report, facts))
+}
+
 /// Creates the same kind of runtime as the program.
 pub(crate) fn runtime() -> Result<Runtime, Failed> {
-    Ok(tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?)
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    Ok(builder.enable_all().build()?)
+}
+
+/// Creates this many worktrees with git itself, and returns the time in milliseconds.
+pub(crate) fn add_worktrees(repository: &Repository, number: u32) -> Result<f64, Failed> {
+    let folder = state_folder()?;
+    timed(|| {
+        for number in 1..=number {
+            let path = folder.path().join(number.to_string()).display().to_string();
+            repository.git(&["worktree", "add", "-q", "--detach", &path])?;
+        }
+        Ok(())
+    })
+}
+
+/// Returns a harness of our own tools.
+pub(crate) fn harness(confinement: Confinement) -> Result<ToolHarness, Failed> {
+    let sandbox = Sandbox::with(confinement, Helper::default())?;
+    Ok(ToolHarness::new(builtin_tools(&|_| None)?, sandbox)?)
+}
+
+/// Makes a call, which has to succeed.
+pub(crate) async fn call(harness: &ToolHarness, call: &ToolCall) -> Result<(), Failed> {
+    let tool = &call.name;
+    match harness.executor.call(call, &harness.scope).await {
+        CallOutcome::Done(output) if output.success => Ok(()),
+        CallOutcome::Done(output) => Err(format!("{tool} failed: {:?}", output.error).into()),
+        CallOutcome::NeedsApproval { .. } => Err(format!("{tool} asks").into()),
+        CallOutcome::Waits => Err(format!("{tool} waits").into()),
+    }
+}
+
+/// Reports whether a program is installed; says what is not measured if it is not.
+pub(crate) fn has_program(program: &str, version: &str, needed: &str) -> bool {
+    let mut command = Command::new(program);
+    let found = command.arg(version).stdout(Stdio::null()).status().is_ok();
+    if !found {
+        crate::say(&format!("not measured: {needed}"));
+    }
+    found
 }

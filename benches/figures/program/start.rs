@@ -12,8 +12,8 @@ use std::time::Instant;
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::figure::{Figure, median, ms};
-use crate::support::{Home, ModelServer, Reply, Repository};
+use crate::measuring::{Figure, median, ms, timed};
+use crate::support::{Home, ModelServer, Ran, Reply, Repository};
 
 const SAMPLES: usize = 9;
 /// The turns with a command of the agent whose memory is measured.
@@ -41,9 +41,8 @@ const OF_20000_FILES: Package = Package {
 };
 
 /// What was seen of a start.
-#[derive(Clone, Copy)]
-struct Start {
-    milliseconds: f64,
+pub(crate) struct Start {
+    pub(crate) milliseconds: f64,
     has_map: bool,
 }
 
@@ -52,69 +51,55 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     toy.write("plan.md", "- [ ] T1 Say hello\n")?;
     toy.commit_all("Plan")?;
     let (medium, large) = (repository(&OF_900_FILES)?, repository(&OF_20000_FILES)?);
-    let small = starts(&toy, &mut || Ok(&home))?;
-    let cold = {
-        let homes: Vec<Home> = (0..SAMPLES)
-            .map(|_| Home::new())
-            .collect::<Result<_, _>>()?;
-        let mut left = homes.iter();
-        starts(&medium, &mut || {
-            left.next().ok_or_else(|| Failed::from("no home is left"))
-        })?
-    };
+    let small = starts(&home, &toy)?;
+    let (mut homes, mut cold) = (Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        // Kept until the end: a file system may be slow to create files where others were just
+        // deleted.
+        let home = Home::new()?;
+        cold.push(first_request(&home, &medium)?);
+        homes.push(home);
+    }
     let (warm, of_large) = (warm_starts(&medium)?, warm_starts(&large)?);
     if warm.iter().filter(|start| start.has_map).count() * 2 < SAMPLES {
-        return Err(Failed::from(
-            "most first requests of a later run have no map",
-        ));
+        return Err("most first requests of a later run have no map".into());
     }
-    let files = |package: &Package, said: &str| format!("{}; {said}", package.requirement);
+    let first = format!("{}; nothing kept", OF_900_FILES.requirement);
+    let later = format!("{}; a later run", OF_900_FILES.requirement);
+    let later_of_large = format!("{}; a later run", OF_20000_FILES.requirement);
     Ok(vec![
-        figure(
-            "process start to first request",
-            &small,
-            150.0,
-            "a repository of one file",
-        )?,
-        figure(
-            "first request in 900 files, the first run",
-            &cold,
-            400.0,
-            &files(&OF_900_FILES, "nothing kept"),
-        )?,
-        beyond_checkout(
-            figure(
-                "first request in 900 files beyond its checkout",
-                &warm,
-                150.0,
-                &files(&OF_900_FILES, "a later run"),
-            )?,
-            &medium,
-        )?,
-        beyond_checkout(
-            figure(
-                "first request in 20,000 files beyond its checkout",
-                &of_large,
-                400.0,
-                &files(&OF_20000_FILES, "a later run"),
-            )?,
-            &large,
-        )?,
+        Figure {
+            name: "process start to first request",
+            limit: 150.0,
+            ..figure(&small, "a repository of one file")?
+        },
+        Figure {
+            name: "first request in 900 files, the first run",
+            limit: 400.0,
+            ..figure(&cold, &first)?
+        },
+        Figure {
+            name: "first request in 900 files beyond its checkout",
+            limit: 150.0,
+            ..beyond_checkout(figure(&warm, &later)?, &medium)?
+        },
+        Figure {
+            name: "first request in 20,000 files beyond its checkout",
+            limit: 400.0,
+            ..beyond_checkout(figure(&of_large, &later_of_large)?, &large)?
+        },
         memory(&medium)?,
     ])
 }
 
-fn figure(
-    name: &'static str,
-    starts: &[Start],
-    limit: f64,
-    beside: &str,
-) -> Result<Figure, Failed> {
+/// Returns a figure without its name and limit.
+fn figure(starts: &[Start], beside: &str) -> Result<Figure, Failed> {
     let with_map = starts.iter().filter(|start| start.has_map).count();
+    let times: Vec<f64> = starts.iter().map(|start| start.milliseconds).collect();
     Ok(Figure {
-        name,
-        measured: median(starts.iter().map(|start| start.milliseconds).collect())?,
-        limit,
+        name: "",
+        measured: median(&times)?,
+        limit: 0.0,
         unit: "ms",
         beside: format!("{beside}; {with_map} of {} with a map", starts.len()),
     })
@@ -135,39 +120,32 @@ fn beyond_checkout(mut figure: Figure, repository: &Repository) -> Result<Figure
 /// Starts runs in one home, in which what the files declare is known already.
 fn warm_starts(repository: &Repository) -> Result<Vec<Start>, Failed> {
     let home = Home::new()?;
-    home.orchestrate(repository.path(), &["check", "plan.md", "--map", "T1"])
-        .run()?
-        .exits(0)?;
-    starts(repository, &mut || Ok(&home))
+    let map = ["check", "plan.md", "--map", "T1"];
+    home.orchestrate(repository.path(), &map).run()?.exits(0)?;
+    starts(&home, repository)
 }
 
-fn starts<'h>(
-    repository: &Repository,
-    home: &mut dyn FnMut() -> Result<&'h Home, Failed>,
-) -> Result<Vec<Start>, Failed> {
-    (0..SAMPLES)
-        .map(|_| first_request(home()?, repository))
-        .collect()
+fn starts(home: &Home, repository: &Repository) -> Result<Vec<Start>, Failed> {
+    let samples = 0..SAMPLES;
+    samples.map(|_| first_request(home, repository)).collect()
 }
 
 /// Measures `run` against a server on the loopback, from its start to the arrival of its request.
-pub(crate) fn first_request_time(home: &Home, repository: &Repository) -> Result<f64, Failed> {
-    Ok(first_request(home, repository)?.milliseconds)
+pub(crate) fn first_request(home: &Home, repository: &Repository) -> Result<Start, Failed> {
+    let server = ModelServer::answering(|_, _| Reply::text("Hello."))?;
+    let since = Instant::now();
+    // The agent changes nothing, so its task fails; only the time to its request counts.
+    let ran = run_plan(home, repository, &server)?;
+    match (server.answered().first(), server.requests().first()) {
+        (Some((arrived, _)), Some(request)) => Ok(Start {
+            milliseconds: ms(arrived.saturating_duration_since(since)),
+            has_map: request.body.to_string().contains(MAP),
+        }),
+        _ => Err(format!("no request came: {ran:?}").into()),
+    }
 }
 
-fn first_request(home: &Home, repository: &Repository) -> Result<Start, Failed> {
-    let first: Arc<Mutex<Option<(Instant, bool)>>> = Arc::default();
-    let server = ModelServer::answering({
-        let first = Arc::clone(&first);
-        move |request, _| {
-            let arrived = (Instant::now(), request.body.to_string().contains(MAP));
-            first
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(arrived);
-            Reply::text("Hello.")
-        }
-    })?;
+fn run_plan(home: &Home, repository: &Repository, server: &ModelServer) -> Result<Ran, Failed> {
     let base = server.openai_base();
     let arguments = [
         "run",
@@ -177,19 +155,8 @@ fn first_request(home: &Home, repository: &Repository) -> Result<Start, Failed> 
         "--base-url",
         &base,
     ];
-    let since = Instant::now();
-    // The agent changes nothing, so its task fails; only the time to its request counts.
-    let ran = home
-        .orchestrate(repository.path(), &arguments)
-        .env("OPENAI_API_KEY", "none")
-        .run()?;
-    let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
-    let (arrived, has_map) =
-        first.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
-    Ok(Start {
-        milliseconds: ms(arrived - since),
-        has_map,
-    })
+    let run = home.orchestrate(repository.path(), &arguments);
+    run.env("OPENAI_API_KEY", "none").run()
 }
 
 /// Measures how long git alone takes to check a repository out once more.
@@ -198,59 +165,43 @@ pub(crate) fn checkout_time(repository: &Repository) -> Result<f64, Failed> {
     let mut times = Vec::new();
     for number in 0..SAMPLES {
         let path = folder.path().join(number.to_string()).display().to_string();
-        let since = Instant::now();
-        repository.git(&["worktree", "add", "-q", "--detach", &path])?;
-        times.push(ms(since.elapsed()));
+        times.push(timed(|| {
+            repository.git(&["worktree", "add", "-q", "--detach", &path])?;
+            Ok(())
+        })?);
     }
     // In the end alone: a file system may be slow to create files where others were just deleted.
     drop(folder);
     repository.git(&["worktree", "prune"])?;
-    median(times)
+    median(&times)
 }
 
 /// Measures the most anonymous memory of a run whose agent calls a shell in each of its turns.
 fn memory(repository: &Repository) -> Result<Figure, Failed> {
-    let (home, seen) = (Home::new()?, Arc::<Mutex<Vec<u64>>>::default());
+    let seen = Arc::<Mutex<Vec<u64>>>::default();
     let server = ModelServer::answering({
         let seen = Arc::clone(&seen);
         move |_, turn| {
-            let now = anonymous_memory().unwrap_or_default();
-            seen.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(now);
-            match turn {
-                0..COMMANDS => Reply::text("").call(
-                    "run_shell_command",
-                    json!({ "command": format!("echo {turn}") }),
-                ),
-                _ => Reply::text("Done."),
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push(anonymous_memory().unwrap_or_default());
+            if turn < COMMANDS {
+                let command = json!({ "command": format!("echo {turn}") });
+                Reply::text("").call("run_shell_command", command)
+            } else {
+                Reply::text("Done.")
             }
         }
     })?;
-    let base = server.openai_base();
-    let arguments = [
-        "run",
-        "plan.md",
-        "--model",
-        "openai/test",
-        "--base-url",
-        &base,
-    ];
-    home.orchestrate(repository.path(), &arguments)
-        .env("OPENAI_API_KEY", "none")
-        .run()?;
+    run_plan(&Home::new()?, repository, &server)?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let most = seen.iter().max().copied().unwrap_or_default();
     if seen.len() <= COMMANDS || most == 0 {
-        return Err(Failed::from(format!(
-            "{} requests came, with {most} KiB",
-            seen.len()
-        )));
+        return Err(format!("{} requests came, with {most} KiB", seen.len()).into());
     }
-    let each: Vec<String> = seen
+    let each = seen
         .iter()
-        .map(|kib| format!("{:.0}", *kib as f64 / 1024.0))
-        .collect();
+        .map(|kib| format!("{:.0}", *kib as f64 / 1024.0));
+    let each: Vec<String> = each.collect();
     Ok(Figure {
         name: "anonymous memory of one agent of ten commands",
         measured: most as f64 / 1024.0,
@@ -287,10 +238,8 @@ fn anonymous_memory() -> Option<u64> {
 fn repository(package: &Package) -> Result<Repository, Failed> {
     let (archive, repository) = (download(package)?, Repository::plain()?);
     let into = repository.path().display().to_string();
-    run(
-        "python3",
-        &["-m", "zipfile", "-e", &archive.display().to_string(), &into],
-    )?;
+    let words = ["-m", "zipfile", "-e", &archive.display().to_string(), &into];
+    run("python3", &words)?;
     repository.write("plan.md", package.task)?;
     repository.commit_all("The package")?;
     Ok(repository)
@@ -304,37 +253,22 @@ fn download(package: &Package) -> Result<PathBuf, Failed> {
     if !folder.exists() {
         let half = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let requirements = half.path().join("requirements.txt");
-        std::fs::write(
-            &requirements,
-            format!("{} --hash=sha256:{}\n", package.requirement, package.sha256),
-        )?;
+        let pinned = format!("{} --hash=sha256:{}\n", package.requirement, package.sha256);
+        std::fs::write(&requirements, pinned)?;
         let into = half.path().join("downloaded");
-        let (requirements, to) = (
-            requirements.display().to_string(),
-            into.display().to_string(),
+        let (requirements, to) = (requirements.display(), into.display());
+        let download = format!(
+            "-m pip download -q --disable-pip-version-check --python-version 3.12 --no-deps \
+             --only-binary :all: --require-hashes -r {requirements} -d {to}"
         );
-        let python = ["--python-version", "3.12", "--only-binary", ":all:"];
-        let checked = [
-            "--no-deps",
-            "--require-hashes",
-            "-r",
-            &requirements,
-            "-d",
-            &to,
-        ];
-        let options = ["-m", "pip", "download", "-q", "--disable-pip-version-check"];
-        run(
-            "python3",
-            &[&options[..], &python[..], &checked[..]].concat(),
-        )?;
+        run("python3", &download.split(' ').collect::<Vec<_>>())?;
         std::fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
         std::fs::rename(&into, &folder)?;
     }
-    let archive = std::fs::read_dir(&folder)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .next();
-    archive.ok_or_else(|| Failed::from(format!("{} is empty", folder.display())))
+    match std::fs::read_dir(&folder)?.next() {
+        Some(archive) => Ok(archive?.path()),
+        None => Err(format!("{} is empty", folder.display()).into()),
+    }
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), Failed> {
@@ -342,6 +276,6 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), Failed> {
     if output.status.success() {
         Ok(())
     } else {
-        Err(Failed::from(format!("{program} {arguments:?}: {output:?}")))
+        Err(format!("{program} {arguments:?}: {output:?}").into())
     }
 }

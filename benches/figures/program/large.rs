@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
-use std::time::Instant;
 
 use libtest_mimic::Failed;
 
-use crate::figure::{Figure, median, ms};
-use crate::start::{checkout_time, first_request_time};
+use super::start::{checkout_time, first_request};
+use crate::measuring::{Figure, median, timed};
 use crate::support::{Home, Repository};
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_orchestrate");
 const SAMPLES: usize = 9;
 const TASKS: usize = 1000;
 /// The size of a project that people work on every day.
@@ -30,38 +30,21 @@ pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
         )?;
     }
     repository.write("plan.md", &plan)?;
-    let check = samples(|| {
-        time_of(
-            env!("CARGO_BIN_EXE_orchestrate"),
-            &["check", "plan.md"],
-            &home,
-            &repository,
-        )
-    })?;
+    let start = samples(|| time_of("true", &[], &home, &repository))?;
     Ok(vec![Figure {
         name: "check of a plan of 1,000 tasks",
-        measured: check,
+        measured: samples(|| time_of(PROGRAM, &["check", "plan.md"], &home, &repository))?,
         limit: 100.0,
         unit: "ms",
-        beside: format!(
-            "the program `true` {:.2} ms",
-            bare_start(&home, &repository)?
-        ),
+        beside: format!("the program `true` {start:.2} ms"),
     }])
 }
 
 /// Measures `check` and the first request of a run in a repository of [`FILES`] files.
 pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
     let (home, repository) = (Home::new()?, large()?);
-    let check = samples(|| {
-        time_of(
-            env!("CARGO_BIN_EXE_orchestrate"),
-            &["check", "plan.md"],
-            &home,
-            &repository,
-        )
-    })?;
-    let start = samples(|| first_request_time(&home, &repository))?;
+    let check = samples(|| time_of(PROGRAM, &["check", "plan.md"], &home, &repository))?;
+    let start = samples(|| Ok(first_request(&home, &repository)?.milliseconds))?;
     let status = samples(|| time_of("git", &["status", "--short"], &home, &repository))?;
     let checkout = checkout_time(&repository)?;
     Ok(vec![
@@ -87,27 +70,16 @@ pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
 fn large() -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     for number in 0..FILES {
-        let name = format!(
-            "source/{:02}/part_{number:04}.txt",
-            number / FILES_PER_FOLDER
-        );
-        repository.write(
-            &name,
-            &format!("This is a line of the file {number}.\n").repeat(100),
-        )?;
+        let folder = number / FILES_PER_FOLDER;
+        let name = format!("source/{folder:02}/part_{number:04}.txt");
+        let text = format!("This is a line of the file {number}.\n").repeat(100);
+        repository.write(&name, &text)?;
     }
     repository.write("AGENTS.md", "Keep to the style of the file.\n")?;
-    repository.write(
-        "plan.md",
-        "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n",
-    )?;
+    let plan = "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n";
+    repository.write("plan.md", plan)?;
     repository.commit_all("Files")?;
     Ok(repository)
-}
-
-/// Measures the start of a program that does nothing.
-fn bare_start(home: &Home, repository: &Repository) -> Result<f64, Failed> {
-    samples(|| time_of("true", &[], home, repository))
 }
 
 /// Runs a program and waits for its end without polling; returns the time in milliseconds.
@@ -118,24 +90,20 @@ fn time_of(
     repository: &Repository,
 ) -> Result<f64, Failed> {
     let mut command = Command::new(program);
+    command.args(arguments).current_dir(repository.path());
+    let path = std::env::var_os("PATH").unwrap_or_default();
     command
-        .args(arguments)
-        .current_dir(repository.path())
-        .env_clear();
-    command
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env_clear()
+        .env("PATH", path)
         .env("HOME", home.path());
-    let since = Instant::now();
-    let output = command.output()?;
-    let elapsed = ms(since.elapsed());
-    if output.status.success() {
-        Ok(elapsed)
-    } else {
-        Err(Failed::from(format!("{program}: {output:?}")))
-    }
+    timed(|| match command.output()? {
+        output if output.status.success() => Ok(()),
+        output => Err(format!("{program}: {output:?}").into()),
+    })
 }
 
 /// Returns the median of several samples.
 fn samples(mut sample: impl FnMut() -> Result<f64, Failed>) -> Result<f64, Failed> {
-    median((0..SAMPLES).map(|_| sample()).collect::<Result<_, _>>()?)
+    let samples: Result<Vec<f64>, Failed> = (0..SAMPLES).map(|_| sample()).collect();
+    median(&samples?)
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use orchestrate_coordinator::CoordinatorError;
+use orchestrate_coordinator::{CoordinatorError, LandingError};
 use orchestrate_core::run::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
 use orchestrate_journal::JournalError;
 use orchestrate_settings::Problem;
@@ -239,6 +239,12 @@ impl From<CoordinatorError> for CommandError {
             Some(hint) => said.hint(hint),
             None => said,
         }
+    }
+}
+
+impl From<LandingError> for CommandError {
+    fn from(error: LandingError) -> Self {
+        CoordinatorError::from(error).into()
     }
 }
 

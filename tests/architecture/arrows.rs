@@ -38,7 +38,7 @@ const IN_TESTS: [&str; 12] = [
     "toml",
 ];
 
-const WALLS: [Wall; 18] = [
+const WALLS: [Wall; 19] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -75,6 +75,7 @@ const WALLS: [Wall; 18] = [
             "orchestrate-files",
             "orchestrate-git",
             "orchestrate-journal",
+            "orchestrate-landing",
             "orchestrate-model",
             "orchestrate-plan",
             "orchestrate-sandbox",
@@ -83,6 +84,19 @@ const WALLS: [Wall; 18] = [
             "orchestrate-web",
         ],
         others: &["async-trait", "tokio"],
+    },
+    Wall {
+        package: "orchestrate-landing",
+        ours: &[
+            "orchestrate-checks",
+            "orchestrate-core",
+            "orchestrate-files",
+            "orchestrate-git",
+            "orchestrate-journal",
+            "orchestrate-plan",
+            "orchestrate-sandbox",
+        ],
+        others: &[],
     },
     Wall {
         package: "orchestrate-checks",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
     Archive, Boxes, Brought, Cancel, CleanOptions, CoordinatorError, LandOptions, LandStyle,
-    Landed, PlanInput, ResultRefusal, Settings,
+    Landed, LandingError, PlanInput, ResultRefusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
@@ -200,7 +200,7 @@ pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
 }
 
 fn is(reason: fn(&ResultRefusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
-    move |error| matches!(error, CoordinatorError::Refused(refusal) if reason(refusal))
+    move |error| matches!(error, CoordinatorError::Landing(LandingError::Refused(refusal)) if reason(refusal))
 }
 
 /// Returns a check that an error is git's and contains this text.
@@ -257,7 +257,9 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
     same(&[undone.from, undone.to], &[landed.to, base])?;
     same(&ended.look()?, &before)?;
     match block_on(ended.runs()?.unland(ended.run(), &ended.options())) {
-        Err(CoordinatorError::Refused(ResultRefusal::NotLanded { .. })) => Ok(()),
+        Err(CoordinatorError::Landing(LandingError::Refused(ResultRefusal::NotLanded {
+            ..
+        }))) => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }
@@ -480,9 +482,9 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
     commit_on_main(&ended, "later.txt", "l\n")?;
     let before = ended.world.repository.fingerprint()?;
     match block_on(ended.runs()?.unland(ended.run(), &ended.options())) {
-        Err(CoordinatorError::Refused(ResultRefusal::MovedSince { .. })) => {
-            before.require_same(&ended.world.repository.fingerprint()?)
-        }
+        Err(CoordinatorError::Landing(LandingError::Refused(ResultRefusal::MovedSince {
+            ..
+        }))) => before.require_same(&ended.world.repository.fingerprint()?),
         other => fail(format!("{other:?}")),
     }
 }
@@ -841,7 +843,7 @@ fn a_snapshot_is_restored_as_a_branch() -> Outcome {
     )?;
     before.require_same(&ended.world.repository.fingerprint()?)?;
     match runs.recover(ended.run(), "T1/99", None) {
-        Err(CoordinatorError::Refused(ResultRefusal::NoSnapshot { .. })) => Ok(()),
+        Err(LandingError::Refused(ResultRefusal::NoSnapshot { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Archive, Coordinator, CoordinatorError, PlanInput, Settings};
+use orchestrate_coordinator::{
+    Archive, Coordinator, CoordinatorError, LandingError, PlanInput, Settings,
+};
 use orchestrate_core::{Report, RunId};
 use orchestrate_plan::{KnownNames, Plan};
 use tokio::runtime::{Builder, Runtime};
@@ -224,14 +226,14 @@ pub(crate) fn runtime() -> Result<Runtime, Failed> {
 
 /// Waits for what is done with the runs of a repository, without a runtime of the caller's.
 pub(crate) fn block_on<T>(
-    work: impl Future<Output = Result<T, CoordinatorError>>,
+    work: impl Future<Output = Result<T, LandingError>>,
 ) -> Result<T, CoordinatorError> {
     let built = Builder::new_current_thread().enable_all().build();
     let runtime = built.map_err(|source| CoordinatorError::Io {
         path: PathBuf::from("."),
         source,
     })?;
-    runtime.block_on(work)
+    Ok(runtime.block_on(work)?)
 }
 
 /// Parses a plan's text as the input of a run; the plan has no file.

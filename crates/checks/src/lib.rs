@@ -34,6 +34,6 @@ pub use setup::Unprepared;
 pub use setup_network::setup_hosts;
 pub use shutdown::{Shutdown, ShutdownLevel};
 pub use site::{KnownBase, Site, Warm};
-pub use state_folder::require_own_state;
+pub use state_folder::{anchor, require_own_state};
 pub use verifier::{CheckedTree, conditions};
 pub use warm::prepare;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{CoordinatorError, ResultRefusal};
+use orchestrate_coordinator::{CoordinatorError, LandingError, ResultRefusal};
 use orchestrate_core::messages::MessageRefused;
 use orchestrate_core::run::request::{Holder, Purpose};
 use orchestrate_core::text::similar::nearest;
@@ -14,7 +14,7 @@ use orchestrate_journal::JournalError;
 pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
     match error {
         CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
-        CoordinatorError::Refused(refusal) => of_refusal(refusal),
+        CoordinatorError::Landing(error) => of_landing(error),
         CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
         CoordinatorError::Journal(error) => of_journal(error),
         CoordinatorError::StateFolder { .. } => Some("set XDG_STATE_HOME to another folder that you own".to_owned()),
@@ -31,21 +31,28 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::FewFiles { .. } => {
             Some("start it where `ulimit -Hn` allows more, such as in a new shell".to_owned())
         }
-        CoordinatorError::NothingToAdopt { run, task } => {
-            Some(format!("`orchestrate open {task} --run {run}` starts a shell in its worktree"))
-        }
-        CoordinatorError::OwnChanges { run, task, .. } => {
-            Some(format!("`orchestrate adopt {task} --run {run}` takes it first"))
-        }
-        CoordinatorError::NotChanged { run, task, .. } => {
-            Some(format!("`orchestrate review {task} --run {run}` lists the files"))
-        }
-        CoordinatorError::NoPlace { run, task, .. } => {
-            Some(format!("`orchestrate review {task} --run {run}` shows its work"))
-        }
         CoordinatorError::BranchMoved { run, branch, expected, found, checkout } => {
             Some(move_back(run, branch, expected, found, checkout.as_deref()))
         }
+        _ => None,
+    }
+}
+
+fn of_landing(error: &LandingError) -> Option<String> {
+    match error {
+        LandingError::Refused(refusal) => of_refusal(refusal),
+        LandingError::NothingToAdopt { run, task } => Some(format!(
+            "`orchestrate open {task} --run {run}` starts a shell in its worktree"
+        )),
+        LandingError::OwnChanges { run, task, .. } => Some(format!(
+            "`orchestrate adopt {task} --run {run}` takes it first"
+        )),
+        LandingError::NotChanged { run, task, .. } => Some(format!(
+            "`orchestrate review {task} --run {run}` lists the files"
+        )),
+        LandingError::NoPlace { run, task, .. } => Some(format!(
+            "`orchestrate review {task} --run {run}` shows its work"
+        )),
         _ => None,
     }
 }

@@ -2,8 +2,8 @@
 //! file of its plan.
 
 use orchestrate_coordinator::{
-    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed,
-    ResultRefusal, RunningChecks,
+    Archive, Boxes, Brought, Cancel, LandOptions, LandStyle, Landed, LandingError, ResultRefusal,
+    RunningChecks,
 };
 use orchestrate_core::projections::report::status_name;
 use orchestrate_core::run::outcome_if_not_landed;
@@ -78,7 +78,7 @@ fn bring_due(
     let cautions: Vec<String> = state.cautions().iter().map(ToString::to_string).collect();
     if !cautions.is_empty() {
         let run = state.run_id.clone();
-        return Err(CoordinatorError::from(ResultRefusal::Cautions { run, cautions }).into());
+        return Err(LandingError::from(ResultRefusal::Cautions { run, cautions }).into());
     }
     bring(context, loaded, &state.run_id).map(Some)
 }
@@ -105,7 +105,7 @@ pub(crate) fn bring(
 pub(crate) fn until_signalled(
     context: &Context,
     loaded: &Loaded,
-    act: impl AsyncFnOnce(&Archive, LandOptions) -> Result<Landed, CoordinatorError>,
+    act: impl AsyncFnOnce(&Archive, LandOptions) -> Result<Landed, LandingError>,
 ) -> Result<Landed, CommandError> {
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
@@ -148,9 +148,9 @@ async fn showing<T>(
 }
 
 /// Converts an error; an interruption gets the exit code of its signal.
-pub(crate) fn interruptible(error: CoordinatorError, attention: &Attention) -> CommandError {
+pub(crate) fn interruptible(error: LandingError, attention: &Attention) -> CommandError {
     match error {
-        CoordinatorError::Refused(ResultRefusal::Interrupted { .. }) => {
+        LandingError::Refused(ResultRefusal::Interrupted { .. }) => {
             CommandError::from(error).of_kind(ErrorKind::Interrupted(attention.exit_code()))
         }
         error => error.into(),

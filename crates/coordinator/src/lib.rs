@@ -4,7 +4,6 @@
 //! call may do, what is merged and how a run ends are pure functions of the recorded events in
 //! `orchestrate-core`, and this crate carries them out.
 
-mod afterwards;
 mod api;
 mod blocking;
 mod dispatch;
@@ -17,17 +16,6 @@ mod texts;
 mod worker;
 mod worktree;
 
-pub use afterwards::archive::Archive;
-pub use afterwards::clean::{CleanOptions, Cleaned, CleanedBranch, KeptCommit, KeptWorktree};
-pub use afterwards::discard::{Discarded, LostCommit};
-pub use afterwards::dropping::Dropped;
-pub use afterwards::land::{LandOptions, Landed};
-pub use afterwards::landing_commit::{Brought, LandStyle};
-pub use afterwards::moved::Moved;
-pub use afterwards::plan_boxes::Boxes;
-pub use afterwards::propose::Proposed;
-pub use afterwards::prune::{Pruned, PrunedRun};
-pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{Coordinator, PlanInput};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
@@ -43,9 +31,15 @@ pub use api::surroundings::Surroundings;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
-pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace, ResultRefusal};
+pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace};
 pub use orchestrate_checks::{
     ConfinementChoice, Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel, setup_hosts,
+};
+pub use orchestrate_landing::moved::Moved;
+pub use orchestrate_landing::{
+    Archive, Boxes, Brought, CleanOptions, Cleaned, CleanedBranch, Discarded, Dropped, KeptCommit,
+    KeptWorktree, LandOptions, LandStyle, Landed, LandingError, LandingSettings, LostCommit,
+    Proposed, Pruned, PrunedRun, ResultDiff, ResultRefusal,
 };
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{

@@ -4,7 +4,6 @@
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
 //! user's files and follow the user's umask.
 
-mod absolute;
 mod copies;
 mod locked;
 mod place;
@@ -16,7 +15,6 @@ mod repository;
 mod temporary;
 mod usage;
 
-pub use absolute::absolute;
 pub use copies::{Extent, copy_folder, extent, shares_blocks};
 pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};

@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal as _;
 
-use orchestrate_coordinator::{Archive, CoordinatorError};
+use orchestrate_coordinator::{Archive, LandingError};
 use orchestrate_core::projections::review::{OwnChanges, ReviewEntry, Risk};
 use orchestrate_core::task::TaskError;
 use orchestrate_core::text::invisible::shown;
@@ -144,7 +144,7 @@ fn note_listed(runs: &Archive, run: &RunId, entries: &[ReviewEntry], as_json: bo
     warn_unless_noted(noted.collect());
 }
 
-fn warn_unless_noted(noted: Result<(), CoordinatorError>) {
+fn warn_unless_noted(noted: Result<(), LandingError>) {
     if let Err(error) = noted {
         output::warning(&format!(
             "failed to {error}; an approval will apply to the work as it is then"

@@ -17,6 +17,7 @@ use orchestrate_core::{
 };
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
+use orchestrate_landing::moved;
 use orchestrate_model::{
     Environment, LazyCounter, install_tls_provider, prices_date, require_base_url,
 };
@@ -24,7 +25,6 @@ use orchestrate_sandbox::{Cancel, Confinement, Sandbox};
 use orchestrate_settings::consent::Consents;
 use orchestrate_tools::{Executor, Extensions, SharedValues};
 
-use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
 use crate::blocking::blocking;

@@ -10,16 +10,15 @@ use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, Redactor, RunId, RunSettings, RunState, Task, TaskId, TokenCounter};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
+use orchestrate_landing::moved::Moved;
+use orchestrate_landing::{integration_branch, moved};
 use orchestrate_model::Tokenizer;
 use orchestrate_plan::role::Role;
 use orchestrate_settings::consent::Consents;
 use orchestrate_tools::Extensions;
 use serde::Serialize;
 
-use crate::afterwards::moved;
-use crate::afterwards::moved::Moved;
 use crate::error::CoordinatorError;
-use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
 use crate::run::secrets::redactor_of;
 use crate::texts::map_parts::MapParts;
@@ -161,7 +160,7 @@ impl Project {
     ///
     /// Fails if the runs or their worktrees cannot be moved.
     pub fn follow_move(&self, say: fn(&str)) -> Result<bool, CoordinatorError> {
-        moved::follow(&self.repo, &self.state_dir, say)
+        Ok(moved::follow(&self.repo, &self.state_dir, say)?)
     }
 
     /// Finds the runs that this repository may have had before it was moved; for a repository

@@ -14,12 +14,12 @@ use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{RunId, TaskId, Underivable};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
+use orchestrate_landing::LandingError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 use orchestrate_settings::Problem;
 
 use crate::error::link_error::LinkError;
-use crate::error::result_refusal::ResultRefusal;
 
 /// Why the coordinator cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -154,9 +154,9 @@ pub enum CoordinatorError {
         /// Why.
         source: Underivable,
     },
-    /// The user has to decide something first; nothing has changed.
+    /// A run that has ended could not be reviewed, landed or cleaned.
     #[error(transparent)]
-    Refused(#[from] ResultRefusal),
+    Landing(LandingError),
     /// Git has no name and email address for commits.
     #[error("commit: git's user.name and user.email are not set")]
     NoIdentity,
@@ -202,58 +202,6 @@ pub enum CoordinatorError {
         run: RunId,
         /// What its tasks still lack.
         why: RequestRefused,
-    },
-    /// A comment refers to a line that is not in the task's work.
-    #[error("find {file}:{line} in the work of {task}: {}", no_place(*.lines))]
-    NoPlace {
-        /// The run of the task.
-        run: RunId,
-        /// The task whose newest commit was searched.
-        task: TaskId,
-        /// The file, from the top of the repository.
-        file: String,
-        /// The line, from 1.
-        line: usize,
-        /// The number of lines of the file, or `None` if there is no such file.
-        lines: Option<usize>,
-    },
-    /// The user has changed nothing on a task's branch or in its worktree.
-    #[error(
-        "take what you changed for {task}: nothing on its branch or in its worktree differs from its work"
-    )]
-    NothingToAdopt {
-        /// The run of the task.
-        run: RunId,
-        /// The task.
-        task: TaskId,
-    },
-    /// The user's own changes are not in the work of which a part is to be taken.
-    #[error("take a part of {task}: {own}")]
-    OwnChanges {
-        /// The run of the task.
-        run: RunId,
-        /// The task.
-        task: TaskId,
-        /// What is not in it, in words.
-        own: String,
-    },
-    /// The work does not change a file of which it is to be taken.
-    #[error("take `{unknown}` of {task}: its work changes no such file or folder")]
-    NotChanged {
-        /// The run of the task.
-        run: RunId,
-        /// The task.
-        task: TaskId,
-        /// The file or folder as named.
-        unknown: String,
-    },
-    /// Conflicts are left in the worktree whose files are to be taken.
-    #[error("take what you changed for {task}: these conflicts are not resolved: {}", files.join(", "))]
-    InConflict {
-        /// The task.
-        task: TaskId,
-        /// The files, each with the line of its first marker if it has one.
-        files: Vec<String>,
     },
     /// A branch of a run was moved from outside.
     #[error(
@@ -415,14 +363,6 @@ fn below(lines: &[String]) -> String {
     lines.iter().map(|line| format!("\n{line}")).collect()
 }
 
-fn no_place(lines: Option<usize>) -> String {
-    match lines {
-        None => "there is no such file".to_owned(),
-        Some(1) => "it has 1 line".to_owned(),
-        Some(lines) => format!("it has {lines} lines"),
-    }
-}
-
 impl CoordinatorError {
     /// Says which request cannot be derived, and why.
     pub(crate) fn underivable(run: &RunId, seq: u64, source: impl Into<Underivable>) -> Self {
@@ -469,11 +409,6 @@ impl CoordinatorError {
             | Self::NoSuchProvider(_)
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
-            | Self::NoPlace { .. }
-            | Self::NothingToAdopt { .. }
-            | Self::OwnChanges { .. }
-            | Self::NotChanged { .. }
-            | Self::InConflict { .. }
             | Self::CannotGoOn { .. }
             | Self::RedBase(_)
             | Self::Spawn { .. }
@@ -483,6 +418,7 @@ impl CoordinatorError {
             | Self::Rules(_)
             | Self::NotSent { .. }
             | Self::NotApproved { .. } => true,
+            Self::Landing(error) => !matches!(error, LandingError::Refused(_)),
             _ => false,
         }
     }
@@ -560,7 +496,7 @@ impl CoordinatorError {
     /// Reports whether the user has to decide something about the repository or the run first.
     pub fn needs_person(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::BranchMoved { .. } => true,
+            Self::Landing(LandingError::Refused(_)) | Self::BranchMoved { .. } => true,
             Self::Git(error) => matches!(
                 error,
                 GitError::BranchGone { .. }
@@ -591,6 +527,20 @@ impl From<ChecksError> for CoordinatorError {
             ChecksError::StateFolder { path, reason } => Self::StateFolder { path, reason },
             ChecksError::Io { path, source } => Self::Io { path, source },
             ChecksError::Panicked { what } => Self::Panicked { what },
+        }
+    }
+}
+
+impl From<LandingError> for CoordinatorError {
+    fn from(error: LandingError) -> Self {
+        match error {
+            LandingError::Git(error) => Self::Git(error),
+            LandingError::Journal(error) => Self::Journal(error),
+            LandingError::Checks(error) => error.into(),
+            LandingError::Io { path, source } => Self::Io { path, source },
+            LandingError::NoIdentity => Self::NoIdentity,
+            LandingError::UnknownTask { run, task } => Self::UnknownTask { run, task },
+            error => Self::Landing(error),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_checks::ConfinementChoice;
+use orchestrate_checks::{ConfinementChoice, anchor};
 use orchestrate_core::RunSettings;
 use orchestrate_git::Waiting;
+use orchestrate_landing::LandingSettings;
 use orchestrate_model::Model;
 use orchestrate_settings::Additions;
 use orchestrate_tools::{Plugin, Tool};
@@ -68,6 +69,18 @@ pub struct Settings {
     pub waiting: fn(&Waiting),
 }
 
+impl From<Settings> for LandingSettings {
+    fn from(settings: Settings) -> Self {
+        Self {
+            sandbox: settings.of_sandbox(),
+            state_dir: settings.state_dir,
+            environment: settings.environment,
+            audit_log: settings.audit_log,
+            waiting: settings.waiting,
+        }
+    }
+}
+
 impl Settings {
     /// Creates settings with the defaults of every run and state below this folder. They know
     /// nothing of the environment: real models need [`Settings::from_env`].
@@ -99,20 +112,12 @@ impl Settings {
 
     /// Makes its paths absolute, since git is started in other folders.
     pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
-        let paths = [
+        let given = [
             self.user_config_dir.as_mut(),
             self.audit_log.as_mut(),
             self.helper.as_mut(),
         ];
-        for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
-            if path.is_relative() {
-                *path =
-                    orchestrate_files::absolute(path).map_err(|source| CoordinatorError::Io {
-                        path: path.clone(),
-                        source,
-                    })?;
-            }
-        }
+        anchor(given.into_iter().flatten().chain([&mut self.state_dir]))?;
         Ok(self)
     }
 }

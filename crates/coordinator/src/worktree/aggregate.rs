@@ -11,13 +11,13 @@ use orchestrate_core::projections::{HandBacks, HandedBack};
 use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::{AgentId, Oid, WaitRefused};
 use orchestrate_git::{GitError, Merge, Repo};
+use orchestrate_landing::{base_of, changed_file};
 use orchestrate_tools::ShowsPath;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHandBacks;
 use crate::ruling::Ruling;
 use crate::run::host::Host;
-use crate::worktree::compare::{base_of, changed_file};
 use crate::worktree::workspace::Workspace;
 
 /// The work of one agent.

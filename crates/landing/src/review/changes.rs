@@ -9,9 +9,9 @@ use orchestrate_core::run::WorkSpan;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::GitError;
 
-use crate::afterwards::archive::Archive;
-use crate::error::CoordinatorError;
-use crate::worktree::compare::{base_of, changed_file, changes_between};
+use crate::archive::{Archive, known};
+use crate::landing_error::LandingError;
+use crate::review::compare::{base_of, changed_file, changes_between};
 
 /// All changes of a run's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if there is no such run, or if one of its commits is gone.
-    pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
+    pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, LandingError> {
         let standing = self.store.standing(run)?;
         let state = &standing.state;
         let mut changes: BTreeMap<TaskId, BranchChanges> = BTreeMap::new();
@@ -51,7 +51,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if there is no such task, or if one of its commits is gone.
-    pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
+    pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, LandingError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let mut text = String::new();
@@ -73,7 +73,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if one of these commits is gone.
-    pub fn result_diff(&self, state: &RunState) -> Result<ResultDiff, CoordinatorError> {
+    pub fn result_diff(&self, state: &RunState) -> Result<ResultDiff, LandingError> {
         let (from, to) = (&state.base, &state.integration);
         let files = self
             .repo
@@ -101,7 +101,7 @@ impl Archive {
         task: &TaskId,
         file: &str,
         line: usize,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let parts = self.parts(&state, record)?;
@@ -120,7 +120,7 @@ impl Archive {
             return Ok(());
         }
         let (run, task, file) = (run.clone(), task.clone(), file.to_owned());
-        Err(CoordinatorError::NoPlace {
+        Err(LandingError::NoPlace {
             run,
             task,
             file,
@@ -130,7 +130,7 @@ impl Archive {
     }
 
     /// Returns the number of lines of a file at a commit, or `None` if there is no such file.
-    fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
+    fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, LandingError> {
         let path: PathBuf = Path::new(file)
             .components()
             .filter(|part| *part != Component::CurDir)
@@ -156,17 +156,12 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if the state folder cannot be written.
-    pub fn note_shown(
-        &self,
-        run: &RunId,
-        task: &TaskId,
-        tree: &Oid,
-    ) -> Result<(), CoordinatorError> {
+    pub fn note_shown(&self, run: &RunId, task: &TaskId, tree: &Oid) -> Result<(), LandingError> {
         let path = self.layout.shown(run, task);
         let folder = path.parent().unwrap_or(&path);
         let written = orchestrate_files::create_folder(folder)
             .and_then(|()| orchestrate_files::write(&path, tree.as_str().as_bytes()));
-        written.map_err(|source| CoordinatorError::Io { path, source })
+        written.map_err(|source| LandingError::Io { path, source })
     }
 
     /// Returns the tree of a task's work that was shown last, or `None` if none was.
@@ -174,12 +169,12 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if the record exists but cannot be read.
-    pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
+    pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, LandingError> {
         let path = self.layout.shown(run, task);
         match std::fs::read_to_string(&path) {
             Ok(tree) => Ok(Some(Oid::new(tree))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(CoordinatorError::Io { path, source }),
+            Err(source) => Err(LandingError::Io { path, source }),
         }
     }
 
@@ -189,7 +184,7 @@ impl Archive {
     /// Work that the branch took over from others (to resolve a conflict) is not its own. Merged
     /// changes stay in the result when they are rejected, so they are the task's own even if a
     /// later attempt has been merged on top.
-    fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
+    fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, LandingError> {
         let mut parts = Vec::new();
         for MergedAttempt {
             attempt, commit, ..
@@ -243,12 +238,4 @@ impl Part {
         self.merged
             .map_or_else(|| "newest work, not merged:\n".to_owned(), merged)
     }
-}
-
-fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
-    let unknown = || CoordinatorError::UnknownTask {
-        run: state.run_id.clone(),
-        task: task.clone(),
-    };
-    state.task(task).ok_or_else(unknown)
 }

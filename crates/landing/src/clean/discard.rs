@@ -13,9 +13,10 @@ use orchestrate_core::{Oid, RunId};
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::JournalError;
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::clean::empty;
-use crate::error::{CoordinatorError, ResultRefusal};
+use crate::archive::Archive;
+use crate::clean::cleaning::empty;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// Where the refs of runs are.
 const REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];
@@ -61,14 +62,8 @@ impl Archive {
     ///
     /// Fails if there is no such run, if a process works on it, or if a landing of it has begun and
     /// is not complete.
-    pub fn would_discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
-        if let Some(holder) = self.store.lease(run)? {
-            return Err(JournalError::Held {
-                run: run.clone(),
-                holder,
-            }
-            .into());
-        }
+    pub fn would_discard(&self, run: &RunId) -> Result<Discarded, LandingError> {
+        self.require_at_rest(run)?;
         self.require_no_open_landing(run)?;
         let refs = self.all_refs_of(run)?;
         let mut found = Discarded {
@@ -83,7 +78,7 @@ impl Archive {
         }
         found.lost = self.lost_with(&refs)?;
         for entry in refs {
-            if self.is_checked_out_elsewhere(&entry.name, &found.worktrees)? {
+            if self.is_checked_out_beside(&entry.name, found.worktrees.iter())? {
                 found.kept_refs.push(entry.name);
             } else {
                 found.refs.push(entry.name);
@@ -98,7 +93,7 @@ impl Archive {
     ///
     /// See [`Archive::would_discard`]; also fails if something cannot be removed. Discarding again
     /// continues.
-    pub fn discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
+    pub fn discard(&self, run: &RunId) -> Result<Discarded, LandingError> {
         let begun = Instant::now();
         let found = self.would_discard(run)?;
         let removal = self.store.begin_removal(run)?;
@@ -125,7 +120,7 @@ impl Archive {
         for folder in self.layout.all_of(run) {
             match orchestrate_files::remove_folder(&folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CoordinatorError::Io {
+                    return Err(LandingError::Io {
                         path: folder,
                         source: error,
                     });
@@ -142,7 +137,7 @@ impl Archive {
     }
 
     /// Refuses a run whose landing was interrupted: only its facts say how to complete it.
-    fn require_no_open_landing(&self, run: &RunId) -> Result<(), CoordinatorError> {
+    fn require_no_open_landing(&self, run: &RunId) -> Result<(), LandingError> {
         match self.store.state(run) {
             Ok(state) if state.landing_begun().is_some() => {
                 Err(ResultRefusal::LandingOpen { run: run.clone() }.into())
@@ -154,9 +149,9 @@ impl Archive {
     }
 
     /// Returns the worktrees of a run: what is in its folder.
-    fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, CoordinatorError> {
+    fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, LandingError> {
         let folder = self.layout.run(run);
-        let failed = |source| CoordinatorError::Io {
+        let failed = |source| LandingError::Io {
             path: folder.clone(),
             source,
         };
@@ -240,26 +235,4 @@ impl Archive {
         }
         Ok(false)
     }
-
-    /// Reports whether a branch is checked out, other than in a worktree of the run.
-    fn is_checked_out_elsewhere(
-        &self,
-        name: &str,
-        worktrees: &[PathBuf],
-    ) -> Result<bool, GitError> {
-        let Some(branch) = name.strip_prefix("refs/heads/") else {
-            return Ok(false);
-        };
-        let Some(place) = self.repo.landing().checkout_of(branch)? else {
-            return Ok(false);
-        };
-        let place = real_path(&place);
-        Ok(worktrees
-            .iter()
-            .all(|worktree| real_path(worktree) != place))
-    }
-}
-
-fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

@@ -13,55 +13,23 @@ use orchestrate_core::event::{Event, FailedLanding, UndoneLanding};
 use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::request::Purpose;
 use orchestrate_core::run::{Landing, LandingOutcome};
-use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{LandingConcern, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Move};
 use orchestrate_journal::Journal;
-use orchestrate_sandbox::Cancel;
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::landing_commit::{Brought, Course, LandStyle};
-use crate::afterwards::plan_boxes;
-use crate::afterwards::plan_boxes::{Boxes, Target};
-use crate::error::{CoordinatorError, ResultRefusal};
-use crate::merge::integration_branch;
-use crate::merge::integration_branch::Position;
+use crate::archive::{Archive, LANDED};
+use crate::land::integration_branch::Position;
+use crate::land::landing_commit::{Brought, Course};
+use crate::land::options::LandOptions;
+use crate::land::plan_boxes::{Boxes, Target};
+use crate::land::{integration_branch, plan_boxes};
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// The hook that runs once the checkout is updated.
 const POST_MERGE: &str = "post-merge";
 /// The hooks that check or change the message of a commit.
 const MESSAGE_HOOKS: [&str; 2] = ["prepare-commit-msg", "commit-msg"];
-
-/// How a run is landed.
-#[derive(Clone, Debug)]
-pub struct LandOptions {
-    /// The folder to resolve a relative plan path in, besides the repository's.
-    pub directory: PathBuf,
-    /// Whether to write the plan's boxes, unless the run's settings forbid it.
-    pub write_back: bool,
-    /// How the result is brought into the branch.
-    pub style: LandStyle,
-    /// The message of a merge or a squash.
-    pub message: Option<MessageTemplate>,
-    /// Whether to run the user's hooks for the message of each new commit, and after the merge.
-    pub hooks: bool,
-    /// Stops a landing that has not started to move anything; one that has completes.
-    pub cancel: Cancel,
-}
-
-impl Default for LandOptions {
-    /// Returns the options of a plain landing, which writes the boxes of a plan in the repository.
-    fn default() -> Self {
-        Self {
-            directory: PathBuf::new(),
-            write_back: true,
-            style: LandStyle::Merge,
-            message: None,
-            hooks: false,
-            cancel: Cancel::new(),
-        }
-    }
-}
 
 /// The result of landing, or of undoing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,25 +59,40 @@ pub struct Landed {
     pub warnings: Vec<String>,
 }
 
+impl Landed {
+    /// Returns the result of a move of the branch, without what only a landing has.
+    fn of(run: &RunId, step: Move, brought: Brought, boxes: Boxes) -> Self {
+        Self {
+            run: run.clone(),
+            branch: step.branch,
+            from: step.from,
+            to: step.to,
+            brought,
+            checkout: None,
+            boxes,
+            is_empty: false,
+            is_signed: None,
+            skipped_hooks: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 impl Archive {
     /// Merges a run's result into the branch that it started from.
     ///
     /// # Errors
     ///
-    /// Fails with the reason if the user has to decide something first
-    /// ([`CoordinatorError::needs_person`]), or if another process works on the run. Nothing of the
-    /// user's has changed then. If the journal fails, it may have: the next landing completes it.
-    pub async fn land(
-        &self,
-        run: &RunId,
-        options: &LandOptions,
-    ) -> Result<Landed, CoordinatorError> {
+    /// Fails with the reason if the user has to decide something first, or if another process works
+    /// on the run. Nothing of the user's has changed then. If the journal fails, it may have: the
+    /// next landing completes it.
+    pub async fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         let (run, options) = (run.clone(), options.clone());
         self.beside("landing", move |runs| runs.land_now(&run, &options))
             .await
     }
 
-    fn land_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    fn land_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         self.repo.require_at_rest()?;
         self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
@@ -122,27 +105,18 @@ impl Archive {
         self.repo
             .worktrees()
             .reconcile(&|reason| reason.starts_with(&ours))?;
-        let detached = || ResultRefusal::DetachedHead {
-            run: run.clone(),
-            result: state.integration.to_string(),
-        };
         let strange = self.catch_up(&state)?;
-        let branch = state.base_branch.clone().ok_or_else(detached)?;
+        let branch = branch_of(&state)?;
         self.settle(&journal, &branch)?;
         let state = journal.state();
         if !state.is_landed() && state.landing_begun().is_none() {
             require_landable(&state)?;
         }
-        let (style, message) = (options.style, options.message.as_ref());
-        let (hooks, cancel) = (options.hooks, &options.cancel);
         let course = Course {
             runs: self,
             state: &state,
             branch: &branch,
-            style,
-            message,
-            hooks,
-            cancel,
+            options,
         };
         let (step, brought) = course.choose()?;
         if options.cancel.is_cancelled() {
@@ -156,32 +130,20 @@ impl Archive {
         } else {
             self.boxes(&state, options, &branch, Target::Ticked)?
         };
-        let Move { from, to, .. } = step;
-        if from != to {
-            let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
+        let has_moved = step.from != step.to;
+        if has_moved {
+            let Move { branch, from, to } = step.clone();
             journal.append_blocking(Event::RunLanded { branch, from, to })?;
         }
-        let is_empty = state.integration == state.base;
-        let is_signed = (from != to && self.repo.landing().signs()).then_some(brought.is_all_new());
-        let mut warnings: Vec<String> = warnings(&state)
-            .into_iter()
-            .chain(strange)
-            .chain(taken_back)
-            .collect();
-        warnings.extend(self.unused_signing());
         let mut landed = Landed {
-            run: run.clone(),
-            branch,
-            from,
-            to,
-            brought,
             checkout,
-            boxes,
-            is_empty,
-            is_signed,
-            skipped_hooks: Vec::new(),
-            warnings,
+            is_empty: state.integration == state.base,
+            is_signed: (has_moved && self.repo.landing().signs()).then_some(brought.is_all_new()),
+            warnings: warnings(&state),
+            ..Landed::of(run, step, brought, boxes)
         };
+        let more = [strange, taken_back, self.unused_signing()];
+        landed.warnings.extend(more.into_iter().flatten());
         // The result has landed, whatever becomes of a hook.
         if let Err(error) = self.finish_hooks(&mut landed, options.hooks) {
             landed.warnings.push(format!(
@@ -197,11 +159,7 @@ impl Archive {
     /// # Errors
     ///
     /// See [`Archive::land`]; also fails if the branch has moved since.
-    pub async fn unland(
-        &self,
-        run: &RunId,
-        options: &LandOptions,
-    ) -> Result<Landed, CoordinatorError> {
+    pub async fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         let (run, options) = (run.clone(), options.clone());
         self.beside("undoing a landing", move |runs| {
             runs.unland_now(&run, &options)
@@ -209,7 +167,7 @@ impl Archive {
         .await
     }
 
-    fn unland_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    fn unland_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         // Also if there is nothing to undo: a failed landing counts as none.
         self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
@@ -223,15 +181,13 @@ impl Archive {
         };
         let step = step_of(&landing);
         self.keep_landing(run, &landing)?;
-        let (branch, from, to) = (landing.branch, landing.to, landing.from);
-        let found = self.repo.branch_tip(&branch)?;
-        if found != from && found != to {
-            let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
+        let found = self.repo.branch_tip(&step.branch)?;
+        if found != step.from && found != step.to {
             return Err(ResultRefusal::MovedSince {
-                run,
-                branch,
-                landed,
-                found,
+                run: run.clone(),
+                branch: step.branch,
+                landed: step.to.to_string(),
+                found: found.to_string(),
             }
             .into());
         }
@@ -239,39 +195,24 @@ impl Archive {
         // not be repeated.
         self.repo.landing().unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
-        let boxes = self.boxes(&state, options, &branch, before)?;
+        let boxes = self.boxes(&state, options, &step.branch, before)?;
+        let back = Move {
+            branch: step.branch,
+            from: step.to,
+            to: step.from,
+        };
         journal.append_blocking(Event::RunUnlanded(UndoneLanding {
-            branch: branch.clone(),
-            to: to.clone(),
+            branch: back.branch.clone(),
+            to: back.to.clone(),
         }))?;
-        let (run, brought, warnings) = (run.clone(), Brought::Nothing, Vec::new());
-        let (checkout, is_empty, is_signed) = (None, false, None);
-        let skipped_hooks = Vec::new();
-        Ok(Landed {
-            run,
-            branch,
-            from,
-            to,
-            brought,
-            checkout,
-            boxes,
-            is_empty,
-            is_signed,
-            skipped_hooks,
-            warnings,
-        })
+        Ok(Landed::of(run, back, Brought::Nothing, boxes))
     }
 
     /// Holds a landing that is about to be undone: the run's own branches may have been pruned
     /// since.
-    fn keep_landing(&self, run: &RunId, landing: &Landing) -> Result<(), CoordinatorError> {
+    fn keep_landing(&self, run: &RunId, landing: &Landing) -> Result<(), LandingError> {
         for commit in [&landing.to, &landing.result] {
-            let name = format!(
-                "{}{}/landed-{commit}",
-                run.keep_prefix(),
-                TaskId::INTEGRATION
-            );
-            self.repo.keep(&name, commit)?;
+            self.keep_beside_result(run, LANDED, commit)?;
         }
         Ok(())
     }
@@ -280,7 +221,7 @@ impl Archive {
     ///
     /// The hooks before a commit are never run: they would find the merged files neither in the
     /// checkout nor in its index.
-    fn finish_hooks(&self, landed: &mut Landed, is_wanted: bool) -> Result<(), CoordinatorError> {
+    fn finish_hooks(&self, landed: &mut Landed, is_wanted: bool) -> Result<(), LandingError> {
         let landing = self.repo.landing();
         let mut skipped = landing.hooks_present(landed.brought.hooks());
         if is_wanted {
@@ -312,7 +253,7 @@ impl Archive {
         })
     }
 
-    fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
+    fn newest_landed(&self) -> Result<Option<RunId>, LandingError> {
         for run in self.store.runs()? {
             // One that cannot be read has no landing to undo.
             if self
@@ -333,7 +274,7 @@ impl Archive {
         journal: &Journal,
         state: &RunState,
         step: &Move,
-    ) -> Result<Option<PathBuf>, CoordinatorError> {
+    ) -> Result<Option<PathBuf>, LandingError> {
         let Move { branch, from, to } = step.clone();
         if from == to {
             // The branch has moved; its files may not have, if undoing was killed.
@@ -373,11 +314,7 @@ impl Archive {
 
     /// Returns a warning if the result has landed before, and the user has taken its files back by
     /// hand.
-    fn taken_back(
-        &self,
-        state: &RunState,
-        step: &Move,
-    ) -> Result<Option<String>, CoordinatorError> {
+    fn taken_back(&self, state: &RunState, step: &Move) -> Result<Option<String>, LandingError> {
         let Move { from, to, .. } = step;
         let Some(landed) = state
             .landed()
@@ -397,7 +334,7 @@ impl Archive {
 
     /// Returns the tasks whose work stays in the branch when the newest landing is undone: those of
     /// the previous landing, if the newest one started above it.
-    fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
+    fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, LandingError> {
         let [.., before, newest] = state.landings.as_slice() else {
             return Ok(Vec::new());
         };
@@ -411,7 +348,7 @@ impl Archive {
     }
 
     /// Records the outcome of the newest landings, until one is found that the branch contains.
-    fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
+    fn settle(&self, journal: &Journal, branch: &str) -> Result<(), LandingError> {
         while self.settle_newest(journal, branch)? {}
         Ok(())
     }
@@ -420,7 +357,7 @@ impl Archive {
     /// have moved on without it, in which case its files are restored; and the user may have undone
     /// it by hand. Returns whether the branch lacks it, so that an earlier landing is now the
     /// newest.
-    fn settle_newest(&self, journal: &Journal, branch: &str) -> Result<bool, CoordinatorError> {
+    fn settle_newest(&self, journal: &Journal, branch: &str) -> Result<bool, LandingError> {
         let state = journal.state();
         let Some(landing) = state.landings.last() else {
             return Ok(false);
@@ -450,7 +387,7 @@ impl Archive {
     /// Moves the integration branch to the result, if it stayed behind because it was checked out;
     /// one that is gone, or was moved from outside, stays as it is, since landing does not need it.
     /// Returns a warning about commits that are not landed.
-    pub(crate) fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
+    pub(crate) fn catch_up(&self, state: &RunState) -> Result<Option<String>, LandingError> {
         if self
             .repo
             .read_ref(&state.run_id.integration_ref())?
@@ -474,7 +411,7 @@ impl Archive {
         options: &LandOptions,
         branch: &str,
         target: Target,
-    ) -> Result<Boxes, CoordinatorError> {
+    ) -> Result<Boxes, LandingError> {
         if !options.write_back || !state.settings.write_back {
             return Ok(Boxes::Nothing);
         }
@@ -485,6 +422,15 @@ impl Archive {
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_boxes::write(&self.store, state, &folders, foreign, target)
     }
+}
+
+/// Returns the branch that a run started from.
+pub(crate) fn branch_of(state: &RunState) -> Result<String, ResultRefusal> {
+    let detached = || ResultRefusal::DetachedHead {
+        run: state.run_id.clone(),
+        result: state.integration.to_string(),
+    };
+    state.base_branch.clone().ok_or_else(detached)
 }
 
 /// Refuses a result that is not complete, or that contains rejected work.

@@ -13,15 +13,15 @@ use orchestrate_core::projections::review::OwnChanges;
 use orchestrate_core::run::WorkSpan;
 use orchestrate_core::run::request::{Adoption, Part};
 use orchestrate_core::text::git_path::text;
-use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{
-    CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
+    CommitSpec, GitError, Loss, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
 };
 use orchestrate_journal::unix_seconds;
 
-use crate::afterwards::archive::Archive;
-use crate::error::CoordinatorError;
-use crate::worktree::compare::base_of;
+use crate::archive::{Archive, known};
+use crate::landing_error::LandingError;
+use crate::review::compare::base_of;
 
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.
 const SHORT: usize = 12;
@@ -51,7 +51,7 @@ impl Archive {
         &self,
         state: &RunState,
         record: &TaskRecord,
-    ) -> Result<Option<OwnChanges>, CoordinatorError> {
+    ) -> Result<Option<OwnChanges>, LandingError> {
         if state.require_adoptable(&record.task.id).is_err() {
             return Ok(None);
         }
@@ -66,7 +66,7 @@ impl Archive {
         let files = match self.worktree_of(state, record) {
             Ok(Some(worktree)) => self.own_files(state, record, &branch, &worktree)?,
             // A review shows the work all the same; taking the files says what is wrong.
-            Ok(None) | Err(CoordinatorError::Git(GitError::Tampered { .. })) => Vec::new(),
+            Ok(None) | Err(LandingError::Git(GitError::Tampered { .. })) => Vec::new(),
             Err(error) => return Err(error),
         };
         Ok(Some(OwnChanges { commits, files }))
@@ -83,7 +83,7 @@ impl Archive {
         run: &RunId,
         task: &TaskId,
         message: Option<&str>,
-    ) -> Result<Adoption, CoordinatorError> {
+    ) -> Result<Adoption, LandingError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let Some(branch) = self.own_branch(&state, record)? else {
@@ -151,14 +151,14 @@ impl Archive {
         task: &TaskId,
         named: &[String],
         message: Option<&str>,
-    ) -> Result<Option<Adoption>, CoordinatorError> {
+    ) -> Result<Option<Adoption>, LandingError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let Some(branch) = self.own_branch(&state, record)? else {
             return Err(nothing_to_adopt(run, task));
         };
         if let Some(own) = self.own_changes(&state, record)?.filter(OwnChanges::is_any) {
-            return Err(CoordinatorError::OwnChanges {
+            return Err(LandingError::OwnChanges {
                 run: run.clone(),
                 task: task.clone(),
                 own: own.to_string(),
@@ -174,7 +174,7 @@ impl Archive {
         let (taken, left) = if named.is_empty() {
             (changed, Vec::new())
         } else {
-            divided(changed, &named).map_err(|unknown| CoordinatorError::NotChanged {
+            divided(changed, &named).map_err(|unknown| LandingError::NotChanged {
                 run: run.clone(),
                 task: task.clone(),
                 unknown,
@@ -233,19 +233,12 @@ impl Archive {
         }))
     }
 
-    /// Returns the repository with the rules of a run about what enters commits.
-    fn committing(&self, state: &RunState) -> Repo {
-        self.repo
-            .clone()
-            .committing_by(CommitRules::new(&state.settings.commit))
-    }
-
     /// Returns the folder of a task's worktree, which is made again from the branch if it is gone.
     ///
     /// # Errors
     ///
     /// Fails if the task has no branch.
-    pub fn open_worktree(&self, run: &RunId, task: &TaskId) -> Result<PathBuf, CoordinatorError> {
+    pub fn open_worktree(&self, run: &RunId, task: &TaskId) -> Result<PathBuf, LandingError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let path = self.layout.worktree(run, task);
@@ -271,7 +264,7 @@ impl Archive {
         &self,
         state: &RunState,
         record: &TaskRecord,
-    ) -> Result<Option<OwnBranch>, CoordinatorError> {
+    ) -> Result<Option<OwnBranch>, LandingError> {
         let name = format!("refs/heads/{}", state.run_id.task_branch(&record.task.id));
         let (Some(tip), Some(found)) = (record.tip().cloned(), self.repo.read_ref(&name)?) else {
             return Ok(None);
@@ -286,7 +279,7 @@ impl Archive {
         &self,
         state: &RunState,
         record: &TaskRecord,
-    ) -> Result<Option<Worktree>, CoordinatorError> {
+    ) -> Result<Option<Worktree>, LandingError> {
         let path = self.layout.worktree(&state.run_id, &record.task.id);
         match self.repo.worktrees().open(&path) {
             Err(GitError::NoWorktree { .. }) => Ok(None),
@@ -302,7 +295,7 @@ impl Archive {
         record: &TaskRecord,
         branch: &OwnBranch,
         worktree: &Worktree,
-    ) -> Result<Vec<String>, CoordinatorError> {
+    ) -> Result<Vec<String>, LandingError> {
         let stored = match record.snapshot() {
             Some(snapshot) if branch.found == branch.tip => snapshot.tree.clone(),
             _ => self.repo.tree_of(&branch.found)?,
@@ -341,7 +334,7 @@ impl Archive {
         &self,
         state: &RunState,
         record: &TaskRecord,
-    ) -> Result<Option<Oid>, CoordinatorError> {
+    ) -> Result<Option<Oid>, LandingError> {
         if record.repair().is_none() {
             return Ok(None);
         }
@@ -356,7 +349,7 @@ impl Archive {
         state: &RunState,
         record: &TaskRecord,
         worktree: &Worktree,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         let Some(repair) = record.repair() else {
             return Ok(());
         };
@@ -381,7 +374,7 @@ impl Archive {
         if files.is_empty() {
             Ok(())
         } else {
-            Err(CoordinatorError::InConflict { task, files })
+            Err(LandingError::InConflict { task, files })
         }
     }
 
@@ -392,11 +385,7 @@ impl Archive {
         record: &TaskRecord,
         branch: &OwnBranch,
         own: OwnCommit,
-    ) -> Result<Oid, CoordinatorError> {
-        let by = self
-            .repo
-            .identities(&self.settings.environment)
-            .ok_or(CoordinatorError::NoIdentity)?;
+    ) -> Result<Oid, LandingError> {
         let (run, task) = (&state.run_id, &record.task.id);
         let trailers = [
             ("Orchestrate-Run", run.to_string()),
@@ -415,7 +404,7 @@ impl Archive {
             parents,
             message,
             trailers,
-            by,
+            by: self.identities()?,
             time_unix: unix_seconds(),
         };
         let commit = self.repo.commit(&spec)?;
@@ -461,17 +450,8 @@ fn divided(
     }
 }
 
-fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
-    state
-        .task(task)
-        .ok_or_else(|| CoordinatorError::UnknownTask {
-            run: state.run_id.clone(),
-            task: task.clone(),
-        })
-}
-
-fn nothing_to_adopt(run: &RunId, task: &TaskId) -> CoordinatorError {
-    CoordinatorError::NothingToAdopt {
+fn nothing_to_adopt(run: &RunId, task: &TaskId) -> LandingError {
+    LandingError::NothingToAdopt {
         run: run.clone(),
         task: task.clone(),
     }

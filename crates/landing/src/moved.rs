@@ -16,7 +16,7 @@ use orchestrate_core::{RunState, shell_word};
 use orchestrate_git::Repo;
 use orchestrate_journal::{RunSummary, Store};
 
-use crate::error::CoordinatorError;
+use crate::landing_error::LandingError;
 
 /// The maximum number of state folders to inspect: more than any user has, so that the state folder
 /// of a machine that runs tests causes no delay.
@@ -38,7 +38,7 @@ pub struct Moved {
 }
 
 /// Records where a repository is. A failure matters only once the repository has been moved.
-pub(crate) fn note_origin(layout: &Layout, repo: &Repo) {
+pub fn note_origin(layout: &Layout, repo: &Repo) {
     let (path, place) = (layout.origin(), repo.common_dir().as_os_str().as_bytes());
     if std::fs::read(&path).ok().as_deref() != Some(place)
         && let Err(error) = write(&path, place)
@@ -65,11 +65,7 @@ fn write(path: &Path, place: &[u8]) -> std::io::Result<()> {
 /// # Errors
 ///
 /// Fails if the runs or their worktrees cannot be moved. That can be repeated.
-pub(crate) fn follow(
-    repo: &Repo,
-    state_dir: &Path,
-    say: fn(&str),
-) -> Result<bool, CoordinatorError> {
+pub fn follow(repo: &Repo, state_dir: &Path, say: fn(&str)) -> Result<bool, LandingError> {
     let layout = Layout::new(state_dir, &repo.id());
     let new = layout.journal();
     // A repository that has had no run anywhere need not wait until the others' state folders are
@@ -86,7 +82,7 @@ pub(crate) fn follow(
     };
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| CoordinatorError::Io { path, source }
+        move |source| LandingError::Io { path, source }
     };
     let all = Layout::all(state_dir);
     let real = all.canonicalize().map_err(failed(&all))?;
@@ -107,7 +103,7 @@ pub(crate) fn follow(
 }
 
 /// Finds the runs recorded for another location of a repository that has none of its own.
-pub(crate) fn find(repo: &Repo, state_dir: &Path) -> Option<Moved> {
+pub fn find(repo: &Repo, state_dir: &Path) -> Option<Moved> {
     let new = Layout::new(state_dir, &repo.id()).journal();
     let Found { was, folder } = found(repo, state_dir)?.next()?;
     Some(Moved {

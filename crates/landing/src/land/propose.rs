@@ -9,10 +9,11 @@ use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_git::{OpenRequest, PullRequest};
 use orchestrate_journal::Journal;
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::land::{require_landable, warnings};
-use crate::afterwards::wording::Wording;
-use crate::error::{CoordinatorError, ResultRefusal};
+use crate::archive::Archive;
+use crate::land::landing::{branch_of, require_landable, warnings};
+use crate::land::wording::Wording;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// The hook that git runs before it pushes.
 const PRE_PUSH: &str = "pre-push";
@@ -53,7 +54,7 @@ impl Archive {
         &self,
         run: &RunId,
         message: Option<&MessageTemplate>,
-    ) -> Result<Proposed, CoordinatorError> {
+    ) -> Result<Proposed, LandingError> {
         let (run, message) = (run.clone(), message.cloned());
         self.beside("proposing", move |runs| {
             runs.propose_now(&run, message.as_ref())
@@ -65,15 +66,10 @@ impl Archive {
         &self,
         run: &RunId,
         message: Option<&MessageTemplate>,
-    ) -> Result<Proposed, CoordinatorError> {
+    ) -> Result<Proposed, LandingError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
-        let result = state.integration.to_string();
-        let detached = || ResultRefusal::DetachedHead {
-            run: run.clone(),
-            result,
-        };
-        let branch = state.base_branch.clone().ok_or_else(detached)?;
+        let branch = branch_of(&state)?;
         require_landable(&state)?;
         if state.integration == state.base {
             return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
@@ -90,7 +86,7 @@ impl Archive {
         }
         .of_request(message);
         let body_file = self.layout.request_body(run);
-        write(&body_file, &body).map_err(|source| CoordinatorError::Io {
+        write(&body_file, &body).map_err(|source| LandingError::Io {
             path: body_file.clone(),
             source,
         })?;

@@ -9,16 +9,15 @@
 //! the result with the agents' own commits, since undoing the landing, and landing again, need it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use orchestrate_core::run::request::Purpose;
-use orchestrate_core::{Oid, RunId, RunState, TaskId};
+use orchestrate_core::{Oid, RunId, RunState};
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::{Journal, JournalError};
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::clean::{CleanOptions, Cleaned};
-use crate::error::CoordinatorError;
+use crate::archive::{Archive, LANDED, ref_beside_result};
+use crate::clean::cleaning::{CleanOptions, Cleaned};
+use crate::landing_error::LandingError;
 
 /// The names of all branches begin so.
 const BRANCHES: &str = "refs/heads/";
@@ -29,7 +28,7 @@ pub struct Pruned {
     /// The runs of which something was removed, or would be.
     pub runs: Vec<PrunedRun>,
     /// The runs that could not be pruned, and why; pruning again continues.
-    pub failed: Vec<(RunId, CoordinatorError)>,
+    pub failed: Vec<(RunId, LandingError)>,
 }
 
 /// What was removed of a run that has landed, or would be.
@@ -61,7 +60,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if a journal, the refs or a worktree cannot be read.
-    pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
+    pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, LandingError> {
         let options = CleanOptions {
             dry_run: true,
             ignored: false,
@@ -75,7 +74,7 @@ impl Archive {
                     return Ok(true);
                 }
                 Ok(_)
-                | Err(CoordinatorError::Journal(
+                | Err(LandingError::Journal(
                     JournalError::Held { .. } | JournalError::Undecodable { .. },
                 )) => {}
                 Err(error) => return Err(error),
@@ -94,20 +93,16 @@ impl Archive {
         &self,
         keep_runs: usize,
         options: CleanOptions,
-    ) -> Result<Pruned, CoordinatorError> {
+    ) -> Result<Pruned, LandingError> {
         self.beside("pruning", move |runs| runs.prune_now(keep_runs, options))
             .await
     }
 
-    fn prune_now(
-        &self,
-        keep_runs: usize,
-        options: CleanOptions,
-    ) -> Result<Pruned, CoordinatorError> {
+    fn prune_now(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, LandingError> {
         let mut pruned = Pruned::default();
         for run in self.older(keep_runs)? {
             match self.prune_run(&run, options) {
-                Ok(None) | Err(CoordinatorError::Journal(JournalError::Held { .. })) => {}
+                Ok(None) | Err(LandingError::Journal(JournalError::Held { .. })) => {}
                 Ok(Some(of_run)) => pruned.runs.push(of_run),
                 Err(error) => pruned.failed.push((run, error)),
             }
@@ -119,7 +114,7 @@ impl Archive {
         &self,
         run: &RunId,
         options: CleanOptions,
-    ) -> Result<Option<PrunedRun>, CoordinatorError> {
+    ) -> Result<Option<PrunedRun>, LandingError> {
         if self.landed_as(&self.store.state(run)?)?.is_none() {
             return Ok(None);
         }
@@ -135,7 +130,7 @@ impl Archive {
     }
 
     /// Returns the runs that have refs, except the newest `keep_runs` runs.
-    fn older(&self, keep_runs: usize) -> Result<Vec<RunId>, CoordinatorError> {
+    fn older(&self, keep_runs: usize) -> Result<Vec<RunId>, LandingError> {
         let mut older = Vec::new();
         for run in self
             .store
@@ -158,7 +153,7 @@ impl Archive {
     }
 
     /// Returns how a run's whole result has landed, if its branch still contains it.
-    fn landed_as(&self, state: &RunState) -> Result<Option<LandedAs>, CoordinatorError> {
+    fn landed_as(&self, state: &RunState) -> Result<Option<LandedAs>, LandingError> {
         let recorded = state.landed().filter(|_| state.is_landed());
         let is_merged_elsewhere = || {
             state.exit_code.is_some()
@@ -191,7 +186,7 @@ impl Archive {
         run: &RunId,
         cleaned: &Cleaned,
         dry_run: bool,
-    ) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
+    ) -> Result<(Vec<String>, Vec<String>), LandingError> {
         // Meanwhile the run must not be continued, nor its landing undone.
         let _held = if dry_run {
             None
@@ -222,7 +217,7 @@ impl Archive {
                 !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
             let is_gone = match dry_run {
                 _ if !is_removable => false,
-                true => !self.stays_checked_out(&entry.name, cleaned)?,
+                true => !self.is_checked_out_beside(&entry.name, cleaned.places())?,
                 false => self.repo.delete(&entry)?,
             };
             if is_gone {
@@ -235,12 +230,9 @@ impl Archive {
     }
 
     fn needed_branches(&self, state: &RunState, cleaned: &Cleaned) -> BTreeSet<String> {
-        // A dry run leaves the worktrees that would be gone.
-        let stays = |path: PathBuf| {
-            path.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == path)
-        };
         let needed = state.tasks().filter(|record| {
-            record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id))
+            let place = self.layout.worktree(&state.run_id, &record.task.id);
+            record.needs_worktree() || cleaned.leaves(&place)
         });
         needed
             .filter_map(|record| Some(format!("{BRANCHES}{}", record.branch()?)))
@@ -248,10 +240,10 @@ impl Archive {
     }
 
     /// Holds a result that has landed in other commits.
-    fn hold_result(&self, landed: &LandedAs, run: &RunId) -> Result<(), CoordinatorError> {
+    fn hold_result(&self, landed: &LandedAs, run: &RunId) -> Result<(), LandingError> {
         let LandedAs { commit, result } = landed;
         if self.repo.has_object(result)? && !self.repo.contains(commit, result)? {
-            self.repo.keep(&held_result(run, result), result)?;
+            self.keep_beside_result(run, LANDED, result)?;
         }
         Ok(())
     }
@@ -262,13 +254,14 @@ impl Archive {
         landed: &LandedAs,
         run: &RunId,
         entry: &RefEntry,
-    ) -> Result<bool, CoordinatorError> {
+    ) -> Result<bool, LandingError> {
         let LandedAs { commit, result } = landed;
         let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
         if !is_commit || self.repo.contains(commit, &entry.target)? {
             return Ok(true);
         }
-        let is_held = entry.name != held_result(run, result) && self.repo.has_object(result)?;
+        let is_held =
+            entry.name != ref_beside_result(run, LANDED, result) && self.repo.has_object(result)?;
         Ok(is_held && self.repo.contains(result, &entry.target)?)
     }
 }
@@ -276,13 +269,4 @@ impl Archive {
 /// Returns how the names of a run's branches begin.
 fn branches_of(run: &RunId) -> String {
     format!("{BRANCHES}orchestrate/{run}/")
-}
-
-/// Returns the name of the ref that holds a result which has landed in other commits.
-fn held_result(run: &RunId, result: &Oid) -> String {
-    format!(
-        "{}{}/landed-{result}",
-        run.keep_prefix(),
-        TaskId::INTEGRATION
-    )
 }

@@ -12,8 +12,9 @@ use orchestrate_core::{Oid, RunState};
 use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
-use crate::afterwards::archive::Archive;
-use crate::error::{CoordinatorError, ResultRefusal};
+use crate::archive::Archive;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// How the check of a tree has failed.
 pub(crate) struct RedTree {
@@ -33,7 +34,7 @@ impl Archive {
         state: &RunState,
         commit: &Oid,
         cancel: &Cancel,
-    ) -> Result<Option<RedTree>, CoordinatorError> {
+    ) -> Result<Option<RedTree>, LandingError> {
         let Some(command) = &state.settings.verify else {
             return Ok(None);
         };
@@ -63,11 +64,8 @@ impl Archive {
         command: &str,
         commit: &Oid,
         cancel: &Cancel,
-    ) -> Result<Option<RedTree>, CoordinatorError> {
-        let sandbox = self
-            .settings
-            .of_sandbox()
-            .sandbox(Some(self.repo.workdir()))?;
+    ) -> Result<Option<RedTree>, LandingError> {
+        let sandbox = self.settings.sandbox.sandbox(Some(self.repo.workdir()))?;
         let sandbox = sandbox_of(&Arc::new(sandbox), &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
@@ -139,7 +137,7 @@ fn set_up_with_network(
     state: &RunState,
     sandbox: &Sandbox,
     cancel: &Cancel,
-) -> Result<Option<OnBase>, CoordinatorError> {
+) -> Result<Option<OnBase>, LandingError> {
     let Some(setup) = ProjectSetup::for_run(state).filter(|setup| setup.has_network) else {
         return Ok(None);
     };
@@ -149,7 +147,7 @@ fn set_up_with_network(
 }
 
 /// Returns how a command has failed; fails if it was interrupted.
-fn red(state: &RunState, command: &str, result: &CheckResult) -> Result<RedTree, CoordinatorError> {
+fn red(state: &RunState, command: &str, result: &CheckResult) -> Result<RedTree, LandingError> {
     if result.cancelled {
         return Err(ResultRefusal::Interrupted {
             run: state.run_id.clone(),

@@ -16,10 +16,11 @@ use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge};
 use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::tree_check::RedTree;
-use crate::error::{CoordinatorError, ResultRefusal};
-use crate::merge::integration_branch;
+use crate::archive::Archive;
+use crate::land::integration_branch;
+use crate::land::tree_check::RedTree;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// Tasks that were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Archive {
         task: &TaskId,
         with_dependents: bool,
         cancel: &Cancel,
-    ) -> Result<Dropped, CoordinatorError> {
+    ) -> Result<Dropped, LandingError> {
         let (run, task, cancel) = (run.clone(), task.clone(), cancel.clone());
         self.beside("dropping", move |runs| {
             runs.drop_now(&run, &task, with_dependents, &cancel)
@@ -74,7 +75,7 @@ impl Archive {
         task: &TaskId,
         with_dependents: bool,
         cancel: &Cancel,
-    ) -> Result<Dropped, CoordinatorError> {
+    ) -> Result<Dropped, LandingError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Drop)?;
         let state = journal.state();
         if state.exit_code.is_none() || state.landing_begun().is_some() {
@@ -119,7 +120,7 @@ impl Archive {
         state: &RunState,
         task: &TaskId,
         dropped: &[TaskId],
-    ) -> Result<Rebuilt, CoordinatorError> {
+    ) -> Result<Rebuilt, LandingError> {
         let mut rebuilt = Rebuilt {
             tip: state.base.clone(),
             merges: BTreeMap::new(),
@@ -162,20 +163,16 @@ impl Archive {
         merge: &CommitInfo,
         tree: Oid,
         rebuilt: &mut Rebuilt,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         let mut parents = vec![rebuilt.tip.clone()];
         for work in merge.parents.iter().skip(1) {
             if !self.contains_any(work, &rebuilt.unwanted)? {
                 parents.push(work.clone());
             }
         }
-        let by = self
-            .repo
-            .identities(&self.settings.environment)
-            .ok_or(CoordinatorError::NoIdentity)?;
         let by = Identities {
             author: merge.author.clone(),
-            ..by
+            ..self.identities()?
         };
         let (message, trailers, time_unix) = (merge.message.clone(), Vec::new(), merge.time_unix);
         let made = self.repo.commit(&CommitSpec {
@@ -186,18 +183,13 @@ impl Archive {
             by,
             time_unix,
         })?;
-        let name = format!(
-            "{}{}/rebuilt-{made}",
-            state.run_id.keep_prefix(),
-            TaskId::INTEGRATION
-        );
-        self.repo.keep(&name, &made)?;
+        self.keep_beside_result(&state.run_id, "rebuilt", &made)?;
         rebuilt.merges.insert(merge.id.clone(), made.clone());
         rebuilt.tip = made;
         Ok(())
     }
 
-    fn contains_any(&self, commit: &Oid, others: &[Oid]) -> Result<bool, CoordinatorError> {
+    fn contains_any(&self, commit: &Oid, others: &[Oid]) -> Result<bool, LandingError> {
         for other in others {
             if self.repo.contains(commit, other)? {
                 return Ok(true);
@@ -212,7 +204,7 @@ impl Archive {
         task: &TaskId,
         commit: &Oid,
         cancel: &Cancel,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         if *commit == state.base {
             // Nothing is left, so there is nothing to check.
             return Ok(());
@@ -246,17 +238,10 @@ impl Archive {
 
     /// Moves the integration branch, which has no stranger's commits, and records how the run ends
     /// now. Nothing is left to do the second time.
-    fn conclude(&self, journal: &Journal) -> Result<(), CoordinatorError> {
+    fn conclude(&self, journal: &Journal) -> Result<(), LandingError> {
         let state = journal.state();
         if let Some(old) = state.replaced.last() {
-            self.repo.keep(
-                &format!(
-                    "{}{}/replaced-{old}",
-                    state.run_id.keep_prefix(),
-                    TaskId::INTEGRATION
-                ),
-                old,
-            )?;
+            self.keep_beside_result(&state.run_id, "replaced", old)?;
         }
         // A branch that stays behind because it is checked out, or was moved from outside, follows
         // at the landing.

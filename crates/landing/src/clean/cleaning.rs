@@ -15,14 +15,15 @@ use std::time::{Duration, Instant};
 use orchestrate_core::event::Event;
 use orchestrate_core::run::request::Purpose;
 use orchestrate_core::text::git_path::shown_path;
-use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::own_refs::OwnRefs;
-use orchestrate_git::{GitError, RefEntry, Removed, Repo};
-use orchestrate_journal::{Journal, JournalError};
+use orchestrate_git::{RefEntry, Removed, Repo};
+use orchestrate_journal::Journal;
 
-use crate::afterwards::archive::Archive;
-use crate::error::{CoordinatorError, ResultRefusal};
-use crate::worktree::release::hold_files;
+use crate::archive::Archive;
+use crate::clean::stored_worktree::StoredWorktree;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the
 /// background.
@@ -57,13 +58,6 @@ pub struct Cleaned {
     pub goes_on: bool,
 }
 
-/// The worktree of a task of a run.
-struct TaskWorktree<'a> {
-    run: &'a RunId,
-    record: &'a TaskRecord,
-    path: &'a Path,
-}
-
 /// The branch of a failed task, which was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedBranch {
@@ -92,13 +86,6 @@ pub struct KeptWorktree {
     pub is_unfinished: bool,
 }
 
-/// Why a worktree cannot be removed.
-struct Obstacle {
-    reason: String,
-    ignored: Vec<PathBuf>,
-    is_unfinished: bool,
-}
-
 /// A commit held by one of our refs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptCommit {
@@ -112,35 +99,37 @@ pub struct KeptCommit {
     pub time_unix: i64,
 }
 
+impl Cleaned {
+    /// Returns the worktrees that are gone, or would be.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &PathBuf> {
+        self.removed.iter().map(|(_, place)| place)
+    }
+
+    /// Reports whether a worktree is still there, and would be.
+    pub(crate) fn leaves(&self, place: &PathBuf) -> bool {
+        place.exists() && self.places().all(|gone| gone != place)
+    }
+}
+
 impl Archive {
     /// Removes a run's worktrees whose files are stored elsewhere, or only lists them.
     ///
     /// # Errors
     ///
     /// Fails if another process works on the run, or on an I/O error.
-    pub async fn clean(
-        &self,
-        run: &RunId,
-        options: CleanOptions,
-    ) -> Result<Cleaned, CoordinatorError> {
+    pub async fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, LandingError> {
         let run = run.clone();
         self.beside("cleaning", move |runs| runs.clean_now(&run, options))
             .await
     }
 
-    pub(super) fn clean_now(
+    pub(crate) fn clean_now(
         &self,
         run: &RunId,
         options: CleanOptions,
-    ) -> Result<Cleaned, CoordinatorError> {
+    ) -> Result<Cleaned, LandingError> {
         if options.dry_run {
-            if let Some(holder) = self.store.lease(run)? {
-                return Err(JournalError::Held {
-                    run: run.clone(),
-                    holder,
-                }
-                .into());
-            }
+            self.require_at_rest(run)?;
             let mut cleaned = Cleaned::default();
             self.survey(run, options, &mut cleaned)?;
             return Ok(cleaned);
@@ -171,7 +160,7 @@ impl Archive {
     }
 
     /// Deletes the refs of agents' git tools that are not needed without their worktrees.
-    fn drop_own_refs(&self, run: &RunId) -> Result<(), CoordinatorError> {
+    fn drop_own_refs(&self, run: &RunId) -> Result<(), LandingError> {
         let state = self.store.state(run)?;
         for record in state
             .tasks()
@@ -186,93 +175,81 @@ impl Archive {
         Ok(())
     }
 
+    /// Removes what can be removed, or finds it.
     fn survey(
         &self,
         run: &RunId,
         options: CleanOptions,
         cleaned: &mut Cleaned,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         let (state, remove) = (self.store.state(run)?, !options.dry_run);
-        let repo = self
-            .repo
-            .clone()
-            .committing_by(CommitRules::new(&state.settings.commit));
-        for record in state.tasks() {
-            let (task, path) = (
-                record.task.id.clone(),
-                self.layout.worktree(run, &record.task.id),
-            );
-            if !path.exists() {
-                // A folder deleted by hand leaves git's entry, which a working task needs to
-                // restore its files.
-                if !record.needs_worktree() && self.repo.worktrees().forget(&path, remove)? {
-                    cleaned.removed.push((Some(task), path));
-                }
-                continue;
-            }
-            match self.obstacle(
-                &repo,
-                &TaskWorktree {
-                    run,
-                    record,
-                    path: &path,
-                },
-                options,
-            )? {
-                None => cleaned.removed.push((Some(task), path)),
-                Some(Obstacle {
-                    reason,
-                    ignored,
-                    is_unfinished,
-                }) => {
-                    cleaned.kept.push(KeptWorktree {
-                        task,
-                        path,
-                        reason,
-                        ignored,
-                        is_unfinished,
-                    });
-                }
-            }
-        }
+        self.clean_worktrees(&state, options, cleaned)?;
         for record in state.tasks().filter(|record| record.has_failed()) {
             self.clean_branch(&state, record, remove, cleaned)?;
         }
+        self.clean_own(&state, remove, cleaned)?;
+        if remove && cleaned.kept.is_empty() {
+            // New worktrees of the run can only be made for a landing, which builds anew.
+            remove_file(self.layout.source_times(run))?;
+            remove_file(self.layout.adopted_outputs(run))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the worktrees of tasks.
+    fn clean_worktrees(
+        &self,
+        state: &RunState,
+        options: CleanOptions,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), LandingError> {
+        let (run, repo) = (&state.run_id, self.committing(state));
+        for record in state.tasks() {
+            let (task, path) = (&record.task.id, self.layout.worktree(run, &record.task.id));
+            let is_gone = if path.exists() {
+                let kept = self.clean_worktree(&repo, run, record, options)?;
+                let is_gone = kept.is_none();
+                cleaned.kept.extend(kept);
+                is_gone
+            } else {
+                // A folder deleted by hand leaves git's entry, which a working task needs to
+                // restore its files.
+                let remove = !options.dry_run;
+                !record.needs_worktree() && self.repo.worktrees().forget(&path, remove)?
+            };
+            if is_gone {
+                cleaned.removed.push((Some(task.clone()), path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the worktrees of no task, and the caches of all.
+    fn clean_own(
+        &self,
+        state: &RunState,
+        remove: bool,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), LandingError> {
+        let (run, worktrees, trash) = (&state.run_id, self.repo.worktrees(), self.layout.trash());
+        let is_needed = state.tasks().any(TaskRecord::needs_worktree);
         let own = [
             self.layout.verifier(run),
             self.layout.setup(run),
             self.layout.packages(run),
         ];
         for path in own.into_iter().chain(self.layout.earlier_own(run)) {
-            if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
+            if !path.exists() {
+                worktrees.forget(&path, remove)?;
+            } else if !is_needed {
                 if remove {
-                    drop(self.repo.worktrees().discard(&path, &self.layout.trash())?);
+                    drop(worktrees.discard(&path, &trash)?);
                 }
                 cleaned.removed.push((None, path));
-            } else if !path.exists() {
-                self.repo.worktrees().forget(&path, remove)?;
             }
         }
-        if remove && state.tasks().all(|record| !record.needs_worktree()) {
-            drop(
-                self.repo
-                    .worktrees()
-                    .discard(&self.layout.caches(run), &self.layout.trash())?,
-            );
-        }
-        if remove && cleaned.kept.is_empty() {
-            // New worktrees of the run can only be made for a landing, which builds anew.
-            for path in [
-                self.layout.source_times(run),
-                self.layout.adopted_outputs(run),
-            ] {
-                match std::fs::remove_file(&path) {
-                    Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(CoordinatorError::Io { path, source });
-                    }
-                    _ => {}
-                }
-            }
+        if remove && !is_needed {
+            drop(worktrees.discard(&self.layout.caches(run), &trash)?);
         }
         Ok(())
     }
@@ -285,10 +262,9 @@ impl Archive {
         record: &TaskRecord,
         remove: bool,
         cleaned: &mut Cleaned,
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<(), LandingError> {
         let (run, task) = (&state.run_id, record.task.id.clone());
-        let place = self.layout.worktree(run, &task);
-        let stays = place.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == place);
+        let stays = cleaned.leaves(&self.layout.worktree(run, &task));
         let Some(branch) = record.branch().filter(|_| !stays).map(str::to_owned) else {
             return Ok(());
         };
@@ -296,7 +272,7 @@ impl Archive {
         let Some(target) = self.repo.read_ref(&name)? else {
             return Ok(());
         };
-        if self.stays_checked_out(&name, cleaned)? {
+        if self.is_checked_out_beside(&name, cleaned.places())? {
             return Ok(());
         }
         let is_in_result = self.repo.has_object(&state.integration)?
@@ -317,75 +293,47 @@ impl Archive {
         Ok(())
     }
 
-    /// Reports whether a branch is checked out, except in a worktree that a dry run would remove.
-    pub(super) fn stays_checked_out(
-        &self,
-        name: &str,
-        cleaned: &Cleaned,
-    ) -> Result<bool, GitError> {
-        let Some(branch) = name.strip_prefix("refs/heads/") else {
-            return Ok(false);
-        };
-        let Some(place) = self.repo.landing().checkout_of(branch)? else {
-            return Ok(false);
-        };
-        let place = real_path(&place);
-        Ok(cleaned
-            .removed
-            .iter()
-            .all(|(_, removed)| real_path(removed) != place))
-    }
-
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
-    fn obstacle(
+    fn clean_worktree(
         &self,
         repo: &Repo,
-        of: &TaskWorktree<'_>,
+        run: &RunId,
+        record: &TaskRecord,
         options: CleanOptions,
-    ) -> Result<Option<Obstacle>, CoordinatorError> {
-        let because = |reason: String, ignored| {
-            Ok(Some(Obstacle {
-                reason,
-                ignored,
-                is_unfinished: false,
-            }))
+    ) -> Result<Option<KeptWorktree>, LandingError> {
+        let mut kept = KeptWorktree {
+            task: record.task.id.clone(),
+            path: self.layout.worktree(run, &record.task.id),
+            reason: "the task is unfinished and continues with these files".to_owned(),
+            ignored: Vec::new(),
+            is_unfinished: record.needs_worktree(),
         };
-        let TaskWorktree { run, record, path } = *of;
-        if record.needs_worktree() {
-            let reason = "the task is unfinished and continues with these files".to_owned();
-            return Ok(Some(Obstacle {
-                reason,
-                ignored: Vec::new(),
-                is_unfinished: true,
-            }));
+        if kept.is_unfinished {
+            return Ok(Some(kept));
         }
         // Files are not provably stored if their worktree cannot be trusted or opened.
-        let worktrees = repo.worktrees();
-        let looked_at = worktrees.open(path).and_then(|worktree| {
-            let kept = worktrees.require_kept(&worktree)?;
+        let looked_at = StoredWorktree::open(repo, &kept.path).and_then(|stored| {
             let ignored = match options.ignored {
                 true => Vec::new(),
-                false => worktrees.uncommitted_beside(&worktree, &kept)?,
+                false => stored.ignored(repo)?,
             };
-            Ok((worktree, kept, ignored))
+            Ok((stored, ignored))
         });
         match looked_at {
-            Err(error) => because(format!("failed to {error}"), Vec::new()),
-            Ok((.., ignored)) if !ignored.is_empty() => because(
-                format!(
-                    "no commit has {}, which may be the only copy",
-                    named(&ignored)
-                ),
-                ignored,
-            ),
-            Ok(_) if options.dry_run => Ok(None),
-            Ok((worktree, kept, _)) => {
-                hold_files(repo, run, record, kept.tree())?;
+            Err(error) => kept.reason = format!("failed to {error}"),
+            Ok((_, ignored)) if !ignored.is_empty() => {
+                let files = named(&ignored);
+                kept.reason = format!("no commit has {files}, which may be the only copy");
+                kept.ignored = ignored;
+            }
+            Ok(_) if options.dry_run => return Ok(None),
+            Ok((stored, _)) => {
                 // The trash is emptied at the end.
-                drop(worktrees.remove_kept(&worktree, kept, &self.layout.trash())?);
-                Ok(None)
+                drop(stored.remove(repo, run, record, &self.layout.trash())?);
+                return Ok(None);
             }
         }
+        Ok(Some(kept))
     }
 
     /// Lists the commits of a run that our refs hold, ordered by name, and reports those that
@@ -394,7 +342,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if there is no such run, or if the refs cannot be read.
-    pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, CoordinatorError> {
+    pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, LandingError> {
         // What is kept does not depend on what can be read of the run.
         self.store.find_run(run.as_str())?;
         let (prefix, attempts) = (run.keep_prefix(), run.attempts_prefix());
@@ -438,7 +386,7 @@ impl Archive {
         run: &RunId,
         name: &str,
         branch: Option<&str>,
-    ) -> Result<String, CoordinatorError> {
+    ) -> Result<String, LandingError> {
         let none = || ResultRefusal::NoSnapshot {
             run: run.clone(),
             name: name.to_owned(),
@@ -463,10 +411,6 @@ impl Archive {
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
     }
-}
-
-fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What is left in the trash.
@@ -525,6 +469,16 @@ pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
         }
     }
     emptied
+}
+
+/// Removes a file that may not exist.
+fn remove_file(path: PathBuf) -> Result<(), LandingError> {
+    match std::fs::remove_file(&path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(LandingError::Io { path, source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Names the first of some paths and counts the rest.

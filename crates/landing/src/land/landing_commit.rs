@@ -5,29 +5,16 @@
 //! run's check before the branch moves, unless it is the result's tree, which has passed.
 
 use orchestrate_core::text::invisible::shown;
-use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_journal::unix_seconds;
-use orchestrate_sandbox::Cancel;
 
-use crate::afterwards::archive::Archive;
-use crate::afterwards::tree_check::RedTree;
-use crate::afterwards::wording::Wording;
-use crate::error::{CoordinatorError, ResultRefusal};
-
-/// How a result is brought into a branch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LandStyle {
-    /// By fast-forward if possible, otherwise by a merge.
-    #[default]
-    Merge,
-    /// As one commit.
-    Squash,
-    /// As one commit for each task that was merged into the result, in the order of their merges;
-    /// it contains the work of the agents that the task has spawned, and names them.
-    Rebase,
-}
+use crate::archive::Archive;
+use crate::land::options::{LandOptions, LandStyle};
+use crate::land::tree_check::RedTree;
+use crate::land::wording::Wording;
+use crate::landing_error::LandingError;
+use crate::result_refusal::ResultRefusal;
 
 /// How a landing has changed a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +39,7 @@ pub(crate) struct Course<'a> {
     pub(crate) runs: &'a Archive,
     pub(crate) state: &'a RunState,
     pub(crate) branch: &'a str,
-    pub(crate) style: LandStyle,
-    /// The template of the message of a merge or a squash.
-    pub(crate) message: Option<&'a MessageTemplate>,
-    /// Whether to run the user's hooks for the message of each new commit.
-    pub(crate) hooks: bool,
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) options: &'a LandOptions,
 }
 
 impl Brought {
@@ -101,7 +83,7 @@ impl Brought {
 
 impl Course<'_> {
     /// Returns the move of the branch, and what it amounts to. Creates the commit that it needs.
-    pub(crate) fn choose(&self) -> Result<(Move, Brought), CoordinatorError> {
+    pub(crate) fn choose(&self) -> Result<(Move, Brought), LandingError> {
         let (repo, result) = (&self.runs.repo, &self.state.integration);
         let from = repo.branch_tip(self.branch)?;
         if !repo.contains(&from, &self.state.base)? {
@@ -124,7 +106,7 @@ impl Course<'_> {
         if let Some(begun) = self.state.landing_begun() {
             return Ok((to(&begun.to), self.kind_of(&from, &begun.to)?));
         }
-        if self.style == LandStyle::Merge && repo.contains(result, &from)? {
+        if self.options.style == LandStyle::Merge && repo.contains(result, &from)? {
             return Ok((to(result), Brought::FastForward));
         }
         let (made, brought) = self.make(&from)?;
@@ -132,7 +114,7 @@ impl Course<'_> {
     }
 
     /// Returns what a landing that has begun amounts to, from the shape of its commits.
-    fn kind_of(&self, from: &Oid, to: &Oid) -> Result<Brought, CoordinatorError> {
+    fn kind_of(&self, from: &Oid, to: &Oid) -> Result<Brought, LandingError> {
         if *to == self.state.integration {
             return Ok(Brought::FastForward);
         }
@@ -145,9 +127,9 @@ impl Course<'_> {
     }
 
     /// Creates the commit to land on top of the branch's tip, and checks its tree.
-    fn make(&self, from: &Oid) -> Result<(Oid, Brought), CoordinatorError> {
+    fn make(&self, from: &Oid) -> Result<(Oid, Brought), LandingError> {
         let (repo, run) = (&self.runs.repo, &self.state.run_id);
-        let (commit, brought) = match self.style {
+        let (commit, brought) = match self.options.style {
             LandStyle::Merge => (self.merge(from)?, Brought::Merge),
             LandStyle::Squash => (self.squash(from)?, Brought::Squash),
             LandStyle::Rebase => (self.rebase(from)?, Brought::Rebase),
@@ -166,7 +148,7 @@ impl Course<'_> {
 
     /// Returns the tip itself if the branch has this work already, in other commits: a merge would
     /// change nothing.
-    fn merge(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+    fn merge(&self, from: &Oid) -> Result<Oid, LandingError> {
         let wording = Wording {
             state: self.state,
             since: None,
@@ -179,11 +161,16 @@ impl Course<'_> {
             return Ok(from.clone());
         }
         let trailers = vec![("Orchestrate-Run".to_owned(), self.state.run_id.to_string())];
-        self.commit(tree, parents, wording.of_merge(self.message), trailers)
+        self.commit(
+            tree,
+            parents,
+            wording.of_merge(self.options.message.as_ref()),
+            trailers,
+        )
     }
 
     /// As for a merge; `git commit` makes no empty commit either.
-    fn squash(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+    fn squash(&self, from: &Oid) -> Result<Oid, LandingError> {
         let (tree, since) = (self.merged_tree(from)?, self.landed_before(from)?);
         if tree == self.runs.repo.tree_of(from)? {
             return Ok(from.clone());
@@ -196,13 +183,13 @@ impl Course<'_> {
         self.commit(
             tree,
             vec![from.clone()],
-            wording.of_squash(self.message),
+            wording.of_squash(self.options.message.as_ref()),
             wording.trailers(),
         )
     }
 
     /// Repeats each merge of the run as one commit of the merged task, on top of the branch's tip.
-    fn rebase(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+    fn rebase(&self, from: &Oid) -> Result<Oid, LandingError> {
         let (repo, result) = (&self.runs.repo, &self.state.integration);
         let base = self
             .landed_before(from)?
@@ -224,7 +211,7 @@ impl Course<'_> {
         Ok(tip)
     }
 
-    fn repeat(&self, merge: &CommitInfo, tree: Oid, parent: Oid) -> Result<Oid, CoordinatorError> {
+    fn repeat(&self, merge: &CommitInfo, tree: Oid, parent: Oid) -> Result<Oid, LandingError> {
         let repo = &self.runs.repo;
         let work = merge
             .parents
@@ -240,7 +227,7 @@ impl Course<'_> {
         let (message, trailers) = self.of_task(merge)?.unwrap_or((message, Vec::new()));
         let by = Identities {
             author,
-            ..self.identities()?
+            ..self.runs.identities()?
         };
         let spec = CommitSpec {
             tree,
@@ -253,14 +240,14 @@ impl Course<'_> {
         Ok(repo.landing().commit(
             &spec,
             Origin::Repeated(time_unix),
-            self.hooks.then_some("message"),
+            self.options.hooks.then_some("message"),
         )?)
     }
 
     /// Returns the message and the trailers for all work of a task that a merge brought, if the
     /// newest commit of that work does not say it: it may be that of an agent that the task has
     /// spawned.
-    fn of_task(&self, merge: &CommitInfo) -> Result<Option<Worded>, CoordinatorError> {
+    fn of_task(&self, merge: &CommitInfo) -> Result<Option<Worded>, LandingError> {
         let is_merged = |record: &&TaskRecord| {
             record
                 .merged()
@@ -295,7 +282,7 @@ impl Course<'_> {
     }
 
     /// Reports whether a merge brought work that was merged into another agent's before.
-    fn is_brought(&self, child: &TaskRecord, merge: &CommitInfo) -> Result<bool, CoordinatorError> {
+    fn is_brought(&self, child: &TaskRecord, merge: &CommitInfo) -> Result<bool, LandingError> {
         let repo = &self.runs.repo;
         for merged in child
             .merged()
@@ -320,8 +307,8 @@ impl Course<'_> {
         parents: Vec<Oid>,
         message: String,
         trailers: Vec<(String, String)>,
-    ) -> Result<Oid, CoordinatorError> {
-        let (by, time_unix) = (self.identities()?, unix_seconds());
+    ) -> Result<Oid, LandingError> {
+        let (by, time_unix) = (self.runs.identities()?, unix_seconds());
         let spec = CommitSpec {
             tree,
             parents,
@@ -330,25 +317,20 @@ impl Course<'_> {
             by,
             time_unix,
         };
-        let kind = if self.style == LandStyle::Squash {
+        let kind = if self.options.style == LandStyle::Squash {
             "squash"
         } else {
             "merge"
         };
-        Ok(self
-            .runs
-            .repo
-            .landing()
-            .commit(&spec, Origin::New, self.hooks.then_some(kind))?)
-    }
-
-    fn identities(&self) -> Result<Identities, CoordinatorError> {
-        let found = self.runs.repo.identities(&self.runs.settings.environment);
-        found.ok_or(CoordinatorError::NoIdentity)
+        Ok(self.runs.repo.landing().commit(
+            &spec,
+            Origin::New,
+            self.options.hooks.then_some(kind),
+        )?)
     }
 
     /// Returns the tree of the branch's tip merged with what has not landed of the result.
-    fn merged_tree(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+    fn merged_tree(&self, from: &Oid) -> Result<Oid, LandingError> {
         let (merging, result) = (self.runs.repo.merging(), &self.state.integration);
         let merged = match self.landed_before(from)? {
             Some(before) => merging.apply(&before, from, result)?,
@@ -359,7 +341,7 @@ impl Course<'_> {
 
     /// Returns the result of the landing that the branch's tip contains in other commits, so that
     /// git would not find it in the history.
-    fn landed_before(&self, from: &Oid) -> Result<Option<Oid>, CoordinatorError> {
+    fn landed_before(&self, from: &Oid) -> Result<Option<Oid>, LandingError> {
         let Some(landed) = self.state.landed() else {
             return Ok(None);
         };
@@ -371,7 +353,7 @@ impl Course<'_> {
     }
 
     /// Returns the tasks whose newest merged work is in an earlier result.
-    fn tasks_in(&self, result: &Oid) -> Result<Vec<TaskId>, CoordinatorError> {
+    fn tasks_in(&self, result: &Oid) -> Result<Vec<TaskId>, LandingError> {
         let mut tasks = Vec::new();
         for record in self.state.tasks() {
             if let Some(newest) = record.merged().last()
@@ -383,7 +365,7 @@ impl Course<'_> {
         Ok(tasks)
     }
 
-    fn clean(&self, merged: Merge) -> Result<Oid, CoordinatorError> {
+    fn clean(&self, merged: Merge) -> Result<Oid, LandingError> {
         match merged {
             Merge::Clean { tree } => Ok(tree),
             Merge::Conflict { files, .. } => {
@@ -399,7 +381,7 @@ impl Course<'_> {
         }
     }
 
-    fn require_green(&self, commit: &Oid) -> Result<(), CoordinatorError> {
+    fn require_green(&self, commit: &Oid) -> Result<(), LandingError> {
         let (runs, state, branch) = (self.runs, self.state, self.branch);
         if let Some(command) = &state.settings.verify {
             (runs.progress)(&format!(
@@ -410,7 +392,7 @@ impl Course<'_> {
             command,
             exit,
             output,
-        }) = runs.check(state, commit, self.cancel)?
+        }) = runs.check(state, commit, &self.options.cancel)?
         else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ use orchestrate_files::{Links, read_plain, replace_by_way_of};
 use orchestrate_journal::Store;
 use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
 
-use crate::error::CoordinatorError;
+use crate::landing_error::LandingError;
 
 /// The result of writing the plan's boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) fn write(
     folders: &[&Path],
     foreign: Option<&Path>,
     target: Target,
-) -> Result<Boxes, CoordinatorError> {
+) -> Result<Boxes, LandingError> {
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else {
         return Ok(Boxes::Nothing);
     };

@@ -92,7 +92,7 @@ impl Archive {
     }
 
     /// Refuses a run that a process works on.
-    pub(crate) fn require_at_rest(&self, run: &RunId) -> Result<(), JournalError> {
+    pub(crate) fn require_unheld(&self, run: &RunId) -> Result<(), JournalError> {
         match self.store.lease(run)? {
             Some(holder) => Err(JournalError::Held {
                 run: run.clone(),

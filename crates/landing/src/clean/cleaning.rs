@@ -129,7 +129,7 @@ impl Archive {
         options: CleanOptions,
     ) -> Result<Cleaned, LandingError> {
         if options.dry_run {
-            self.require_at_rest(run)?;
+            self.require_unheld(run)?;
             let mut cleaned = Cleaned::default();
             self.survey(run, options, &mut cleaned)?;
             return Ok(cleaned);

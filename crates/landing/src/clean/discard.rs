@@ -63,7 +63,7 @@ impl Archive {
     /// Fails if there is no such run, if a process works on it, or if a landing of it has begun and
     /// is not complete.
     pub fn would_discard(&self, run: &RunId) -> Result<Discarded, LandingError> {
-        self.require_at_rest(run)?;
+        self.require_unheld(run)?;
         self.require_no_open_landing(run)?;
         let refs = self.all_refs_of(run)?;
         let mut found = Discarded {

@@ -107,23 +107,20 @@ impl Archive {
             // The branch is pushed, and the rest can be done by hand.
             Err(error) => (None, Some(error.to_string())),
         };
-        let by_hand = || landing.request_commands(&remote, &request, &body_file);
         let commands = if opened.is_none() {
-            by_hand()
+            landing.request_commands(&remote, &request, &body_file)
         } else {
             Vec::new()
         };
-        let (PullRequest { head, base, .. }, run, remote) = (request, run.clone(), remote.name);
-        let skipped_hooks = landing.hooks_present(&[PRE_PUSH]);
         Ok(Proposed {
-            run,
-            remote,
-            head,
-            base,
+            run: run.clone(),
+            remote: remote.name,
+            head: request.head,
+            base: request.base,
             opened,
             failure,
             commands,
-            skipped_hooks,
+            skipped_hooks: landing.hooks_present(&[PRE_PUSH]),
             warnings,
         })
     }

@@ -15,7 +15,7 @@ use orchestrate_core::run::request::{Adoption, Part};
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{
-    CommitSpec, GitError, Loss, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
+    CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
 };
 use orchestrate_journal::unix_seconds;
 
@@ -157,13 +157,7 @@ impl Archive {
         let Some(branch) = self.own_branch(&state, record)? else {
             return Err(nothing_to_adopt(run, task));
         };
-        if let Some(own) = self.own_changes(&state, record)?.filter(OwnChanges::is_any) {
-            return Err(LandingError::OwnChanges {
-                run: run.clone(),
-                task: task.clone(),
-                own: own.to_string(),
-            });
-        }
+        self.require_no_own_changes(&state, record)?;
         let base = base_of(&self.repo, &WorkSpan::for_task(&state, record), &branch.tip)?;
         let changed = self.repo.store().changed_paths(&base, &branch.tip)?;
         let withheld = &record.aside().withheld;
@@ -187,20 +181,7 @@ impl Archive {
         let worktree = self.worktree_of(&state, record)?;
         let mut tree = repo.store().overlay(&base, &branch.tip, &taken)?;
         if let Some(worktree) = &worktree {
-            // Its index has to list its files, which are stored.
-            let taken = TakenFiles {
-                admitted: admitted.iter().map(PathBuf::from).collect(),
-                ..TakenFiles::default()
-            };
-            let rules = SnapshotRules {
-                unrecorded: Loss::Everything,
-                taken,
-                ..SnapshotRules::default()
-            };
-            let whole = repo.store().snapshot(worktree, &rules)?.tree;
-            let paths: Vec<PathBuf> = admitted.iter().map(PathBuf::from).collect();
-            tree = repo.store().overlay(&tree, &whole, &paths)?;
-            repo.worktrees().require_nothing_lost(worktree, &tree)?;
+            tree = with_admitted(&repo, worktree, &tree, &admitted)?;
         }
         let subject = format!("Take a part of {}", record.task.label());
         let commit = self.commit_on(
@@ -231,6 +212,21 @@ impl Archive {
             tree,
             part,
         }))
+    }
+
+    fn require_no_own_changes(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+    ) -> Result<(), LandingError> {
+        match self.own_changes(state, record)?.filter(OwnChanges::is_any) {
+            Some(own) => Err(LandingError::OwnChanges {
+                run: state.run_id.clone(),
+                task: record.task.id.clone(),
+                own: own.to_string(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the folder of a task's worktree, which is made again from the branch if it is gone.
@@ -421,6 +417,30 @@ impl Archive {
             .advance(&branch.name, Some(&branch.found), &commit)?;
         Ok(commit)
     }
+}
+
+/// Adds files of a worktree that look like secrets to a tree, which the worktree may then have.
+fn with_admitted(
+    repo: &Repo,
+    worktree: &Worktree,
+    tree: &Oid,
+    admitted: &[String],
+) -> Result<Oid, GitError> {
+    let admitted = admitted.iter().map(PathBuf::from);
+    // Its index has to list its files, which are stored.
+    let rules = SnapshotRules {
+        unrecorded: Loss::Everything,
+        taken: TakenFiles {
+            admitted: admitted.clone().collect(),
+            ..TakenFiles::default()
+        },
+        ..SnapshotRules::default()
+    };
+    let whole = repo.store().snapshot(worktree, &rules)?.tree;
+    let admitted: Vec<PathBuf> = admitted.collect();
+    let tree = repo.store().overlay(tree, &whole, &admitted)?;
+    repo.worktrees().require_nothing_lost(worktree, &tree)?;
+    Ok(tree)
 }
 
 /// Divides changed files into those that are named, themselves or by their folder, and the others;

@@ -25,11 +25,11 @@ impl Repo {
             return found;
         };
         while let Some(Ok(entry)) = entries.next() {
-            let (name, value) = (
-                entry.name().unwrap_or_default(),
-                entry.value().unwrap_or_default(),
-            );
-            found.extend(of_entry(name, value));
+            if entry.has_value() {
+                let name = String::from_utf8_lossy(entry.name_bytes());
+                let value = String::from_utf8_lossy(entry.value_bytes());
+                found.extend(of_entry(&name, &value));
+            }
         }
         found
     }
@@ -37,7 +37,7 @@ impl Repo {
 
 fn of_entry(name: &str, value: &str) -> Vec<Secret> {
     let name = name.to_ascii_lowercase();
-    let last = name.rsplit('.').next().unwrap_or_default();
+    let last = name.rsplit('.').next().unwrap_or(&name);
     match last {
         "url" | "pushurl" | "proxy" => Secret::in_url(NAME, value),
         // The URL is the middle of the name: `url.<base>.insteadOf`.

@@ -91,11 +91,16 @@ fn harmless(path: &Path) -> Option<Vec<u8>> {
     let entries = config.entries(None).ok()?;
     entries
         .for_each(|entry| {
-            let (name, value) = (
-                entry.name().unwrap_or_default(),
-                entry.value().unwrap_or_default(),
-            );
-            all &= is_harmless(name, value);
+            let value = if entry.has_value() {
+                entry.value_bytes()
+            } else {
+                b""
+            };
+            // What is not UTF-8 cannot be judged.
+            all &= match (str::from_utf8(entry.name_bytes()), str::from_utf8(value)) {
+                (Ok(name), Ok(value)) => is_harmless(name, value),
+                _ => false,
+            };
         })
         .ok()?;
     // The file was parsed in a separate read, so make sure that it has not changed.

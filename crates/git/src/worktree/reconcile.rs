@@ -51,9 +51,11 @@ impl Worktrees<'_> {
             let is_ours = std::fs::read_to_string(entry.join("locked"))
                 .is_ok_and(|reason| ours(reason.trim_end()));
             match (is_ours, entries::is_whole(&entry)) {
-                (true, true) => WORKTREE_LOCKS
-                    .iter()
-                    .try_for_each(|name| remove(entry.join(name), &mut found.removed))?,
+                (true, true) => {
+                    for name in WORKTREE_LOCKS {
+                        remove(entry.join(name), &mut found.removed)?;
+                    }
+                }
                 (true, false) => {
                     entries::drop_entry(&entry, &held)?;
                     found.removed.push(entry);
@@ -88,7 +90,9 @@ impl Worktrees<'_> {
         for entry in entries::all(self.repo.common_dir())? {
             let is_ours = std::fs::read_to_string(entry.join("locked"))
                 .is_ok_and(|reason| ours(reason.trim_end()));
-            let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
+            let Ok(pointer) = std::fs::read(entry.join("gitdir")) else {
+                continue;
+            };
             let pointer = crate::files::openat::path_of(pointer.trim_ascii_end());
             if is_ours
                 && pointer

@@ -502,11 +502,11 @@ impl GitError {
     pub(crate) fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> GitError {
+    ) -> impl Fn(std::io::Error) -> GitError {
         let path = path.into();
         move |source| GitError::Io {
             doing,
-            path,
+            path: path.clone(),
             source,
         }
     }
@@ -514,19 +514,19 @@ impl GitError {
     pub(crate) fn errno(
         doing: &'static str,
         path: impl Into<PathBuf>,
-    ) -> impl FnOnce(rustix::io::Errno) -> GitError {
+    ) -> impl Fn(rustix::io::Errno) -> GitError {
         let path = path.into();
         move |source| GitError::Io {
             doing,
-            path,
+            path: path.clone(),
             source: source.into(),
         }
     }
 
-    pub(crate) fn library(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> GitError {
+    pub(crate) fn library(doing: impl Into<String>) -> impl Fn(git2::Error) -> GitError {
         let doing = doing.into();
         move |source| GitError::Library {
-            doing,
+            doing: doing.clone(),
             source: LibraryError(source),
         }
     }

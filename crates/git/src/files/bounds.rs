@@ -90,19 +90,17 @@ pub(crate) fn excess_of_blob(
     repository: &Repository,
     id: git2::Oid,
 ) -> Result<Option<String>, GitError> {
-    let failed = || GitError::library("read a file of patterns");
+    let failed = GitError::library("read a file of patterns");
     let (bytes, _) = repository
         .odb()
         .and_then(|odb| odb.read_header(id))
-        .map_err(failed())?;
+        .map_err(&failed)?;
     if bytes as u64 > MAX_BYTES {
         return Ok(Some(format!(
             "it has {bytes} bytes, but at most {MAX_BYTES} are read"
         )));
     }
-    Ok(excess(
-        repository.find_blob(id).map_err(failed())?.content(),
-    ))
+    Ok(excess(repository.find_blob(id).map_err(&failed)?.content()))
 }
 
 /// Finds a file of patterns in a checkout that git cannot read in bounded time. Only folders with
@@ -136,8 +134,8 @@ pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Ex
 /// Returns why git must not read a file of patterns in an open folder, or `None` if it may or if
 /// there is none.
 pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>, GitError> {
-    let failed = || GitError::errno("read", path_of(name));
-    let Some(stat) = openat::look(&folder, name).map_err(failed())? else {
+    let failed = GitError::errno("read", path_of(name));
+    let Some(stat) = openat::look(&folder, name).map_err(&failed)? else {
         return Ok(None);
     };
     match openat::kind(&stat) {
@@ -153,7 +151,7 @@ pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>
     match openat::read(&folder, name, MAX_BYTES) {
         Ok(Some((text, _))) => Ok(excess(&text)),
         Ok(None) => Ok(Some(format!("it has more than {MAX_BYTES} bytes"))),
-        Err(error) => Err(failed()(error)),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -277,7 +275,7 @@ impl Line {
                 (2.., Some(b'\\')) => read.letters += 2,
                 _ => read.letters += 1,
             }
-            let piece = rest.split(|byte| *byte == b'*').next().unwrap_or_default();
+            let piece = rest.split(|byte| *byte == b'*').next().unwrap_or(rest);
             read.looks = read.looks.max(looks(piece));
         }
         read

@@ -82,11 +82,11 @@ impl Glob {
                 let (stays, goes) = self.step(token, *letter);
                 match token {
                     // Once `Folders` has consumed a byte, it ends only at a slash.
-                    Token::Folders => next
-                        .iter_mut()
-                        .skip(at)
-                        .take(1)
-                        .for_each(|place| *place = true),
+                    Token::Folders => {
+                        if let Some(place) = next.get_mut(at) {
+                            *place = true;
+                        }
+                    }
                     _ if stays => enter(tokens, &mut next, at),
                     _ => {}
                 }
@@ -248,23 +248,23 @@ impl Reader<'_> {
 
     fn add_class(&self, set: &mut Letters, name: &[u8]) -> Option<()> {
         let ignore_case = self.style.ignore_case;
-        let is_in: fn(u8) -> bool = match name {
-            b"alnum" => |letter| letter.is_ascii_alphanumeric(),
-            b"alpha" => |letter| letter.is_ascii_alphabetic(),
+        let is_in: fn(&u8) -> bool = match name {
+            b"alnum" => u8::is_ascii_alphanumeric,
+            b"alpha" => u8::is_ascii_alphabetic,
             b"blank" => |letter| matches!(letter, b' ' | b'\t'),
-            b"cntrl" => |letter| letter.is_ascii_control(),
-            b"digit" => |letter| letter.is_ascii_digit(),
-            b"graph" => |letter| letter.is_ascii_graphic(),
-            b"lower" => |letter| letter.is_ascii_lowercase(),
-            b"print" => |letter| letter.is_ascii_graphic() || letter == b' ',
-            b"punct" => |letter| letter.is_ascii_punctuation(),
+            b"cntrl" => u8::is_ascii_control,
+            b"digit" => u8::is_ascii_digit,
+            b"graph" => u8::is_ascii_graphic,
+            b"lower" => u8::is_ascii_lowercase,
+            b"print" => |letter| letter.is_ascii_graphic() || *letter == b' ',
+            b"punct" => u8::is_ascii_punctuation,
             b"space" => |letter| matches!(letter, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c),
-            b"upper" if ignore_case => |letter| letter.is_ascii_alphabetic(),
-            b"upper" => |letter| letter.is_ascii_uppercase(),
-            b"xdigit" => |letter| letter.is_ascii_hexdigit(),
+            b"upper" if ignore_case => u8::is_ascii_alphabetic,
+            b"upper" => u8::is_ascii_uppercase,
+            b"xdigit" => u8::is_ascii_hexdigit,
             _ => return None,
         };
-        self.add(set, |_, folded| is_in(folded));
+        self.add(set, |_, folded| is_in(&folded));
         Some(())
     }
 

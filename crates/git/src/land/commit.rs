@@ -101,9 +101,10 @@ impl Landing<'_> {
         if let Origin::Repeated(seconds) = origin {
             variables.insert("GIT_AUTHOR_DATE", format!("@{seconds} +0000").into());
         }
-        let run = variables
-            .into_iter()
-            .fold(run, |run, (name, value)| run.env(name, value));
+        let mut run = run;
+        for (name, value) in variables {
+            run = run.env(name, value);
+        }
         let run = run.env(
             "GIT_OBJECT_DIRECTORY",
             self.repo.common_dir().join("objects"),

@@ -518,10 +518,10 @@ impl Landing<'_> {
 /// Lists the files that are in conflict in a checkout's index.
 fn in_conflict(place: &Checkout) -> Result<Vec<PathBuf>, GitError> {
     let index = place.index()?;
-    let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));
+    let failed = GitError::library(format!("read the conflicts of {}", place.path.display()));
     let mut paths = BTreeSet::new();
-    for conflict in index.conflicts().map_err(failed())? {
-        let conflict = conflict.map_err(failed())?;
+    for conflict in index.conflicts().map_err(&failed)? {
+        let conflict = conflict.map_err(&failed)?;
         let sides = [conflict.our, conflict.their, conflict.ancestor]
             .into_iter()
             .flatten();

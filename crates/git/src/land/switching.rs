@@ -141,10 +141,9 @@ impl Landing<'_> {
         let Written { added, old } = self.written(&switch, writer)?;
         // Added files are removed first: one may be in a folder that takes the place of an old
         // file.
-        added
-            .iter()
-            .chain(&old)
-            .try_for_each(|path| remove(&switch.place, path))?;
+        for path in added.iter().chain(&old) {
+            remove(&switch.place, path)?;
+        }
         if old.is_empty() {
             return Ok(());
         }

@@ -203,23 +203,23 @@ impl Merging<'_> {
         paths: &[PathBuf],
     ) -> Result<(), GitError> {
         let (handle, place) = (self.repo.handle()?, worktree.admin_dir().join("index"));
-        let failed = || GitError::library(format!("write {}", place.display()));
-        let mut index = git2::Index::open(&place).map_err(failed())?;
+        let failed = GitError::library(format!("write {}", place.display()));
+        let mut index = git2::Index::open(&place).map_err(&failed)?;
         for path in paths {
             match entry(&handle, tree, path)? {
                 Some((id, mode)) => {
                     let mode = u32::try_from(mode).unwrap_or_default();
                     index
                         .add(&unread_entry(path.as_os_str().as_bytes(), mode, id))
-                        .map_err(failed())?;
+                        .map_err(&failed)?;
                 }
                 None if index.get_path(path, 0).is_some() => {
-                    index.remove(path, 0).map_err(failed())?
+                    index.remove(path, 0).map_err(&failed)?
                 }
                 None => {}
             }
         }
-        index.write().map_err(failed())
+        index.write().map_err(&failed)
     }
 }
 
@@ -263,13 +263,13 @@ fn is_undecided(worktree: &Worktree, path: &Path) -> Result<bool, GitError> {
 }
 
 fn remove(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
-    let failed = || GitError::errno("remove", worktree.path().join(path));
+    let failed = GitError::errno("remove", worktree.path().join(path));
     let Some((opened, name)) = folder_of(worktree, path)? else {
         return Ok(());
     };
-    openat::remove_file(&opened, name).map_err(failed())?;
+    openat::remove_file(&opened, name).map_err(&failed)?;
     let (folder, _) = openat::split(path.as_os_str().as_bytes());
-    openat::remove_empty_folders(worktree.root(), folder).map_err(failed())
+    openat::remove_empty_folders(worktree.root(), folder).map_err(&failed)
 }
 
 fn write(

@@ -223,9 +223,9 @@ impl Merging<'_> {
 
     /// Takes the scratch repository of the previous merge, or creates one.
     fn scratch(&self, branches: [(&str, &Oid); 2]) -> Result<ScratchRepo, GitError> {
-        branches
-            .iter()
-            .try_for_each(|(_, oid)| theirs(oid).map(drop))?;
+        for (_, oid) in branches {
+            theirs(oid)?;
+        }
         let kept = self
             .repo
             .shared
@@ -272,11 +272,8 @@ fn nobody() -> Identity {
 }
 
 fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
-    let first = ended
-        .stdout
-        .split(|byte| *byte == 0)
-        .next()
-        .unwrap_or_default();
+    let mut fields = ended.stdout.split(|byte| *byte == 0);
+    let first = fields.next().unwrap_or(&ended.stdout);
     let text = String::from_utf8_lossy(first).trim().to_owned();
     let oid = Oid::new(text);
     theirs(&oid)?;

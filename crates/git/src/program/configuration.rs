@@ -118,12 +118,12 @@ impl Configuration {
 
     /// Reads one file with libgit2, for a repository that cannot be opened.
     pub(crate) fn of_file(path: &Path) -> Result<Configuration, GitError> {
-        let failed = || GitError::library(format!("read {}", path.display()));
-        let config = git2::Config::open(path).map_err(failed())?;
+        let failed = GitError::library(format!("read {}", path.display()));
+        let config = git2::Config::open(path).map_err(&failed)?;
         let mut entries = Vec::new();
-        let mut listed = config.entries(None).map_err(failed())?;
+        let mut listed = config.entries(None).map_err(&failed)?;
         while let Some(entry) = listed.next() {
-            let entry = entry.map_err(failed())?;
+            let entry = entry.map_err(&failed)?;
             let value = entry.has_value().then(|| entry.value_bytes().to_vec());
             entries.push(Entry {
                 is_own: true,

@@ -129,7 +129,8 @@ fn kernels_locks() -> io::Result<String> {
     let mut locks = vec![0; LOCKS_PIECE];
     let mut length = 0;
     loop {
-        match file.read(locks.get_mut(length..).unwrap_or_default())? {
+        let (_, room) = locks.split_at_mut(length);
+        match file.read(room)? {
             0 => break,
             read => length += read,
         }
@@ -179,8 +180,12 @@ mod tests {
             scope.spawn(|| {
                 let others: Vec<File> = (0..8).map(|number| create(number.to_string())).collect();
                 while !is_over.load(Ordering::Relaxed) {
-                    others.iter().for_each(|other| other.lock().unwrap());
-                    others.iter().for_each(|other| other.unlock().unwrap());
+                    for other in others.iter() {
+                        other.lock().unwrap();
+                    }
+                    for other in others.iter() {
+                        other.unlock().unwrap();
+                    }
                 }
             });
             let found = (0..2000).filter(|_| Holder::find(&held).is_some()).count();

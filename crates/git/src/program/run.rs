@@ -469,11 +469,8 @@ impl Program {
     /// Prepares a program that sees the user's environment and configuration as if the user had
     /// typed it.
     fn as_user(&self, program: &Path) -> Trusted {
-        let variables = self.environment.variables.iter();
-        let begun = variables.fold(trusted(program).timeout(TIMEOUT), |begun, (name, value)| {
-            begun.env(name, value)
-        });
-        begun.killed_by(&self.cancel)
+        let begun = trusted(program).timeout(TIMEOUT);
+        with(begun, &self.environment.variables).killed_by(&self.cancel)
     }
 
     /// Lists the configuration of a repository and its user: for each setting its scope, a zero
@@ -718,24 +715,30 @@ fn understood(
 
 /// Prepares a git process with only the needed variables of our environment, and no configuration.
 fn bare(path: &Path, environment: &Environment) -> Trusted {
-    let fixed = FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION);
-    let begun = environment
-        .kept()
-        .fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| {
-            begun.env(name, value)
-        });
-    fixed.fold(begun, |begun, (name, value)| begun.env(name, value))
+    let mut begun = trusted(path).timeout(TIMEOUT);
+    for (name, value) in environment.kept() {
+        begun = begun.env(name, value);
+    }
+    for (name, value) in FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION) {
+        begun = begun.env(name, value);
+    }
+    begun
+}
+
+fn with(mut begun: Trusted, variables: &[(OsString, OsString)]) -> Trusted {
+    for (name, value) in variables {
+        begun = begun.env(name, value);
+    }
+    begun
 }
 
 /// Prepares a git process that finds the configuration which the user's own git would find.
 fn configured(path: &Path, environment: &Environment) -> Trusted {
-    let begun = environment.variables.iter();
-    let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| {
-        begun.env(name, value)
-    });
-    FIXED_ENVIRONMENT
-        .into_iter()
-        .fold(begun, |begun, (name, value)| begun.env(name, value))
+    let mut begun = with(trusted(path).timeout(TIMEOUT), &environment.variables);
+    for (name, value) in FIXED_ENVIRONMENT {
+        begun = begun.env(name, value);
+    }
+    begun
 }
 
 #[cfg(test)]

@@ -90,10 +90,11 @@ impl ScratchRepo {
 
     /// Sets branches with these names to these commits.
     pub(crate) fn name(&self, branches: [(&str, &Oid); 2]) -> Result<(), GitError> {
-        branches.into_iter().try_for_each(|(name, oid)| {
+        for (name, oid) in branches {
             let path = Path::new("refs/heads").join(name);
-            self.write(path, format!("{oid}\n").as_bytes())
-        })
+            self.write(path, format!("{oid}\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Copies what a repository specifies outside of its commits about its files: which are
@@ -172,9 +173,9 @@ impl ScratchRepo {
             let blob = repository
                 .find_blob(id)
                 .map_err(GitError::library(format!("read {id}")))?;
-            let failed = || GitError::errno("write attributes below", &self.work_tree);
-            let opened = openat::make_folder(&root, folder.as_bytes()).map_err(failed())?;
-            openat::write(&opened, ATTRIBUTES, blob.content(), false).map_err(failed())?;
+            let failed = GitError::errno("write attributes below", &self.work_tree);
+            let opened = openat::make_folder(&root, folder.as_bytes()).map_err(&failed)?;
+            openat::write(&opened, ATTRIBUTES, blob.content(), false).map_err(&failed)?;
         }
         Ok(())
     }

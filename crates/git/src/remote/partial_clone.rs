@@ -63,9 +63,9 @@ impl Remotes<'_> {
             let Some(remote) = promisors.get(round % promisors.len().max(1)) else {
                 break;
             };
-            lacking
-                .chunks(AT_ONCE)
-                .try_for_each(|some| self.fetch_objects(remote, some, terms))?;
+            for some in lacking.chunks(AT_ONCE) {
+                self.fetch_objects(remote, some, terms)?;
+            }
         }
         let left = self.repo.lacking(commit)?.len();
         let reason = format!(

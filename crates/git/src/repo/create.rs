@@ -32,32 +32,32 @@ impl Repo {
     /// # Errors
     /// If there is already a repository, or the folder cannot be written.
     pub fn create(folder: &Path, identity: &Identity, message: &str) -> Result<(), GitError> {
-        let failed = || GitError::library(format!("make a repository in {}", folder.display()));
+        let failed = GitError::library(format!("make a repository in {}", folder.display()));
         let mut options = RepositoryInitOptions::new();
         options
             .no_reinit(true)
             .initial_head(BRANCH)
             .external_template(false);
-        let repository = git2::Repository::init_opts(folder, &options).map_err(failed())?;
-        let mut config = repository.config().map_err(failed())?;
+        let repository = git2::Repository::init_opts(folder, &options).map_err(&failed)?;
+        let mut config = repository.config().map_err(&failed)?;
         config
             .set_str("user.name", &identity.name)
-            .map_err(failed())?;
+            .map_err(&failed)?;
         config
             .set_str("user.email", &identity.email)
-            .map_err(failed())?;
-        let mut index = repository.index().map_err(failed())?;
+            .map_err(&failed)?;
+        let mut index = repository.index().map_err(&failed)?;
         index
             .add_all(["*"], IndexAddOption::DEFAULT, None)
-            .map_err(failed())?;
-        index.write().map_err(failed())?;
+            .map_err(&failed)?;
+        index.write().map_err(&failed)?;
         let tree = repository
-            .find_tree(index.write_tree().map_err(failed())?)
-            .map_err(failed())?;
-        let author = Signature::now(&identity.name, &identity.email).map_err(failed())?;
+            .find_tree(index.write_tree().map_err(&failed)?)
+            .map_err(&failed)?;
+        let author = Signature::now(&identity.name, &identity.email).map_err(&failed)?;
         repository
             .commit(Some("HEAD"), &author, &author, message, &tree, &[])
-            .map_err(failed())?;
+            .map_err(&failed)?;
         Ok(())
     }
 }

@@ -63,13 +63,13 @@ impl Repo {
     /// If the refs cannot be read.
     pub fn refs_below(&self, prefix: &str) -> Result<Vec<RefEntry>, GitError> {
         let handle = self.handle()?;
-        let failed = || GitError::library(format!("list the refs below {prefix}"));
+        let failed = GitError::library(format!("list the refs below {prefix}"));
         let mut entries = Vec::new();
         for reference in handle
             .references_glob(&format!("{prefix}*"))
-            .map_err(failed())?
+            .map_err(&failed)?
         {
-            let reference = reference.map_err(failed())?;
+            let reference = reference.map_err(&failed)?;
             if let (Ok(name), Some(target)) = (reference.name(), reference.target()) {
                 entries.push(RefEntry {
                     name: name.to_owned(),

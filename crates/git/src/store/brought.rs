@@ -179,13 +179,13 @@ fn is_nested(path: &[u8], brought: &[Brought]) -> bool {
 
 /// Requires that the folder of a submodule that was not brought has no files.
 fn require_empty(root: BorrowedFd<'_>, path: &[u8]) -> Result<(), GitError> {
-    let failed = || GitError::errno("open", path_of(path));
+    let failed = GitError::errno("open", path_of(path));
     match openat::open_folder(root, path) {
         Err(Errno::NOENT) => Ok(()),
         Err(Errno::NOTDIR | Errno::LOOP) => {
             Err(changed(path, "replaces the folder of a submodule"))
         }
-        opened => match openat::holds_files(&opened.map_err(failed())?).map_err(failed())? {
+        opened => match openat::holds_files(&opened.map_err(&failed)?).map_err(&failed)? {
             true => Err(changed(
                 path,
                 "is the folder of a submodule, which is empty here, and has files now",

@@ -32,11 +32,12 @@ pub(crate) type Undecided = BTreeMap<PathBuf, Option<usize>>;
 /// Removes the paths in conflict from an index in memory, because a tree cannot be written with
 /// them.
 pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
-    conflicts(index).keys().try_for_each(|path| {
+    for path in conflicts(index).keys() {
         index
             .conflict_remove(&path_of(path))
-            .map_err(GitError::library("drop the conflicts of an index"))
-    })
+            .map_err(GitError::library("drop the conflicts of an index"))?;
+    }
+    Ok(())
 }
 
 /// Fails if a worktree's index has an undecided conflict of a merge that a person started.

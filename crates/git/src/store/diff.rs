@@ -64,15 +64,15 @@ impl Store<'_> {
         let handle = self.repo.handle()?;
         let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
         let diff = renamed_diff(&handle, from, to, None)?;
-        let failed = || GitError::library(format!("compare {from} and {to}"));
+        let failed = GitError::library(format!("compare {from} and {to}"));
         let mut changes = Vec::new();
         for (at, delta) in diff.deltas().enumerate() {
-            let patch = git2::Patch::from_diff(&diff, at).map_err(failed())?;
+            let patch = git2::Patch::from_diff(&diff, at).map_err(&failed)?;
             let (_, added, removed) = patch
                 .as_ref()
                 .map(git2::Patch::line_stats)
                 .transpose()
-                .map_err(failed())?
+                .map_err(&failed)?
                 .unwrap_or_default();
             let binary = patch
                 .as_ref()
@@ -198,12 +198,12 @@ fn renamed_diff<'r>(
     to: &Oid,
     paths: Option<&[PathBuf]>,
 ) -> Result<git2::Diff<'r>, GitError> {
-    let failed = || GitError::library(format!("find what was renamed from {from} to {to}"));
+    let failed = GitError::library(format!("find what was renamed from {from} to {to}"));
     let mut diff = plain_diff(repository, from, to, paths)?;
     let mut find = git2::DiffFindOptions::new();
     find.renames(true)
-        .exact_match_only(has_large(repository, &diff).map_err(failed())?);
-    diff.find_similar(Some(&mut find)).map_err(failed())?;
+        .exact_match_only(has_large(repository, &diff).map_err(&failed)?);
+    diff.find_similar(Some(&mut find)).map_err(&failed)?;
     Ok(diff)
 }
 

@@ -69,20 +69,18 @@ impl Store<'_> {
         limit: usize,
     ) -> Result<Vec<CommitInfo>, GitError> {
         let handle = self.repo.handle()?;
-        let failed = || GitError::library(format!("read the history of {tip}"));
-        let mut walk = handle.revwalk().map_err(failed())?;
+        let failed = GitError::library(format!("read the history of {tip}"));
+        let mut walk = handle.revwalk().map_err(&failed)?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
-            .map_err(failed())?;
-        walk.push(theirs(tip)?).map_err(failed())?;
+            .map_err(&failed)?;
+        walk.push(theirs(tip)?).map_err(&failed)?;
         for known in without {
-            walk.hide(theirs(known)?).map_err(failed())?;
+            walk.hide(theirs(known)?).map_err(&failed)?;
         }
         walk.take(limit)
             .map(|oid| {
                 Ok(commit_info(
-                    &handle
-                        .find_commit(oid.map_err(failed())?)
-                        .map_err(failed())?,
+                    &handle.find_commit(oid.map_err(&failed)?).map_err(&failed)?,
                 ))
             })
             .collect()
@@ -95,16 +93,14 @@ impl Store<'_> {
     /// If a commit is missing.
     pub fn first_parents(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, GitError> {
         let handle = self.repo.handle()?;
-        let failed = || GitError::library(format!("read the history of {tip}"));
-        let mut walk = handle.revwalk().map_err(failed())?;
-        walk.simplify_first_parent().map_err(failed())?;
-        walk.push(theirs(tip)?).map_err(failed())?;
-        walk.hide(theirs(base)?).map_err(failed())?;
+        let failed = GitError::library(format!("read the history of {tip}"));
+        let mut walk = handle.revwalk().map_err(&failed)?;
+        walk.simplify_first_parent().map_err(&failed)?;
+        walk.push(theirs(tip)?).map_err(&failed)?;
+        walk.hide(theirs(base)?).map_err(&failed)?;
         let commits = walk.map(|oid| {
             Ok(commit_info(
-                &handle
-                    .find_commit(oid.map_err(failed())?)
-                    .map_err(failed())?,
+                &handle.find_commit(oid.map_err(&failed)?).map_err(&failed)?,
             ))
         });
         let mut commits: Vec<CommitInfo> = commits.collect::<Result<_, GitError>>()?;
@@ -143,18 +139,18 @@ impl Store<'_> {
     /// If the commit is missing.
     pub fn read_stored(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let handle = self.repo.handle()?;
-        let failed = || GitError::library(format!("read {} of {treeish}", path.display()));
+        let failed = GitError::library(format!("read {} of {treeish}", path.display()));
         match tree_of(&handle, treeish)?.get_path(path) {
             Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some(
                 handle
                     .find_blob(entry.id())
-                    .map_err(failed())?
+                    .map_err(&failed)?
                     .content()
                     .to_vec(),
             )),
             Ok(_) => Ok(None),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(failed()(error)),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -183,11 +179,11 @@ impl Store<'_> {
         let tree = tree_of(&handle, treeish)?;
         let mut at = path.to_owned();
         for _ in 0..=MOST_LINKS {
-            let failed = || GitError::library(format!("read {} of {treeish}", at.display()));
+            let failed = GitError::library(format!("read {} of {treeish}", at.display()));
             let entry = match tree.get_path(&at) {
                 Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
                 Err(error) if error.code() != git2::ErrorCode::NotFound => {
-                    return Err(failed()(error));
+                    return Err(failed(error));
                 }
                 _ if at == path => return Ok(None),
                 _ => break,
@@ -195,7 +191,7 @@ impl Store<'_> {
             let (bytes, _) = handle
                 .odb()
                 .and_then(|odb| odb.read_header(entry.id()))
-                .map_err(failed())?;
+                .map_err(&failed)?;
             if bytes > limit {
                 let (path, limit) = (path.to_owned(), limit as u64);
                 return Err(GitError::TooLarge {
@@ -206,7 +202,7 @@ impl Store<'_> {
             }
             let content = handle
                 .find_blob(entry.id())
-                .map_err(failed())?
+                .map_err(&failed)?
                 .content()
                 .to_vec();
             if entry.filemode() != i32::from(git2::FileMode::Link) {
@@ -241,7 +237,6 @@ impl Store<'_> {
     /// If the commit is missing.
     pub fn all_files(&self, treeish: &Oid) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
         let handle = self.repo.handle()?;
-        let failed = || GitError::library(format!("list the files of {treeish}"));
         let mut files = BTreeMap::new();
         let mut open = vec![(PathBuf::new(), tree_of(&handle, treeish)?)];
         while let Some((folder, tree)) = open.pop() {
@@ -249,9 +244,12 @@ impl Store<'_> {
                 let path = folder.join(path_of(entry.name_bytes()));
                 match entry.kind() {
                     Some(git2::ObjectType::Blob) => drop(files.insert(path, ours(entry.id()))),
-                    Some(git2::ObjectType::Tree) => {
-                        open.push((path, handle.find_tree(entry.id()).map_err(failed())?))
-                    }
+                    Some(git2::ObjectType::Tree) => open.push((
+                        path,
+                        handle
+                            .find_tree(entry.id())
+                            .map_err(GitError::library(format!("list the files of {treeish}")))?,
+                    )),
                     _ => {}
                 }
             }
@@ -302,14 +300,14 @@ impl Store<'_> {
     ) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
-        let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
+        let failed = GitError::library(format!("read {} of {treeish}", folder.display()));
         let entry = match tree.get_path(folder) {
             Ok(entry) if entry.kind() == Some(git2::ObjectType::Tree) => entry,
             Ok(_) => return Ok(Vec::new()),
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed()(error)),
+            Err(error) => return Err(failed(error)),
         };
-        let entries = handle.find_tree(entry.id()).map_err(failed())?;
+        let entries = handle.find_tree(entry.id()).map_err(&failed)?;
         let found = entries.iter().filter(|entry| entry.kind() == Some(kind));
         Ok(found
             .map(|entry| folder.join(path_of(entry.name_bytes())))

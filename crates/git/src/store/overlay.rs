@@ -20,33 +20,31 @@ impl Store<'_> {
     /// # Errors
     /// If a tree is missing, or the disk is full.
     pub fn overlay(&self, onto: &Oid, from: &Oid, paths: &[PathBuf]) -> Result<Oid, GitError> {
-        let failed = || GitError::library(format!("put paths of {from} into {onto}"));
+        let failed = GitError::library(format!("put paths of {from} into {onto}"));
         let mut changed = self.changed_paths(onto, from)?;
         changed.retain(|path| paths.iter().any(|within| path.starts_with(within)));
         let handle = self.repo.handle()?;
-        let mut index = Index::new().map_err(failed())?;
-        index
-            .read_tree(&tree_of(&handle, onto)?)
-            .map_err(failed())?;
+        let mut index = Index::new().map_err(&failed)?;
+        index.read_tree(&tree_of(&handle, onto)?).map_err(&failed)?;
         let wanted = changed
             .into_iter()
             .map(|path| Ok((entry(&handle, from, &path)?, path)));
         let wanted: Vec<_> = wanted.collect::<Result<_, GitError>>()?;
         // A folder may take the place of a file, so files are removed first.
         for (_, path) in wanted.iter().filter(|(entry, _)| entry.is_none()) {
-            index.remove(path, 0).map_err(failed())?;
+            index.remove(path, 0).map_err(&failed)?;
         }
         for (entry, path) in &wanted {
             if let Some((id, mode)) = entry {
                 let mode = u32::try_from(*mode).unwrap_or_default();
                 index
                     .add(&unread_entry(path.as_os_str().as_bytes(), mode, *id))
-                    .map_err(failed())?;
+                    .map_err(&failed)?;
             }
         }
         retry::while_swept(|| index.write_tree_to(&handle))
             .map(ours)
-            .map_err(failed())
+            .map_err(&failed)
     }
 
     /// Reports whether a tree (or commit) has a file or folder at a path.

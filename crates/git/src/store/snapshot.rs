@@ -269,7 +269,9 @@ mod tests {
         };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
-        (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
+        for at in (0..100) {
+            std::fs::write(path.join(at.to_string()), at.to_string()).unwrap();
+        }
         let durable = |repo: &Repo| {
             let mut staged = stage(repo, &worktree, &TakenFiles::default()).unwrap();
             assert!(staged.unsynced);

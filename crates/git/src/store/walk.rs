@@ -401,5 +401,5 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
 
 /// Returns the first component of a path.
 fn top_of(path: &[u8]) -> PathBuf {
-    path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
+    path_of(path.split(|byte| *byte == b'/').next().unwrap_or(path))
 }

@@ -194,9 +194,9 @@ impl Search<'_> {
     /// Reports whether the user's checkout has the same file or link, or had it when it was copied.
     /// Also true for a pipe or socket, which has no content to lose.
     fn is_in_the_checkout(&self, opened: &OwnedFd, path: &[u8]) -> Result<bool, GitError> {
-        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
+        let failed = GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
-        let stat = openat::look(opened, name).map_err(failed())?;
+        let stat = openat::look(opened, name).map_err(&failed)?;
         let kind = stat.as_ref().map(openat::kind);
         if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
             return Ok(true);
@@ -210,18 +210,18 @@ impl Search<'_> {
         };
         match kind {
             Some(FileType::Symlink) => {
-                let ours = openat::read_link(opened, name).map_err(failed())?;
+                let ours = openat::read_link(opened, name).map_err(&failed)?;
                 let Ok(theirs) = openat::read_link(&theirs, name) else {
                     return Ok(false);
                 };
                 Ok(theirs == ours || self.relocated_link(path, &theirs) == Some(ours))
             }
-            _ if openat::is_same_file(opened, &theirs, name).map_err(failed())? => Ok(true),
+            _ if openat::is_same_file(opened, &theirs, name).map_err(&failed)? => Ok(true),
             _ => {
                 let Some(copy) = self.relocated_file(path, &theirs, name) else {
                     return Ok(false);
                 };
-                let ours = openat::read(opened, name, MAX_SEARCHED).map_err(failed())?;
+                let ours = openat::read(opened, name, MAX_SEARCHED).map_err(&failed)?;
                 Ok(ours.is_some_and(|(ours, _)| ours == copy))
             }
         }

@@ -167,12 +167,11 @@ impl Worktrees<'_> {
         head: &Oid,
         branch: Option<&str>,
     ) -> Result<(), GitError> {
-        let failed = || GitError::library(format!("read {head}"));
         let commit = self
             .repo
             .handle()?
             .find_commit(theirs(head)?)
-            .map_err(failed())?
+            .map_err(GitError::library(format!("read {head}")))?
             .time()
             .seconds();
         let since = Duration::from_secs(u64::try_from(commit).unwrap_or_default());
@@ -461,12 +460,12 @@ impl Worktrees<'_> {
                 std::fs::write(&place, bytes).map_err(GitError::io("write", &place))?;
             }
             let place = making.join("index");
-            let failed = || GitError::library(format!("write {}", place.display()));
-            let mut index = git2::Index::open(&place).map_err(failed())?;
+            let failed = GitError::library(format!("write {}", place.display()));
+            let mut index = git2::Index::open(&place).map_err(&failed)?;
             index
                 .read_tree(&tree_of(&handle, tracked)?)
-                .map_err(failed())?;
-            index.write().map_err(failed())
+                .map_err(&failed)?;
+            index.write().map_err(&failed)
         })?;
         self.hold(path.to_owned(), admin_dir).map(Some)
     }

@@ -105,7 +105,7 @@ impl Worktrees<'_> {
         relocation: Option<&Relocation>,
         path: &[u8],
     ) -> Result<bool, GitError> {
-        let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
+        let failed = GitError::errno("copy", self.repo.workdir().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let Some(entry) = self.relocated(from, relocation, path)? else {
             return Ok(false);
@@ -116,8 +116,8 @@ impl Worktrees<'_> {
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
             opened => opened,
         };
-        let target = target.map_err(failed())?;
-        if openat::look(&target, name).map_err(failed())?.is_some() {
+        let target = target.map_err(&failed)?;
+        if openat::look(&target, name).map_err(&failed)?.is_some() {
             return Ok(false);
         }
         let done = match &entry {
@@ -127,7 +127,7 @@ impl Worktrees<'_> {
         };
         match done {
             Err(error) if has_changed(error) => Ok(false),
-            done => done.map(|()| true).map_err(failed()),
+            done => done.map(|()| true).map_err(&failed),
         }
     }
 
@@ -139,13 +139,13 @@ impl Worktrees<'_> {
         relocation: Option<&Relocation>,
         path: &[u8],
     ) -> Result<Option<Entry>, GitError> {
-        let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
+        let failed = GitError::errno("copy", self.repo.workdir().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let source = match openat::open_folder(from, folder) {
             Err(error) if has_changed(error) => return Ok(None),
-            opened => opened.map_err(failed())?,
+            opened => opened.map_err(&failed)?,
         };
-        let Some(stat) = openat::look(&source, name).map_err(failed())? else {
+        let Some(stat) = openat::look(&source, name).map_err(&failed)? else {
             return Ok(None);
         };
         let read = match openat::kind(&stat) {
@@ -162,12 +162,12 @@ impl Worktrees<'_> {
         };
         let read = match read {
             Err(error) if has_changed(error) => return Ok(None),
-            read => read.map_err(failed())?,
+            read => read.map_err(&failed)?,
         };
         let relative = path_of(path);
         if let (Read::Unsearched, Some(_)) = (&read, relocation)
             && openat::contains(&source, name, &finders(self.repo.workdir()), is_end)
-                .map_err(failed())?
+                .map_err(&failed)?
         {
             return Ok(None);
         }
@@ -319,10 +319,9 @@ impl Worktrees<'_> {
         let root = openat::open_root(folder).map_err(GitError::errno("open", folder))?;
         let mut bytes = Vec::new();
         for path in files {
-            let failed = || GitError::errno("look at", folder.join(path_of(&path)));
             let found = match openat::look(&root, &path) {
                 Err(error) if has_changed(error) => None,
-                found => found.map_err(failed())?,
+                found => found.map_err(GitError::errno("look at", folder.join(path_of(&path))))?,
             };
             let Some(stat) = found else { continue };
             bytes.extend_from_slice(&path);

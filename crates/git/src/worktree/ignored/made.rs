@@ -635,10 +635,10 @@ impl<'a> Copying<'a> {
             entered.push(folder);
         }
         // Last, since creating an entry changes the time of its folder.
-        entered
-            .iter()
-            .rev()
-            .try_for_each(|folder| self.set_time(folder))
+        for folder in entered.iter().rev() {
+            self.set_time(folder)?;
+        }
+        Ok(())
     }
 
     /// Copies files of a folder, which is created if need be.

@@ -247,13 +247,14 @@ impl Worktrees<'_> {
             .iter()
             .filter(|(path, _)| !touches(&tracked, path))
         {
-            let failed = || GitError::errno("remove", to.path().join(path_of(path)));
             let (folder, name) = openat::split(path);
             let removed = openat::open_folder(to.root(), folder)
                 .and_then(|folder| openat::remove_folder(folder, name));
             match removed {
                 Err(Errno::NOENT) => {}
-                removed => removed.map_err(failed())?,
+                removed => {
+                    removed.map_err(GitError::errno("remove", to.path().join(path_of(path))))?
+                }
             }
         }
         write_note(to, NOTE, DONE)
@@ -276,26 +277,26 @@ fn shares_blocks(from: &Worktree) -> Result<bool, GitError> {
     let Some(beside) = from.path().parent() else {
         return Ok(false);
     };
-    let failed = || GitError::errno("try a copy in", beside);
-    let beside_it = openat::open_root(beside).map_err(failed())?;
-    openat::shares_blocks(from.root(), b".git", &beside_it).map_err(failed())
+    let failed = GitError::errno("try a copy in", beside);
+    let beside_it = openat::open_root(beside).map_err(&failed)?;
+    openat::shares_blocks(from.root(), b".git", &beside_it).map_err(&failed)
 }
 
 /// Measures a file or a folder with everything in it; a file with several names counts once.
 fn size_of(from: &Worktree, top: &Entry) -> Result<Size, GitError> {
     let (mut size, mut seen, mut open) = (Size::default(), BTreeSet::new(), vec![top.clone()]);
     while let Some((path, is_folder)) = open.pop() {
-        let failed = || GitError::errno("measure", from.path().join(path_of(&path)));
+        let failed = GitError::errno("measure", from.path().join(path_of(&path)));
         size.files += 1;
         if is_folder {
-            let opened = openat::open_folder(from.root(), &path).map_err(failed())?;
-            let inside = openat::list(&opened).map_err(failed())?.into_iter();
+            let opened = openat::open_folder(from.root(), &path).map_err(&failed)?;
+            let inside = openat::list(&opened).map_err(&failed)?.into_iter();
             open.extend(inside.map(|(name, is_folder)| (join(&path, &name), is_folder)));
             continue;
         }
         let (folder, name) = openat::split(&path);
-        let opened = openat::open_folder(from.root(), folder).map_err(failed())?;
-        let Some(stat) = openat::look(&opened, name).map_err(failed())? else {
+        let opened = openat::open_folder(from.root(), folder).map_err(&failed)?;
+        let Some(stat) = openat::look(&opened, name).map_err(&failed)? else {
             continue;
         };
         if stat.st_nlink == 1 || seen.insert((stat.st_dev, stat.st_ino)) {

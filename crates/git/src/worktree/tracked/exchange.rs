@@ -97,12 +97,12 @@ fn lost_file(
 }
 
 fn exists(worktree: &Worktree, path: &Path) -> Result<bool, GitError> {
-    let failed = || GitError::errno("look at", worktree.path().join(path));
+    let failed = GitError::errno("look at", worktree.path().join(path));
     let (folder, name) = openat::split(path.as_os_str().as_bytes());
     match openat::open_folder(worktree.root(), folder) {
-        Ok(opened) => Ok(openat::look(&opened, name).map_err(failed())?.is_some()),
+        Ok(opened) => Ok(openat::look(&opened, name).map_err(&failed)?.is_some()),
         Err(Errno::NOENT) => Ok(false),
         Err(Errno::NOTDIR | Errno::LOOP) => Ok(true),
-        Err(error) => Err(failed()(error)),
+        Err(error) => Err(failed(error)),
     }
 }

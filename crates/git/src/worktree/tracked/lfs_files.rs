@@ -23,8 +23,8 @@ impl Worktrees<'_> {
     pub(super) fn bring_lfs_files(&self, worktree: &Worktree) -> Result<(), GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let place = worktree.admin_dir().join("index");
-        let failed = || GitError::library(format!("write {}", place.display()));
-        let mut index = Index::open(&place).map_err(failed())?;
+        let failed = GitError::library(format!("write {}", place.display()));
+        let mut index = Index::open(&place).map_err(&failed)?;
         let store =
             LfsStore::from_configuration(&self.repo.shared.configuration, self.repo.common_dir());
         let mut brought = Vec::new();
@@ -35,9 +35,9 @@ impl Worktrees<'_> {
             return Ok(());
         }
         for entry in &brought {
-            index.add(entry).map_err(failed())?;
+            index.add(entry).map_err(&failed)?;
         }
-        index.write().map_err(failed())
+        index.write().map_err(&failed)
     }
 }
 
@@ -49,11 +49,11 @@ impl Repo {
         handle: &Repository,
         commit: &Oid,
     ) -> Result<Option<Warning>, GitError> {
-        let failed = || GitError::library(format!("read the files of {commit}"));
-        let mut index = Index::new().map_err(failed())?;
+        let failed = GitError::library(format!("read the files of {commit}"));
+        let mut index = Index::new().map_err(&failed)?;
         index
             .read_tree(&tree_of(handle, commit)?)
-            .map_err(failed())?;
+            .map_err(&failed)?;
         let store = LfsStore::from_configuration(&self.shared.configuration, self.common_dir());
         let pointers = pointers(handle, &index)?;
         let files = pointers
@@ -82,15 +82,15 @@ pub(crate) fn pointers(
         if !is_candidate || !is_lfs(repository, &entry.path)? {
             continue;
         }
-        let failed = || GitError::library(format!("read {}", path_of(&entry.path).display()));
+        let failed = GitError::library(format!("read {}", path_of(&entry.path).display()));
         let (bytes, _) = repository
             .odb()
             .and_then(|odb| odb.read_header(entry.id))
-            .map_err(failed())?;
+            .map_err(&failed)?;
         if bytes as u64 > MAX_POINTER_BYTES {
             continue;
         }
-        let blob = repository.find_blob(entry.id).map_err(failed())?;
+        let blob = repository.find_blob(entry.id).map_err(&failed)?;
         if let Some(pointer) = Pointer::parse(blob.content()) {
             pointers.push((entry, pointer));
         }
@@ -136,7 +136,7 @@ fn bring(
     entry: &IndexEntry,
     pointer: &Pointer,
 ) -> Result<Option<IndexEntry>, GitError> {
-    let failed = || GitError::errno("write", worktree.path().join(path_of(&entry.path)));
+    let failed = GitError::errno("write", worktree.path().join(path_of(&entry.path)));
     let (folder, name) = openat::split(&entry.path);
     let Ok(folder) = openat::open_folder(worktree.root(), folder) else {
         return Ok(None);
@@ -151,11 +151,11 @@ fn bring(
     let Some(content) = store.verified(pointer) else {
         return Ok(None);
     };
-    openat::write_from(content, &folder, name, entry.mode == EXECUTABLE).map_err(failed())?;
+    openat::write_from(content, &folder, name, entry.mode == EXECUTABLE).map_err(&failed)?;
     if pointer.size == length {
         // By its metadata alone it would be taken for the pointer.
         return Ok(Some(unread_entry(&entry.path, entry.mode, entry.id)));
     }
-    let stat = openat::look(&folder, name).map_err(failed())?;
+    let stat = openat::look(&folder, name).map_err(&failed)?;
     Ok(stat.map(|stat| entry_of(&entry.path, entry.mode, entry.id, &stat)))
 }

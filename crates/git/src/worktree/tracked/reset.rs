@@ -49,10 +49,10 @@ impl Worktrees<'_> {
         // the next check.
         let found = self.walk_over_all(worktree)?;
         remove_strays(worktree, &found)?;
-        found
-            .nested
-            .iter()
-            .try_for_each(|folder| remove_nested(worktree, folder))
+        for folder in &found.nested {
+            remove_nested(worktree, folder)?;
+        }
+        Ok(())
     }
 
     /// Moves a worktree's branch to another commit and makes the worktree contain exactly its
@@ -87,13 +87,14 @@ impl Worktrees<'_> {
     /// If the worktree was tampered with, or the file system refuses.
     pub fn remove_leftovers(&self, worktree: &Worktree, prefix: &str) -> Result<(), GitError> {
         worktree.verify_untampered()?;
-        let left = |path: &Vec<u8>| openat::split(path).1.starts_with(prefix.as_bytes());
         let tracked = self.tracked(worktree)?;
-        self.walk(worktree, &tracked)?
-            .new
-            .iter()
-            .filter(|path| left(path))
-            .try_for_each(|path| remove_new_file(worktree, path))
+        for path in &self.walk(worktree, &tracked)?.new {
+            let (_, name) = openat::split(path);
+            if name.starts_with(prefix.as_bytes()) {
+                remove_new_file(worktree, path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the paths in a worktree's index, each with its mode.
@@ -144,35 +145,33 @@ fn remove_strays(worktree: &Worktree, found: &Found) -> Result<(), GitError> {
         .special
         .iter()
         .map(|path| path.as_os_str().as_bytes().to_vec());
-    found
-        .new
-        .iter()
-        .cloned()
-        .chain(special)
-        .try_for_each(|path| remove_new_file(worktree, &path))
+    for path in found.new.iter().cloned().chain(special) {
+        remove_new_file(worktree, &path)?;
+    }
+    Ok(())
 }
 
 /// Removes the `.git` of a nested repository, and the folders that this leaves empty.
 fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
     let path = folder.as_os_str().as_bytes();
-    let failed = || GitError::errno("remove", worktree.path().join(folder));
+    let failed = GitError::errno("remove", worktree.path().join(folder));
     let Ok(opened) = openat::open_folder(worktree.root(), path) else {
         return Ok(());
     };
-    match openat::look(&opened, b".git").map_err(failed())? {
+    match openat::look(&opened, b".git").map_err(&failed)? {
         Some(stat) if openat::kind(&stat) == rustix::fs::FileType::Directory => {
-            openat::remove_folder(&opened, b".git").map_err(failed())?;
+            openat::remove_folder(&opened, b".git").map_err(&failed)?;
         }
-        _ => openat::remove_file(&opened, b".git").map_err(failed())?,
+        _ => openat::remove_file(&opened, b".git").map_err(&failed)?,
     }
-    openat::remove_empty_folders(worktree.root(), path).map_err(failed())
+    openat::remove_empty_folders(worktree.root(), path).map_err(&failed)
 }
 
 /// Removes an untracked file, and the folders that this leaves empty.
 fn remove_new_file(worktree: &Worktree, path: &[u8]) -> Result<(), GitError> {
-    let failed = || GitError::errno("remove", worktree.path().join(openat::path_of(path)));
+    let failed = GitError::errno("remove", worktree.path().join(openat::path_of(path)));
     let (folder, name) = openat::split(path);
-    let opened = openat::open_folder(worktree.root(), folder).map_err(failed())?;
-    openat::remove_file(&opened, name).map_err(failed())?;
-    openat::remove_empty_folders(worktree.root(), folder).map_err(failed())
+    let opened = openat::open_folder(worktree.root(), folder).map_err(&failed)?;
+    openat::remove_file(&opened, name).map_err(&failed)?;
+    openat::remove_empty_folders(worktree.root(), folder).map_err(&failed)
 }

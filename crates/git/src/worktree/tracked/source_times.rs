@@ -101,8 +101,8 @@ impl Worktrees<'_> {
             set_time(worktree, path, *time)?;
         }
         let index_path = worktree.admin_dir().join("index");
-        let failed = || GitError::library(format!("update {}", index_path.display()));
-        let mut index = Index::open(&index_path).map_err(failed())?;
+        let failed = GitError::library(format!("update {}", index_path.display()));
+        let mut index = Index::open(&index_path).map_err(&failed)?;
         // An entry without metadata is of a file that has to be read: its metadata alone would not
         // tell its content.
         let is_known = |entry: &IndexEntry| {
@@ -114,13 +114,13 @@ impl Worktrees<'_> {
             let found = openat::look(worktree.root(), &entry.path)
                 .map_err(GitError::errno("look at", place()))?;
             let Some(stat) = found else { continue };
-            index.add(&as_found(entry, &stat)).map_err(failed())?;
+            index.add(&as_found(entry, &stat)).map_err(&failed)?;
         }
         // Keeps the metadata, and restores what git knows of whole folders.
         index
             .read_tree(&tree_of(&handle, treeish)?)
-            .map_err(failed())?;
-        index.write().map_err(failed())
+            .map_err(&failed)?;
+        index.write().map_err(&failed)
     }
 }
 

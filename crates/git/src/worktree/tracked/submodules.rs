@@ -157,25 +157,25 @@ impl Worktrees<'_> {
 /// are equally old in every worktree, for programs that build what is newer than its result, and
 /// the index need not be newer than they.
 fn date(files: &Path, index: &Path, seconds: i64) -> Result<(), GitError> {
-    let failed = || GitError::library(format!("write {}", index.display()));
+    let failed = GitError::library(format!("write {}", index.display()));
     let root = openat::open_root(files).map_err(GitError::errno("open", files))?;
-    let mut record = git2::Index::open(index).map_err(failed())?;
+    let mut record = git2::Index::open(index).map_err(&failed)?;
     let entries: Vec<_> = record
         .iter()
         .filter(|entry| entry.mode != GITLINK)
         .collect();
     for entry in entries {
-        let failed_file = || GitError::errno("set the time of", files.join(path_of(&entry.path)));
+        let failed_file = GitError::errno("set the time of", files.join(path_of(&entry.path)));
         let (folder, name) = openat::split(&entry.path);
-        let folder = openat::open_folder(&root, folder).map_err(failed_file())?;
-        openat::set_modified(&folder, name, seconds).map_err(failed_file())?;
-        if let Some(stat) = openat::look(&folder, name).map_err(failed_file())? {
+        let folder = openat::open_folder(&root, folder).map_err(&failed_file)?;
+        openat::set_modified(&folder, name, seconds).map_err(&failed_file)?;
+        if let Some(stat) = openat::look(&folder, name).map_err(&failed_file)? {
             record
                 .add(&entry_of(&entry.path, entry.mode, entry.id, &stat))
-                .map_err(failed())?;
+                .map_err(&failed)?;
         }
     }
-    record.write().map_err(failed())
+    record.write().map_err(&failed)
 }
 
 /// Returns the time of a submodule's commit in seconds since 1970; one in the future becomes that
@@ -200,36 +200,36 @@ fn is_at_or_below(path: &[u8], folder: &[u8]) -> bool {
 /// Removes what is in the folder of a submodule, and the folder itself if `also_folder` is set.
 fn empty(worktree: &Worktree, path: &[u8], also_folder: bool) -> Result<(), GitError> {
     let (parent, name) = openat::split(path);
-    let failed = || GitError::errno("remove", worktree.path().join(path_of(path)));
+    let failed = GitError::errno("remove", worktree.path().join(path_of(path)));
     let opened = match openat::open_folder(worktree.root(), parent) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-        opened => opened.map_err(failed())?,
+        opened => opened.map_err(&failed)?,
     };
     match openat::look(&opened, name)
-        .map_err(failed())?
+        .map_err(&failed)?
         .as_ref()
         .map(openat::kind)
     {
         Some(rustix::fs::FileType::Directory) => {
-            openat::remove_folder(&opened, name).map_err(failed())?
+            openat::remove_folder(&opened, name).map_err(&failed)?
         }
-        Some(_) => openat::remove_file(&opened, name).map_err(failed())?,
+        Some(_) => openat::remove_file(&opened, name).map_err(&failed)?,
         None => {}
     }
     if also_folder {
-        return openat::remove_empty_folders(worktree.root(), parent).map_err(failed());
+        return openat::remove_empty_folders(worktree.root(), parent).map_err(&failed);
     }
     openat::make_folder(worktree.root(), path)
         .map(drop)
-        .map_err(failed())
+        .map_err(&failed)
 }
 
 /// Moves a folder to the place of a submodule, which is empty or absent.
 fn put(worktree: &Worktree, path: &[u8], files: &Path) -> Result<(), GitError> {
-    let failed = || GitError::errno("write", worktree.path().join(path_of(path)));
+    let failed = GitError::errno("write", worktree.path().join(path_of(path)));
     let (parent, name) = openat::split(path);
-    let opened = openat::make_folder(worktree.root(), parent).map_err(failed())?;
-    rustix::fs::renameat(CWD, files, &opened, OsStr::from_bytes(name)).map_err(failed())
+    let opened = openat::make_folder(worktree.root(), parent).map_err(&failed)?;
+    rustix::fs::renameat(CWD, files, &opened, OsStr::from_bytes(name)).map_err(&failed)
 }
 
 fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {

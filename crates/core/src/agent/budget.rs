@@ -407,7 +407,9 @@ impl BudgetTree {
     /// ended.
     pub fn release_all(&mut self) {
         let tasks: Vec<TaskId> = self.tasks.keys().cloned().collect();
-        tasks.iter().for_each(|task| self.release(task));
+        for task in tasks.iter() {
+            self.release(task);
+        }
     }
 
     fn own_request(&self, task: &TaskId) -> u64 {

@@ -208,7 +208,9 @@ mod tests {
     fn one_unknown_price_makes_the_sum_unknown() {
         let sum = |costs: &[Option<u64>]| {
             let mut sum = Cost::default();
-            costs.iter().for_each(|cost| sum.add(*cost));
+            for cost in costs.iter() {
+                sum.add(*cost);
+            }
             sum.micro_usd()
         };
         assert_eq!(

@@ -176,7 +176,7 @@ pub(crate) fn read(line: &str, checks: &[&str]) -> Reading {
             Reading::Reads
         };
     };
-    let (before, from) = parts.split_at_checked(at).unwrap_or_default();
+    let (before, from) = parts.split_at(at);
     // What follows a check may replace its exit code, except `&&`; what precedes it does not,
     // unless it is left out.
     let is_reached =

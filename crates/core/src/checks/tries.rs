@@ -365,7 +365,9 @@ mod tests {
         assert_eq!(trees, ["a", "b"]);
         results.announced();
         assert_eq!(results.unannounced().len(), 1);
-        (0..5).for_each(|_| results.announced());
+        for _ in 0..5 {
+            results.announced();
+        }
         assert!(results.unannounced().is_empty() && results.flaky().len() == 2);
     }
 }

@@ -272,12 +272,12 @@ impl Display for Marker {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (name, fields) = self.parts();
         write!(f, ":::{name}:::")?;
-        let given = fields
-            .iter()
-            .filter_map(|(field, value)| Some((field, value.as_ref()?)));
-        given
-            .into_iter()
-            .try_for_each(|(field, value)| write!(f, " {field}={value}"))
+        for (field, value) in fields {
+            if let Some(value) = value {
+                write!(f, " {field}={value}")?;
+            }
+        }
+        Ok(())
     }
 }
 

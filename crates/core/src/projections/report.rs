@@ -226,7 +226,9 @@ impl Standing {
     pub fn report(&self) -> Report {
         let state = &self.state;
         let mut usage = Usage::default();
-        state.tasks().for_each(|record| usage.add(record.usage()));
+        for record in state.tasks() {
+            usage.add(record.usage());
+        }
         let task = |record| TaskReport {
             state: self.of_task(record),
             liveness: Some(state.liveness(record, self.is_live)),

@@ -506,8 +506,8 @@ impl Kind {
 /// Returns what a file affects, or `None` for an ordinary file.
 fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
-    let mut folders: Vec<&str> = lower.split('/').collect();
-    let name = folders.pop().unwrap_or_default();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let folders: Vec<&str> = folders.split('/').collect();
     let is_ci = folders.iter().any(|folder| CI_FOLDERS.contains(folder));
     let is_build = folders.iter().any(|folder| BUILD_FOLDERS.contains(folder));
     let is_in_roles = folders

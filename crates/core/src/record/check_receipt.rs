@@ -147,7 +147,9 @@ impl CheckReceipts {
                     .receipts
                     .iter_mut()
                     .filter(|receipt| receipt.tree.is_some());
-                others.for_each(|receipt| receipt.outdated = receipt.tree.as_ref() != Some(tree));
+                for receipt in others {
+                    receipt.outdated = receipt.tree.as_ref() != Some(tree);
+                }
             }
             Event::VerifyFinished {
                 scope: VerifyScope::Target,
@@ -236,9 +238,13 @@ impl CheckReceipts {
             .receipts
             .iter_mut()
             .filter(|receipt| receipt.by == CheckedBy::Agent);
-        own.for_each(|receipt| receipt.outdated = true);
+        for receipt in own {
+            receipt.outdated = true;
+        }
         // Calls of one turn may run side by side.
-        self.open.values_mut().for_each(|open| open.outdated = true);
+        for open in self.open.values_mut() {
+            open.outdated = true;
+        }
     }
 
     fn push(&mut self, receipt: CheckReceipt) {

@@ -33,8 +33,8 @@ const EXTENSIONS: [&str; 4] = ["snap", "bats", "t", "feature"];
 /// Reports whether a file is a test, or decides what tests expect.
 pub(crate) fn is_test_file(path: &str) -> bool {
     let lower = folded_path(path);
-    let mut folders: Vec<&str> = lower.split('/').collect();
-    let name = folders.pop().unwrap_or_default();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let folders: Vec<&str> = folders.split('/').collect();
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     folders.iter().any(|folder| FOLDERS.contains(folder))
         || FILES.contains(&name)

@@ -79,7 +79,7 @@ pub fn is_git_name(part: &str) -> bool {
 /// Reports whether git accepts the first part of a path; it looks past the part's end where NTFS
 /// does.
 fn is_possible_part(path: &[u8], is_link: bool) -> bool {
-    let part = path.split(|byte| *byte == b'/').next().unwrap_or_default();
+    let part = path.split(|byte| *byte == b'/').next().unwrap_or(path);
     let lower = part.to_ascii_lowercase();
     let is_refused = match lower.as_slice() {
         b"" | b"." | b".." | b".git" => true,

@@ -72,9 +72,8 @@ impl MessageTemplate {
             } else {
                 // A double brace stands for a single one, and so does a single one that begins no
                 // placeholder.
-                let brace = if from.starts_with('{') { "{" } else { "}" };
+                let (brace, after) = from.split_at(1);
                 literal.push_str(brace);
-                let after = from.strip_prefix(brace).unwrap_or_default();
                 rest = after.strip_prefix(brace).unwrap_or(after);
             }
         }

@@ -61,7 +61,9 @@ pub(super) enum Repeated {
 impl Repeats {
     /// Begins anew, since something new has happened.
     pub(super) fn begin_anew(&mut self) {
-        self.counts.values_mut().for_each(|count| *count = 0);
+        for count in self.counts.values_mut() {
+            *count = 0;
+        }
         self.refused_turns = 0;
     }
 

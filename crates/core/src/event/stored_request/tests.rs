@@ -218,7 +218,9 @@ proptest! {
     #[test]
     fn whatever_happens_to_a_context_its_requests_are_derived_exactly(acts in prop::collection::vec(act(), 0..60)) {
         let mut agent = Agent::new();
-        acts.into_iter().for_each(|act| agent.act(act));
+        for act in acts {
+            agent.act(act);
+        }
         assert_eq!(agent.derived().unwrap(), agent.sent);
     }
 }

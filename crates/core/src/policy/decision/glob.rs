@@ -150,7 +150,9 @@ fn may_match(pattern: &str, command: &str) -> bool {
                         p if *p == c || c == ONE => at + 1,
                         _ => continue,
                     };
-                    next.get_mut(to).into_iter().for_each(|flag| *flag = true);
+                    if let Some(flag) = next.get_mut(to) {
+                        *flag = true;
+                    }
                 }
                 reached = next;
                 pass(&mut reached, &pattern, |p| p == '*');

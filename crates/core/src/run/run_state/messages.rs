@@ -799,7 +799,9 @@ mod tests {
                 ..Outgoing::new("a", "4711")
             };
             let routed = self.0.decide_message(&Origin::user(), &answer)?;
-            routed.events.into_iter().for_each(|event| self.tell(event));
+            for event in routed.events.into_iter() {
+                self.tell(event);
+            }
             Ok(())
         }
 

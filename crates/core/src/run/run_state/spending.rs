@@ -39,8 +39,9 @@ impl RunState {
     /// Returns what all requests of the run cost.
     pub fn cost(&self) -> Cost {
         let mut sum = Cost::default();
-        self.tasks()
-            .for_each(|record| sum.add(record.cost().micro_usd()));
+        for record in self.tasks() {
+            sum.add(record.cost().micro_usd());
+        }
         sum
     }
 
@@ -56,8 +57,12 @@ impl RunState {
         self.money.release_all();
         // What is held follows from the new limits.
         let tasks: Vec<TaskId> = self.tasks().map(|record| record.task.id.clone()).collect();
-        tasks.iter().for_each(|task| self.budget.let_go(task));
-        tasks.iter().for_each(|task| self.hold_for_report(task));
+        for task in tasks.iter() {
+            self.budget.let_go(task);
+        }
+        for task in tasks.iter() {
+            self.hold_for_report(task);
+        }
     }
 
     /// Holds what an agent's last report needs while it is at work, until its last request is sent.

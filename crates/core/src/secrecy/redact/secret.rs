@@ -61,7 +61,7 @@ impl Secret {
             return Vec::new();
         };
         let mut found: Vec<String> = Vec::new();
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         if let Some((login, _)) = authority.rsplit_once('@') {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
             match password {

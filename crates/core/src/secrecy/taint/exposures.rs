@@ -185,10 +185,11 @@ impl Exposures {
                 expired: false,
                 ..
             } => self.hear(to, from),
-            Event::ReviewVerdict(given) => given
-                .changes
-                .iter()
-                .for_each(|change| self.hear(&change.task, &given.task)),
+            Event::ReviewVerdict(given) => {
+                for change in &given.changes {
+                    self.hear(&change.task, &given.task);
+                }
+            }
             Event::TaskMerged { task, commit, .. } => self.merged(task, commit.as_ref()),
             Event::ReportGiven(given) => self.tell_parent(&given.task),
             Event::TaskCommitted { task, commit, .. }
@@ -253,13 +254,16 @@ impl Exposures {
             LooksAt::Named(texts) => texts.iter().flat_map(|text| self.named(text)).collect(),
             LooksAt::Objects(texts) => self.works.read_by(texts),
         };
-        found.into_iter().for_each(|found| self.find(agent, &found));
+        for found in found {
+            self.find(agent, &found);
+        }
     }
 
     /// Returns whose work or words a text names: an agent, a branch or a commit, which git's
     /// suffixes may follow.
     fn named(&self, text: &str) -> Vec<Found> {
-        let name = text.trim().split(['~', '^']).next().unwrap_or_default();
+        let text = text.trim();
+        let name = text.split(['~', '^']).next().unwrap_or(text);
         let last = name.rsplit('/').next().unwrap_or(name);
         let agent = Some(AgentId::from(name))
             .filter(|id| self.agents.contains_key(id))
@@ -324,10 +328,9 @@ impl Exposures {
     fn begun(&mut self, task: &TaskId) {
         let parent = self.parents.get(task).cloned();
         let depends = self.depends.get(task).cloned().unwrap_or_default();
-        parent
-            .iter()
-            .chain(depends.iter())
-            .for_each(|from| self.hear(task, from));
+        for from in parent.iter().chain(depends.iter()) {
+            self.hear(task, from);
+        }
         self.hear_result(task);
     }
 

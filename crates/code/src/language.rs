@@ -105,7 +105,7 @@ impl Language {
 
     /// Returns the language that a path names by its ending; headers of C and C++ count as C.
     pub fn of_path(path: &str) -> Option<Language> {
-        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or(path);
         if matches!(name, ".bashrc" | ".bash_profile" | ".profile" | "PKGBUILD") {
             return Some(Language::Shell);
         }
@@ -220,7 +220,7 @@ fn language_of_header(text: &str) -> Language {
 fn of_first_line(line: &str) -> Option<Language> {
     let mut words = line.strip_prefix("#!")?.split_whitespace();
     let program = words.find(|word| !word.ends_with("/env") && !word.starts_with('-'))?;
-    let program = program.rsplit('/').next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or(program);
     match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "sh" | "bash" | "dash" | "ksh" | "ash" => Some(Language::Shell),
         "python" => Some(Language::Python),

@@ -114,7 +114,9 @@ mod tests {
         let size = edges.len();
         let mut reach = vec![vec![false; size]; size];
         for (from, targets) in edges.iter().enumerate() {
-            targets.iter().for_each(|to| reach[from][*to] = true);
+            for to in targets.iter() {
+                reach[from][*to] = true;
+            }
         }
         for middle in 0..size {
             for from in 0..size {
@@ -133,7 +135,9 @@ mod tests {
         for length in 1..=edges.len() {
             let mut next = vec![false; edges.len()];
             for from in (0..edges.len()).filter(|node| here[*node]) {
-                edges[from].iter().for_each(|to| next[*to] = true);
+                for to in edges[from].iter() {
+                    next[*to] = true;
+                }
             }
             if next[start] {
                 return Some(length);

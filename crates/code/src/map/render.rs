@@ -30,9 +30,11 @@ pub(super) fn render(mut shown: Vec<Shown<'_>>) -> String {
     for files in shown.chunk_by(|one, other| one.folder() == other.folder()) {
         match files {
             [one] => file(&mut text, one.path, one, ""),
-            [first, ..] if first.folder().is_empty() => files
-                .iter()
-                .for_each(|one| file(&mut text, one.path, one, "")),
+            [first, ..] if first.folder().is_empty() => {
+                for one in files {
+                    file(&mut text, one.path, one, "");
+                }
+            }
             [first, ..] => {
                 // Writing to a text never fails.
                 let _ = writeln!(text, "{}/", first.folder());

@@ -124,9 +124,13 @@ pub(super) fn beginnings(
         let found = at_or_below(paths, declared);
         if found.is_empty() {
             let folder = declared.rsplit_once('/').map_or("", |(folder, _)| folder);
-            beside(paths, folder).for_each(|at| raise(at, BESIDE));
+            for at in beside(paths, folder) {
+                raise(at, BESIDE);
+            }
         }
-        found.for_each(|at| raise(at, NAMED));
+        for at in found {
+            raise(at, NAMED);
+        }
     }
     let by_name = by_name(paths);
     for word in words
@@ -151,13 +155,15 @@ pub(super) fn beginnings(
                 .filter(is_path)
                 .copied()
                 .collect();
-            let few = found.len() <= MAX_NAMED;
-            found
-                .into_iter()
-                .filter(|_| few)
-                .for_each(|at| raise(at, NAMED));
+            if found.len() <= MAX_NAMED {
+                for at in found {
+                    raise(at, NAMED);
+                }
+            }
             if word.contains('/') {
-                at_or_below(paths, word).for_each(|at| raise(at, NAMED));
+                for at in at_or_below(paths, word) {
+                    raise(at, NAMED);
+                }
             }
         }
     }
@@ -172,7 +178,9 @@ pub(super) fn beginnings(
         .into_values()
         .filter(|found| found.len() <= MAX_NAMED)
     {
-        stems.into_iter().for_each(|at| raise(at, ALIKE));
+        for at in stems {
+            raise(at, ALIKE);
+        }
     }
     weights
 }

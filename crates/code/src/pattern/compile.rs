@@ -377,8 +377,10 @@ fn add_words(part: &Part, grammar: &tree_sitter::Language, words: &mut Vec<Word>
                 words.push(word);
             }
         }
-        Part::Node { children, .. } => children
-            .iter()
-            .for_each(|child| add_words(child, grammar, words)),
+        Part::Node { children, .. } => {
+            for child in children {
+                add_words(child, grammar, words);
+            }
+        }
     }
 }

@@ -93,7 +93,9 @@ impl Calls {
         } else {
             b','
         };
-        ends.into_iter().for_each(|token| self.put(token, end));
+        for token in ends {
+            self.put(token, end);
+        }
     }
 
     /// Puts tokens in parentheses; returns whether they were in brackets.
@@ -115,7 +117,9 @@ impl Calls {
         let colons: Vec<Node<'_>> = colons.collect();
         if !colons.is_empty() && tokens.first().is_some_and(|open| open.kind() == "{") {
             self.list(tokens);
-            colons.into_iter().for_each(|colon| self.put(colon, b','));
+            for colon in colons {
+                self.put(colon, b',');
+            }
         }
     }
 

@@ -290,10 +290,8 @@ impl<'t> Collector<'_, 't> {
         let all = self.source.text_between(begin.start_byte(), end);
         let (first, _) = all.split_at(all.floor_char_boundary(MAX_SIGNATURE_BYTES));
         let first = match self.source.language() {
-            _ if node.kind() == "macro_definition" => first.split('{').next().unwrap_or_default(),
-            Language::C | Language::Cpp | Language::Go => {
-                first.split('{').next().unwrap_or_default()
-            }
+            Language::C | Language::Cpp | Language::Go => before_block(first),
+            _ if node.kind() == "macro_definition" => before_block(first),
             _ => first,
         };
         let words = first
@@ -319,6 +317,10 @@ impl<'t> Collector<'_, 't> {
             .and_then(|whole| self.source.text().get(whole.end_byte()..node.end_byte()))
             .unwrap_or_default()
     }
+}
+
+fn before_block(text: &str) -> &str {
+    text.split('{').next().unwrap_or(text)
 }
 
 /// Returns what follows the signature: the body, or the value of a variable unless it is a

@@ -364,7 +364,7 @@ pub(super) fn line_around(text: &str, at: usize) -> String {
     let begin = before.len().saturating_sub(LINE_BYTES);
     let (_, before) = before.split_at(before.floor_char_boundary(begin));
     let (after, _) = after.split_at(after.floor_char_boundary(LINE_BYTES));
-    let before = before.rsplit('\n').next().unwrap_or_default();
+    let before = before.rsplit('\n').next().unwrap_or(before);
     let after = after.lines().next().unwrap_or_default();
     format!("{before}{after}").trim().to_owned()
 }

@@ -27,9 +27,9 @@ pub(crate) fn hold(signals: &[c_int]) -> io::Result<OwnedFd> {
     let fd = unsafe {
         let mut set = zeroed();
         libc::sigemptyset(&raw mut set);
-        signals.iter().for_each(|signal| {
+        for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
-        });
+        }
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, null_mut());
         libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
@@ -52,9 +52,9 @@ pub(crate) fn release(signals: &[c_int]) {
     unsafe {
         let mut set = zeroed();
         libc::sigemptyset(&raw mut set);
-        signals.iter().for_each(|signal| {
+        for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
-        });
+        }
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, null_mut());
     }
 }

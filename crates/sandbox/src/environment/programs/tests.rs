@@ -104,7 +104,9 @@ fn lines(text: &str) -> Vec<String> {
 fn found(case: &Case) -> Vec<String> {
     let place = tempfile::tempdir().unwrap();
     let home = place.path().canonicalize().unwrap();
-    case.entries.iter().for_each(|entry| make(&home, entry));
+    for entry in case.entries.iter() {
+        make(&home, entry);
+    }
     let absolute = |text: &str| text.replace('~', &home.display().to_string());
     let variable = |name: &str| {
         let (_, value) = case.variables.iter().find(|(known, _)| *known == name)?;

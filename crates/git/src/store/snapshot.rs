@@ -269,7 +269,7 @@ mod tests {
         };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
-        for at in (0..100) {
+        for at in 0..100 {
             std::fs::write(path.join(at.to_string()), at.to_string()).unwrap();
         }
         let durable = |repo: &Repo| {

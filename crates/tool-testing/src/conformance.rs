@@ -7,7 +7,6 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +20,10 @@ use tracing::instrument::WithSubscriber as _;
 use tracing::{Level, span};
 
 use crate::harness::{Recorded, ToolHarness};
-use orchestrate_tools::Effect;
 use orchestrate_tools::ToolContext;
 use orchestrate_tools::ToolRegistry;
 use orchestrate_tools::{Answer, CallOutcome, ToolOutput};
+use orchestrate_tools::{CallSite, Prepared};
 use orchestrate_tools::{Category, Tool, ToolProperties, is_name};
 use orchestrate_tools::{ErrorKind, ToolError};
 use orchestrate_tools::{MIN_RESULT_TOKENS, allowed_bytes, check_schema};
@@ -115,7 +114,12 @@ fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
         .first()
         .map(|path| (*path).to_owned())
     else {
-        let found = !specimen.tool.effects(&specimen.valid).is_empty();
+        let site = CallSite {
+            worktree: "/worktree".into(),
+            policy: Arc::default(),
+        };
+        let prepared = specimen.tool.prepare(&site, specimen.valid.clone());
+        let found = prepared.is_ok_and(|prepared| !prepared.effects.is_empty());
         return faults.unless(found, || "a file tool without a path".to_owned());
     };
     let required = schema
@@ -359,16 +363,11 @@ impl Tool for Failing {
         self.of.schema()
     }
 
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        self.of.normalize(arguments, worktree)
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        self.of.validate(arguments)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        self.of.effects(arguments)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let of = self.of.prepare(site, arguments)?;
+        let mut prepared = Prepared::new(of.arguments);
+        (prepared.effects, prepared.fault) = (of.effects, of.fault);
+        Ok(prepared)
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {

@@ -3,6 +3,7 @@
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{ToolError, ToolsError};
@@ -140,6 +141,26 @@ pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str>
 /// Reports whether an argument is dropped if the tool does not have it.
 pub(crate) fn is_ignored(name: &str) -> bool {
     IGNORED.contains(&name)
+}
+
+/// Deserializes arguments that have passed the tool's schema. An error means that the schema is
+/// less strict than the type.
+pub(crate) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    serde_json::from_value(arguments).map_err(|error| invalid(&error.to_string()))
+}
+
+/// Returns the text of an argument; empty if it is not given.
+pub(crate) fn given_text<'a>(arguments: &'a Value, name: &str) -> &'a str {
+    let given = arguments.get(name).and_then(Value::as_str);
+    given.unwrap_or_default()
+}
+
+/// Requires that an argument is no blank text.
+pub(crate) fn require_text(arguments: &Value, name: &str) -> Result<(), ToolError> {
+    match given_text(arguments, name).trim() {
+        "" => Err(invalid(&format!("`{name}` is empty"))),
+        _ => Ok(()),
+    }
 }
 
 /// Creates the error for invalid arguments.

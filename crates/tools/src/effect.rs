@@ -26,7 +26,7 @@ impl Effect {
 /// repository, or leave to the project's files, such as the registries of its packages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreseen {
-    /// What it would affect, in place of [`Tool::effects`](crate::Tool::effects).
+    /// What it would affect, in place of the effects that it was prepared with.
     pub effects: Vec<Effect>,
     /// An object that is shown beside the arguments to whoever is asked about the call, whose
     /// approval is for exactly this. The tool finds it in its context.

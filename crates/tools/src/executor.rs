@@ -32,6 +32,7 @@ use crate::ledger::sha256_hex;
 use crate::meter::Meter;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, Permit, authorize};
+use crate::prepared::{CallSite, Prepared};
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result, without_users};
 use crate::registry::{Resolved, ToolRegistry};
@@ -74,13 +75,14 @@ struct Shared {
     redactor: Redactor,
 }
 
-/// A resolved and validated call.
-struct Prepared {
+/// A resolved and prepared call.
+struct PreparedCall {
     tool: Arc<dyn Tool>,
     /// The tool that has the name otherwise, if the call is one of its second form.
     first_form: Option<Arc<dyn Tool>>,
     record: CallRecord,
-    effects: Vec<Effect>,
+    /// The call as the tool has prepared it. Its arguments are the record's.
+    prepared: Prepared,
 }
 
 /// A refused call, with its record.
@@ -143,8 +145,8 @@ impl Executor {
     pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
         let started = Instant::now();
         match self.decide(call, scope).await {
-            Ok(Decided::Permitted(prepared, permit)) => self
-                .run(*prepared, permit, scope)
+            Ok(Decided::Permitted(call, permit)) => self
+                .run(*call, permit, scope)
                 .await
                 .map_or(CallOutcome::Waits, CallOutcome::Done),
             Ok(Decided::Parked { record, rule }) => {
@@ -176,8 +178,8 @@ impl Executor {
         call: &ToolCall,
         scope: &CallScope,
     ) -> Result<Decided, Box<CallRefusal>> {
-        let mut prepared = self.shared.prepare(call, scope)?;
-        let mut authorization = self.shared.judged(&prepared, scope);
+        let mut call = self.shared.prepare(call, scope)?;
+        let mut authorization = self.shared.judged(&call, scope);
         // What the rules refuse anyway is not looked up.
         let foreseen = match authorization {
             Authorization::Refused {
@@ -186,26 +188,26 @@ impl Executor {
             } => None,
             _ => {
                 self.shared
-                    .foresee(&mut prepared, authorization.decision(), scope)
+                    .foresee(&mut call, authorization.decision(), scope)
                     .await?
             }
         };
         if foreseen.is_some() {
-            authorization = self.shared.judged(&prepared, scope);
+            authorization = self.shared.judged(&call, scope);
         }
         match authorization {
             Authorization::Parked { rule } => {
                 // No answer of the user's changes what these find.
-                let left = require_left(prepared.tool.permission(), scope);
+                let left = require_left(call.tool.permission(), scope);
                 let rehearsed = match left {
-                    Ok(()) => self.shared.rehearse(&prepared, &rule, scope).await,
+                    Ok(()) => self.shared.rehearse(&mut call, &rule, scope).await,
                     nothing_left => nothing_left,
                 };
                 if let Err(error) = rehearsed {
-                    return Err(refused(prepared.record, error));
+                    return Err(refused(call.record, error));
                 }
-                tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
-                let mut record = prepared.record;
+                tracing::info!(agent = %scope.agent, %rule, hash = %call.record.hash, "a tool call waits for approval");
+                let mut record = call.record;
                 record.arguments = with_details(record.arguments, foreseen);
                 Ok(Decided::Parked {
                     record: Box::new(record),
@@ -214,24 +216,21 @@ impl Executor {
             }
             Authorization::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
-                prepared.record.decision = Some(decision);
+                call.record.decision = Some(decision);
                 Err(Box::new(CallRefusal {
-                    record: prepared.record,
+                    record: call.record,
                     error: ToolError::Denied { reason, rule },
                 }))
             }
             Authorization::Permitted(permit) => {
-                prepared.record.decision = Some(permit.decision().clone());
-                match self
-                    .shared
-                    .check_resources(prepared.tool.permission(), scope)
-                {
+                call.record.decision = Some(permit.decision().clone());
+                match self.shared.check_resources(call.tool.permission(), scope) {
                     Ok(()) => Ok(Decided::Permitted(
-                        Box::new(prepared),
+                        Box::new(call),
                         permit.for_foreseen(foreseen),
                     )),
                     Err(error) => Err(Box::new(CallRefusal {
-                        record: prepared.record,
+                        record: call.record,
                         error,
                     })),
                 }
@@ -242,24 +241,23 @@ impl Executor {
     /// Runs a permitted call; returns `None` if it waits.
     async fn run(
         &self,
-        prepared: Prepared,
+        call: PreparedCall,
         permit: Permit,
         scope: &CallScope,
     ) -> Option<ToolOutput> {
-        let call = prepared.record.call.clone();
+        let id = call.record.call.clone();
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
         // Its logs go where the caller's go.
-        let run =
-            async move { shared.run(prepared, permit, scope).await }.with_current_subscriber();
+        let run = async move { shared.run(call, permit, scope).await }.with_current_subscriber();
         let task = self.tasks.spawn(run);
         task.await
-            .unwrap_or_else(|_| Some(ToolOutput::interrupted(&call)))
+            .unwrap_or_else(|_| Some(ToolOutput::interrupted(&id)))
     }
 }
 
 /// The decision about a call that is not refused.
 enum Decided {
-    Permitted(Box<Prepared>, Permit),
+    Permitted(Box<PreparedCall>, Permit),
     Parked {
         record: Box<CallRecord>,
         rule: String,
@@ -267,8 +265,12 @@ enum Decided {
 }
 
 impl Shared {
-    /// Resolves the tool's name, converts the arguments, and computes the call's hash.
-    fn prepare(&self, call: &ToolCall, scope: &CallScope) -> Result<Prepared, Box<CallRefusal>> {
+    /// Resolves the tool's name, prepares the call, and computes the call's hash.
+    fn prepare(
+        &self,
+        call: &ToolCall,
+        scope: &CallScope,
+    ) -> Result<PreparedCall, Box<CallRefusal>> {
         let mut record = CallRecord {
             call: call.id.clone(),
             hash: permit::unresolved_hash(call, scope),
@@ -287,27 +289,37 @@ impl Shared {
             let error = self.not_found(&call.name, &scope.grant);
             return Err(Box::new(CallRefusal { record, error }));
         };
-        let Resolved {
-            tool, first_form, ..
-        } = resolved;
-        tool.name().clone_into(&mut record.tool);
-        let unredacted = self.require_unredacted(&call.arguments);
-        match unredacted.and_then(|()| {
-            self.resolver
-                .conform(&resolved, &call.arguments, &scope.worktree.path)
-        }) {
-            Ok((arguments, effects)) => {
-                record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
-                (record.writes, record.deletes) = changed_paths(tool.as_ref(), &effects);
-                record.arguments = arguments;
-                Ok(Prepared {
-                    tool: Arc::clone(tool),
-                    first_form: first_form.cloned(),
-                    record,
-                    effects,
-                })
-            }
-            Err(error) => Err(refused(record, error)),
+        resolved.tool.name().clone_into(&mut record.tool);
+        let prepared = match self.accepted(&resolved, call, scope) {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(refused(record, error)),
+        };
+        let tool = resolved.tool.as_ref();
+        record.hash = permit::call_hash(&call.id, tool.name(), &prepared.arguments, scope);
+        (record.writes, record.deletes) = changed_paths(tool, &prepared.effects);
+        record.arguments = prepared.arguments.clone();
+        Ok(PreparedCall {
+            tool: Arc::clone(resolved.tool),
+            first_form: resolved.first_form.cloned(),
+            record,
+            prepared,
+        })
+    }
+
+    /// Lets a tool prepare a call, and refuses one that it does not take.
+    fn accepted(
+        &self,
+        resolved: &Resolved<'_>,
+        call: &ToolCall,
+        scope: &CallScope,
+    ) -> Result<Prepared, ToolError> {
+        self.require_unredacted(&call.arguments)?;
+        let arguments = self.resolver.conform(resolved, &call.arguments)?;
+        let site = CallSite::in_scope(scope);
+        let mut prepared = self.resolver.prepare(resolved.tool, arguments, site)?;
+        match prepared.fault.take() {
+            Some(fault) => Err(fault),
+            None => Ok(prepared),
         }
     }
 
@@ -315,54 +327,60 @@ impl Shared {
     /// files are seen as the call itself sees them once it is approved.
     async fn foresee(
         &self,
-        prepared: &mut Prepared,
+        call: &mut PreparedCall,
         decision: Decision,
         scope: &CallScope,
     ) -> Result<Option<Value>, Box<CallRefusal>> {
-        if self.resolver.isolated(prepared.tool.as_ref()).is_some() {
-            return Ok(None);
-        }
-        let Prepared {
+        let PreparedCall {
             tool,
             record,
-            effects,
+            prepared,
             ..
-        } = prepared;
-        let guard = path_guard(tool.as_ref(), &decision, scope);
-        let project = Files::of_call(scope, guard, Meter::default());
-        match tool.foresee(scope, &project, &record.arguments).await {
-            Ok(None) => Ok(None),
-            Ok(Some(foreseen)) => {
-                let whole = with_details(record.arguments.clone(), Some(foreseen.details.clone()));
-                record.hash = permit::call_hash(&record.call, tool.name(), &whole, scope);
-                *effects = foreseen.effects;
-                Ok(Some(foreseen.details))
-            }
-            Err(error) => Err(refused(record.clone(), error)),
+        } = call;
+        if self.resolver.isolated(tool.as_ref()).is_some() {
+            return Ok(None);
         }
+        let mut details = None;
+        if let Some(look) = prepared.foresight.take() {
+            let files = project(tool.as_ref(), &decision, scope);
+            match look.run(scope, files, prepared.last_arguments()).await {
+                Ok(None) => {}
+                Ok(Some(foreseen)) => {
+                    prepared.effects = foreseen.effects;
+                    details = Some(foreseen.details);
+                }
+                Err(error) => return Err(refused(record.clone(), error)),
+            }
+        }
+        let of_wrapper = prepared.handed_on.as_mut();
+        let of_wrapper = of_wrapper.and_then(|handed_on| handed_on.details.take());
+        let details = match (details, of_wrapper) {
+            (Some(own), of_wrapper) => with_details(own, of_wrapper),
+            (None, Some(of_wrapper)) => of_wrapper,
+            (None, None) => return Ok(None),
+        };
+        let whole = with_details(record.arguments.clone(), Some(details.clone()));
+        record.hash = permit::call_hash(&record.call, tool.name(), &whole, scope);
+        Ok(Some(details))
     }
 
     /// Looks whether a call that this rule asks about could succeed.
     async fn rehearse(
         &self,
-        prepared: &Prepared,
+        call: &mut PreparedCall,
         rule: &str,
         scope: &CallScope,
     ) -> Result<(), ToolError> {
-        let Prepared { tool, record, .. } = prepared;
-        if self.resolver.isolated(tool.as_ref()).is_some() {
+        let PreparedCall { tool, prepared, .. } = call;
+        let rehearsal = prepared.rehearsal.take();
+        let Some(look) = rehearsal.filter(|_| self.resolver.isolated(tool.as_ref()).is_none())
+        else {
             return Ok(());
-        }
-        let guard = path_guard(
-            tool.as_ref(),
-            &Decision::Ask {
-                rule: rule.to_owned(),
-            },
-            scope,
-        );
-        let project = Files::of_call(scope, guard, Meter::default());
-        let rehearsed = tool.rehearse(scope, &project, &record.arguments).await;
-        rehearsed.or_else(|error| self.foreseen_failure(error, prepared, scope))
+        };
+        let rule = rule.to_owned();
+        let files = project(tool.as_ref(), &Decision::Ask { rule }, scope);
+        let rehearsed = look.run(scope, files, prepared.last_arguments()).await;
+        rehearsed.or_else(|error| self.foreseen_failure(error, call, scope))
     }
 
     /// Returns a failure that was foreseen, unless the user is to be asked about the call
@@ -370,10 +388,10 @@ impl Shared {
     fn foreseen_failure(
         &self,
         error: ToolError,
-        prepared: &Prepared,
+        call: &PreparedCall,
         scope: &CallScope,
     ) -> Result<(), ToolError> {
-        let Prepared { tool, record, .. } = prepared;
+        let PreparedCall { tool, record, .. } = call;
         let has_alternative = || !self.alternatives(tool.as_ref(), record, scope).0.is_empty();
         match error.failure() {
             // Another tool answers. What a rule denies is not asked about, whichever tool could
@@ -442,18 +460,15 @@ impl Shared {
     }
 
     /// Asks the policy.
-    fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
-        let Prepared {
+    fn judged(&self, call: &PreparedCall, scope: &CallScope) -> Authorization {
+        let PreparedCall {
             tool,
             first_form,
             record,
-            effects,
-        } = prepared;
+            prepared,
+        } = call;
         let was_forbidden = self.was_forbidden(record, scope);
-        let refused = self
-            .resolver
-            .refused(tool.as_ref(), &scope.policy, &record.arguments);
-        let asked = request(tool, first_form.as_ref(), effects, refused);
+        let asked = request(tool, first_form.as_ref(), prepared);
         authorize(
             &asked,
             &record.hash,
@@ -489,6 +504,7 @@ impl Shared {
         tool: &Arc<dyn Tool>,
         context: &mut Arc<ToolContext>,
         record: &CallRecord,
+        effects: &[Effect],
     ) -> Attempted {
         let (alternatives, unfit) = self.alternatives(tool.as_ref(), record, context.scope());
         let isolated = self.resolver.isolated(tool.as_ref());
@@ -497,6 +513,7 @@ impl Shared {
             isolated,
             context,
             arguments: &record.arguments,
+            effects,
             alternatives,
             unfit,
         };
@@ -549,27 +566,27 @@ impl Shared {
             name: name.to_owned(),
             arguments: record.arguments.clone(),
         };
-        let prepared = self
+        let other = self
             .prepare(&call, scope)
             .map_err(|refusal| refusal.error.to_string())?;
-        let is_itself = std::ptr::addr_eq(Arc::as_ptr(&prepared.tool), std::ptr::from_ref(tool));
-        if is_itself || !may_stand_in(prepared.tool.as_ref(), tool) {
+        let is_itself = std::ptr::addr_eq(Arc::as_ptr(&other.tool), std::ptr::from_ref(tool));
+        if is_itself || !may_stand_in(other.tool.as_ref(), tool) {
             return Err("it may not stand in".to_owned());
         }
-        let permit = match self.judged(&prepared, scope) {
+        let permit = match self.judged(&other, scope) {
             Authorization::Permitted(permit) => permit,
             Authorization::Refused { reason, .. } => return Err(reason),
             Authorization::Parked { rule } => {
                 return Err(format!("the rule `{rule}` needs approval for it"));
             }
         };
-        let guard = path_guard(prepared.tool.as_ref(), permit.decision(), scope);
+        let guard = path_guard(other.tool.as_ref(), permit.decision(), scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone(), &record.call));
-        let isolated = self.resolver.isolated(prepared.tool.as_ref());
+        let isolated = self.resolver.isolated(other.tool.as_ref());
         Ok(Alternative {
-            tool: prepared.tool,
+            tool: other.tool,
             isolated,
-            arguments: prepared.record.arguments,
+            arguments: other.record.arguments,
             context,
         })
     }
@@ -582,16 +599,16 @@ impl Shared {
     /// Answers a call that may wait, or runs it; returns `None` if it waits.
     async fn run(
         &self,
-        prepared: Prepared,
+        call: PreparedCall,
         permit: Permit,
         scope: CallScope,
     ) -> Option<ToolOutput> {
-        let Prepared {
+        let PreparedCall {
             tool,
             record,
-            effects,
+            prepared,
             ..
-        } = prepared;
+        } = call;
         let Ok(_slot) = self.slots.acquire().await else {
             let closed = ToolError::Interrupted("the executor is closed".to_owned());
             return Some(ToolOutput::failed(&record.call, &closed));
@@ -608,13 +625,8 @@ impl Shared {
         match tool.as_waits() {
             Some(waits) => self.answer(waits, &record, &context).await,
             None => Some(
-                self.run_tool(
-                    &tool,
-                    &Need::for_call(tool.as_ref(), &effects),
-                    record,
-                    context,
-                )
-                .await,
+                self.run_tool(&tool, &prepared.effects, record, context)
+                    .await,
             ),
         }
     }
@@ -642,10 +654,11 @@ impl Shared {
     async fn run_tool(
         &self,
         tool: &Arc<dyn Tool>,
-        needs: &[Need],
+        effects: &[Effect],
         mut record: CallRecord,
         mut context: Arc<ToolContext>,
     ) -> ToolOutput {
+        let needs = &Need::for_call(tool.as_ref(), effects);
         let looked = Instant::now();
         let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
         if let Some(answer) = found {
@@ -676,7 +689,7 @@ impl Shared {
             recovered,
             finding,
             ..
-        } = self.attempt(tool, &mut context, &record).await;
+        } = self.attempt(tool, &mut context, &record, effects).await;
         // The words of a server are for the agent that has asked it: whoever reads them is exposed
         // to them.
         let quotes_others = context
@@ -767,6 +780,11 @@ fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String
         record.tool.clone(),
         sha256_hex(arguments.as_bytes()),
     )
+}
+
+/// Returns the project's files as a call sees them under this decision.
+fn project(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> Files {
+    Files::of_call(scope, path_guard(tool, decision, scope), Meter::default())
 }
 
 fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {

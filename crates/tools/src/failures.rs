@@ -49,6 +49,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) isolated: Option<&'a LeftBehind>,
     pub(crate) context: &'a mut Arc<ToolContext>,
     pub(crate) arguments: &'a Value,
+    /// What it was decided that it may affect.
+    pub(crate) effects: &'a [Effect],
     /// The tools that may answer instead, in order.
     pub(crate) alternatives: Vec<Alternative<'a>>,
     /// Why the tool that the user names cannot answer this call.
@@ -177,14 +179,14 @@ impl Attempt<'_> {
 
     /// Reports whether the tool itself asks other hosts, rather than a program that it runs.
     fn asks_hosts(&self) -> bool {
-        self.tool.effects(self.arguments).iter().any(is_own_request)
+        self.effects.iter().any(is_own_request)
     }
 
     /// Reports whether the call has no effect that is left: none on the worktree, and none
     /// elsewhere.
     fn left_nothing(&self, changes: Option<&[GitChange]>) -> bool {
         let changed_no_file = changes.is_some_and(<[GitChange]>::is_empty);
-        changed_no_file && !self.tool.effects(self.arguments).iter().any(is_networked)
+        changed_no_file && !self.effects.iter().any(is_networked)
     }
 
     /// Waits before another try; returns false if the call is cancelled meanwhile.

@@ -35,7 +35,9 @@ mod path;
 mod permission_check;
 mod permit;
 mod plugin;
+mod prepared;
 mod prompt;
+mod properties;
 mod record;
 mod redact;
 mod reference;
@@ -83,7 +85,9 @@ pub use path::normalize as normalize_path;
 pub use permission_check::{Answered, PermissionCheck};
 pub use permit::Permit;
 pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
+pub use prepared::{CallSite, FindPrograms, Look, Prepared, ProgramChoice, Programs};
 pub use prompt::{Prompt, PromptFile};
+pub use properties::ToolProperties;
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
 pub use repository_map::{MapLines, StoredFile, makes_maps, map_index};
@@ -106,9 +110,7 @@ pub use services::{
 pub use shape::{MIN_RESULT_TOKENS, allowed_bytes};
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
-pub use tool::{
-    Category, ProgramChoice, Programs, Tool, ToolProperties, Waits, Wrap, Wrapping, is_name,
-};
+pub use tool::{Category, Tool, Waits, Wrap, Wrapping, is_name};
 pub use tool_limits::limits_of;
 pub use web_results::{
     APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult,

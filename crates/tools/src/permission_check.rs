@@ -18,10 +18,11 @@ use crate::error::{ToolError, ToolsError};
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::permit::decide;
+use crate::prepared::{CallSite, Prepared, ProgramChoice, Programs};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::resolver::{Resolver, request};
 use crate::template::ARGUMENTS;
-use crate::tool::{ProgramChoice, Programs, Tool};
+use crate::tool::Tool;
 
 /// The argument that is a line for a shell.
 const COMMAND: &str = "command";
@@ -95,61 +96,62 @@ impl PermissionCheck {
         let Some(resolved) = self.resolver.registry.resolve_call(tool, &given.arguments) else {
             return Ok(None);
         };
-        let asked = given.arguments.clone();
-        let (arguments, effects) = match self.effects(&resolved, given, words.is_empty()) {
+        let prepared = match self.prepared(&resolved, given, words.is_empty()) {
             Err(ToolError::Denied { reason, rule }) => {
                 return Ok(Some(Answered::Decided(Decision::Deny { rule, reason })));
             }
-            Err(error) if resolved.tool.validate(&asked).as_ref() == Err(&error) => {
-                return Ok(Some(Answered::Refused {
-                    reason: error.to_string(),
-                }));
-            }
             other => other?,
         };
-        let tool = resolved.tool.as_ref();
-        let refused = self.resolver.refused(tool, &self.policy, &arguments);
-        let asked = request(resolved.tool, resolved.first_form, &effects, refused);
+        if let Some(fault) = &prepared.fault {
+            let reason = fault.to_string();
+            return Ok(Some(Answered::Refused { reason }));
+        }
+        let asked = request(resolved.tool, resolved.first_form, &prepared);
         let decision = decide(&asked, &self.policy, &self.grant);
         Ok(Some(match decision {
-            Decision::Allow { .. } => self.foreseen(tool, &arguments, effects, decision)?,
+            Decision::Allow { .. } => self.foreseen(resolved.tool.as_ref(), prepared, decision)?,
             decided => Answered::Decided(decided),
         }))
     }
 
-    /// Returns the arguments as the tool gets them, and what the call would affect, as far as it is
-    /// known.
-    fn effects(
+    /// Returns the call as the tool prepares it, as far as its arguments are known.
+    fn prepared(
         &self,
         resolved: &Resolved<'_>,
         given: Given,
         is_about_tool: bool,
-    ) -> Result<(Value, Vec<Effect>), ToolError> {
+    ) -> Result<Prepared, ToolError> {
         let Given {
             mut arguments,
             is_whole,
         } = given;
         if is_whole {
-            return self.resolver.conform(resolved, &arguments, &self.checkout);
+            arguments = self.resolver.conform(resolved, &arguments)?;
         }
         let required = required(resolved.tool.schema());
         let is_complete = required.iter().all(|name| arguments.get(*name).is_some());
+        let site = CallSite {
+            worktree: self.checkout.clone(),
+            policy: Arc::clone(&self.policy),
+        };
+        let mut prepared = self.resolver.prepare(resolved.tool, arguments, site)?;
         // The tool judges whole calls only.
-        if !is_about_tool && is_complete {
-            resolved.tool.validate(&arguments)?;
+        if !is_whole && (is_about_tool || !is_complete) {
+            prepared.fault = None;
         }
-        resolved.tool.normalize(&mut arguments, &self.checkout)?;
-        let mut effects = resolved.tool.effects(&arguments);
-        effects.retain(|effect| !(is_about_tool && names_nothing(&effect.target)));
-        Ok((arguments, effects))
+        if !is_whole && is_about_tool {
+            prepared
+                .effects
+                .retain(|effect| !names_nothing(&effect.target));
+        }
+        Ok(prepared)
     }
 
     /// Answers for a call that nothing is against so far, by what it would open and run.
     fn foreseen(
         &self,
         tool: &dyn Tool,
-        arguments: &Value,
-        mut effects: Vec<Effect>,
+        prepared: Prepared,
         decision: Decision,
     ) -> Result<Answered, ToolError> {
         let guard = PathGuard::new(
@@ -162,7 +164,8 @@ impl PermissionCheck {
         let files = Files::of_checkout(&self.checkout, guard.clone())?;
         // Git's own tools open no files by these paths.
         if tool.permission() != Permission::GitOperations {
-            effects.extend(other_folders(tool, arguments, &effects));
+            let mut effects = prepared.effects.clone();
+            effects.extend(other_folders(tool, &prepared.arguments, &effects));
             for effect in &effects {
                 if let Err(ToolError::Denied { reason, rule }) = files.foresee(effect) {
                     return Ok(Answered::Decided(Decision::Deny { rule, reason }));
@@ -172,7 +175,11 @@ impl PermissionCheck {
         if !self.policy.restricts_programs(tool.name()) {
             return Ok(Answered::Decided(decision));
         }
-        Ok(match tool.programs(arguments, &files)? {
+        let programs = match prepared.programs {
+            Some(find) => find(prepared.last_arguments(), &files)?,
+            None => Programs::InEffects,
+        };
+        Ok(match programs {
             Programs::InEffects => Answered::Decided(decision),
             Programs::FirstOf(choices) => of_choices(tool.name(), &guard, &choices, decision),
             Programs::Unknown => Answered::Unknown {

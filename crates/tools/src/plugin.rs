@@ -6,7 +6,6 @@
 //! is registered then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -18,13 +17,14 @@ use serde_json::Value;
 use crate::arguments;
 use crate::builtin::{Overrides, families_of};
 use crate::context::{ToolContext, panicked};
-use crate::effect::{AnswersFrom, Effect};
+use crate::effect::AnswersFrom;
 use crate::error::{ToolError, ToolsError};
-use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
+use crate::properties::ToolProperties;
 use crate::registry::{PluginId, ToolRegistry};
-use crate::tool::{Category, MAX_NAME, Programs, Tool, ToolProperties, Wrap, is_name};
+use crate::tool::{Category, MAX_NAME, Tool, Wrap, is_name};
 
 /// How long a plugin may take to initialize and to register its tools: it may read files, not wait
 /// for a person.
@@ -384,20 +384,8 @@ impl Tool for AddedTool {
         &self.facts.prompt.parameters
     }
 
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        self.tool.normalize(arguments, worktree)
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        self.tool.validate(arguments)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        self.tool.effects(arguments)
-    }
-
-    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        self.tool.programs(arguments, project)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        self.tool.prepare(site, arguments)
     }
 
     fn as_wrap(&self) -> Option<&dyn Wrap> {

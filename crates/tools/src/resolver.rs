@@ -3,20 +3,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::Validator;
-use orchestrate_core::policy::{Decision, Policy};
 use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::context::panicked;
-use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
 use crate::foreign_calls::{more_parameters, own_form, replaced_parameters};
 use crate::isolated::{self, LeftBehind};
 use crate::permit::{FirstForm, Request, Wrapper};
+use crate::prepared::{CallSite, Prepared};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::tool::Tool;
 
@@ -69,16 +67,15 @@ impl Resolver {
         })
     }
 
-    /// Returns the arguments as the tool gets them, and what the call would affect.
+    /// Returns the arguments in the form that the tool's schema describes.
     ///
     /// # Errors
-    /// `Retry` for arguments that the tool does not take, `Denied` for a path outside the worktree.
+    /// `Retry` for arguments that the tool does not take.
     pub(crate) fn conform(
         &self,
         resolved: &Resolved<'_>,
         given: &Value,
-        worktree: &Path,
-    ) -> Result<(Value, Vec<Effect>), ToolError> {
+    ) -> Result<Value, ToolError> {
         let tool = resolved.tool;
         let is_builtin = resolved.first_form.is_none() && !self.registry.is_added(tool.name());
         let given = if is_builtin {
@@ -98,41 +95,32 @@ impl Resolver {
             .get(tool.name())
             .filter(|_| is_builtin)
             .and_then(|wide| wide.for_call(&given));
-        let mut arguments = match wide {
+        match wide {
             Some(schema) => {
                 let validator = arguments::compile(tool.name(), &schema)
                     .map_err(|error| ToolError::Execution(error.to_string()))?;
-                arguments::conform(&given, &schema, &validator)?
+                arguments::conform(&given, &schema, &validator)
             }
-            None => arguments::conform(&given, tool.schema(), validator)?,
-        };
-        // These are the tool's own code as well.
-        let (own, worktree) = (Arc::clone(tool), worktree.to_owned());
-        let checks = move || {
-            own.validate(&arguments)?;
-            own.normalize(&mut arguments, &worktree)?;
-            let effects = own.effects(&arguments);
-            Ok((arguments, effects))
-        };
-        match self.isolated(tool.as_ref()) {
-            Some(left_behind) => isolated::check(left_behind, checks),
-            None => catch_unwind(AssertUnwindSafe(checks))
-                .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+            None => arguments::conform(&given, tool.schema(), validator),
         }
     }
 
-    /// Returns what is against a call whatever rules say of its effects. The program's own tools,
-    /// whose code may block this thread, are not asked.
-    pub(crate) fn refused(
+    /// Lets a tool prepare a call, which is the tool's own code as well.
+    ///
+    /// # Errors
+    /// As [`Tool::prepare`].
+    pub(crate) fn prepare(
         &self,
-        tool: &dyn Tool,
-        policy: &Policy,
-        arguments: &Value,
-    ) -> Option<Decision> {
-        if self.isolated(tool).is_some() {
-            None
-        } else {
-            tool.refused(policy, arguments)
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+        site: CallSite,
+    ) -> Result<Prepared, ToolError> {
+        let own = Arc::clone(tool);
+        let work = move || own.prepare(&site, arguments);
+        match self.isolated(tool.as_ref()) {
+            Some(left_behind) => isolated::check(left_behind, work),
+            None => catch_unwind(AssertUnwindSafe(work))
+                .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
         }
     }
 
@@ -197,13 +185,11 @@ impl Wide {
 }
 
 /// Returns what the policy is asked about a call of a tool: `first_form` is the tool that has its
-/// name otherwise, if it is a second form, and `refused` what is against the call whatever the
-/// rules say.
+/// name otherwise, if it is a second form.
 pub(crate) fn request<'a>(
     tool: &'a Arc<dyn Tool>,
     first_form: Option<&'a Arc<dyn Tool>>,
-    effects: &'a [Effect],
-    refused: Option<Decision>,
+    prepared: &'a Prepared,
 ) -> Request<'a> {
     let wrapper = tool.wrapping().map(|wrapping| Wrapper {
         wrapped: wrapping.tool,
@@ -216,8 +202,8 @@ pub(crate) fn request<'a>(
         tool: tool.name(),
         wrapper,
         permission: tool.permission(),
-        effects,
-        refused,
+        effects: &prepared.effects,
+        refused: prepared.refused.clone(),
     }
 }
 

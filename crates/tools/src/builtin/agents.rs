@@ -9,15 +9,14 @@ use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, HandBac
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::AgentOperation;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
@@ -66,46 +65,33 @@ impl Arguments {
 impl Tool for SendMessageToAgent {
     facts!("send_message_to_agent", AGENTS, AgentMessage);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let to = arguments
-            .get("agent_id")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![Effect::on(Target::Name(to.to_owned()))]
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let body = arguments.get("message").cloned().map(Body::from);
-        match body.map(|body| body.bytes()) {
-            None | Some(0) => Err(invalid("`message` is empty")),
-            Some(bytes) if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
-                "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
-            ))),
-            Some(_) => Ok(()),
-        }
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_agents(|arguments: Arguments| AgentOperation::Send(arguments.message()));
+        Ok(Prepared {
+            fault: require_message(&arguments).err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_name("agent_id", arguments)
+        })
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
     }
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        scope
-            .services
-            .agents
-            .rehearse(&AgentOperation::Send(arguments.message()))
-            .await?;
-        Ok(())
-    }
-
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         Err(answered())
+    }
+}
+
+fn require_message(arguments: &Value) -> Result<(), ToolError> {
+    let body = arguments.get("message").cloned().map(Body::from);
+    match body.map(|body| body.bytes()) {
+        None | Some(0) => Err(invalid("`message` is empty")),
+        Some(bytes) if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
+            "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
+        ))),
+        Some(_) => Ok(()),
     }
 }
 
@@ -150,23 +136,12 @@ struct OneAgent {
 impl Tool for GetAgentStatus {
     facts!("get_agent_status", AGENTS, AgentMessage, is_default: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of = arguments
-            .get("agent_id")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![Effect::on(Target::Name(of.to_owned()))]
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let OneAgent { agent_id } = read(arguments.clone())?;
-        scope.services.agents.status(&agent_id).await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::new(|scope: CallScope, _, arguments: OneAgent| async move {
+            scope.services.agents.status(&arguments.agent_id).await?;
+            Ok(())
+        });
+        Ok(Prepared::on_name("agent_id", arguments).rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -218,37 +193,25 @@ struct WaitArguments {
 impl Tool for WaitForAgents {
     facts!("wait_for_agents", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        agents_named(arguments)
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(on_agents(arguments).rehearsed(Look::at_agents(WaitArguments::operation)))
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
     }
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let WaitArguments {
-            agent_ids: agents,
-            timeout: timeout_seconds,
-        } = read(arguments.clone())?;
-        scope
-            .services
-            .agents
-            .rehearse(&AgentOperation::Wait {
-                agents,
-                timeout_seconds,
-            })
-            .await?;
-        Ok(())
-    }
-
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         Err(answered())
+    }
+}
+
+impl WaitArguments {
+    fn operation(self) -> AgentOperation {
+        AgentOperation::Wait {
+            agents: self.agent_ids,
+            timeout_seconds: self.timeout,
+        }
     }
 }
 
@@ -277,15 +240,16 @@ impl Waits for WaitForAgents {
 }
 
 /// Returns the effects of a call that names several agents.
-pub(super) fn agents_named(arguments: &Value) -> Vec<Effect> {
-    let ids = arguments
-        .get("agent_ids")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    ids.filter_map(Value::as_str)
-        .map(|id| Effect::on(Target::Name(id.to_owned())))
-        .collect()
+pub(super) fn on_agents(arguments: Value) -> Prepared {
+    let ids = arguments.get("agent_ids").and_then(Value::as_array);
+    let mut effects = Vec::new();
+    for id in ids.into_iter().flatten().filter_map(Value::as_str) {
+        effects.push(Effect::on(Target::Name(id.to_owned())));
+    }
+    Prepared {
+        effects,
+        ..Prepared::new(arguments)
+    }
 }
 
 /// Describes why a wait has ended.

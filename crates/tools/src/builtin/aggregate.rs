@@ -8,17 +8,15 @@ use orchestrate_core::{AgentId, CheckedBy, HandBack};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::agents::{agents_named, held_against};
-use super::arguments::read;
+use super::agents::{held_against, on_agents};
 use super::facts::facts;
+use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::AgentOperation;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `aggregate_agent_results` tool.
@@ -33,23 +31,10 @@ struct Arguments {
 impl Tool for AggregateAgentResults {
     facts!("aggregate_agent_results", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        agents_named(arguments)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { agent_ids } = read(arguments.clone())?;
-        scope
-            .services
-            .agents
-            .rehearse(&AgentOperation::Aggregate(agent_ids))
-            .await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_agents(|arguments: Arguments| AgentOperation::Aggregate(arguments.agent_ids));
+        Ok(on_agents(arguments).rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -2,23 +2,19 @@
 
 use async_trait::async_trait;
 use orchestrate_core::messages::MAX_BODY_BYTES;
-use orchestrate_core::policy::Target;
 use orchestrate_core::run::child::{KeptWork, MAX_CONTEXT_BYTES};
 use orchestrate_core::{AgentHandle, AgentId, CallId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::{AgentOperation, ChildRequest};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::{Tool, Waits};
 
 /// The `spawn_child_agent` tool.
@@ -59,54 +55,18 @@ impl Tool for SpawnChildAgent {
     // A child has no tool that its parent does not have.
     facts!("spawn_child_agent", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let role = arguments
-            .get("role")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![Effect::on(Target::Name(role.to_owned()))]
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let task = arguments
-            .get("task")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if task.trim().is_empty() {
-            return Err(invalid("`task` is empty"));
-        }
-        let context = arguments.get("context").map(text_of).unwrap_or_default();
-        for (name, bytes, most) in [
-            ("task", task.len(), MAX_BODY_BYTES),
-            ("context", context.len(), MAX_CONTEXT_BYTES),
-        ] {
-            if bytes > most {
-                let reason = format!(
-                    "`{name}`: expected at most {most} bytes, got {bytes}; refer to a file instead"
-                );
-                return Err(invalid(&reason));
-            }
-        }
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_agents(|arguments: SpawnArguments| AgentOperation::Spawn(arguments.child()));
+        Ok(Prepared {
+            fault: require_task(&arguments).err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_name("role", arguments)
+        })
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: SpawnArguments = read(arguments.clone())?;
-        scope
-            .services
-            .agents
-            .rehearse(&AgentOperation::Spawn(arguments.child()))
-            .await?;
-        Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -114,6 +74,26 @@ impl Tool for SpawnChildAgent {
             "a call that must not be repeated is answered, not run".to_owned(),
         ))
     }
+}
+
+fn require_task(arguments: &Value) -> Result<(), ToolError> {
+    let task = given_text(arguments, "task");
+    if task.trim().is_empty() {
+        return Err(invalid("`task` is empty"));
+    }
+    let context = arguments.get("context").map(text_of).unwrap_or_default();
+    for (name, bytes, most) in [
+        ("task", task.len(), MAX_BODY_BYTES),
+        ("context", context.len(), MAX_CONTEXT_BYTES),
+    ] {
+        if bytes > most {
+            let reason = format!(
+                "`{name}`: expected at most {most} bytes, got {bytes}; refer to a file instead"
+            );
+            return Err(invalid(&reason));
+        }
+    }
+    Ok(())
 }
 
 #[async_trait]
@@ -171,31 +151,14 @@ struct OneAgent {
 impl Tool for TerminateAgent {
     facts!("terminate_agent", AGENTS, AgentSpawn, is_default: false, changes_files: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of = arguments
-            .get("agent_id")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![Effect::on(Target::Name(of.to_owned()))]
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_agents(|arguments: OneAgent| AgentOperation::Terminate(arguments.agent_id));
+        Ok(Prepared::on_name("agent_id", arguments).rehearsed(rehearsal))
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let OneAgent { agent_id } = read(arguments.clone())?;
-        scope
-            .services
-            .agents
-            .rehearse(&AgentOperation::Terminate(agent_id))
-            .await?;
-        Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {

@@ -13,16 +13,16 @@ use orchestrate_sandbox::{Exit, Finished};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{given_text, invalid, read};
 use crate::command::Command;
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::decided_hosts::DecidedHosts;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::results::ExecutionResult;
 use crate::scope::CallScope;
@@ -80,83 +80,19 @@ impl Tool for RunShellCommand {
         Some(self)
     }
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        if let Some(words) = arguments.get("argv").and_then(Value::as_array) {
-            let words = words
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect();
-            return vec![Effect::on(Target::Argv(words))];
-        }
-        let command = arguments
-            .get("command")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let mut effects = vec![Effect::on(Target::Shell(command.to_owned()))];
-        if is_networked(arguments) {
-            let named: Vec<Target> = domains(arguments)
-                .map(|domain| Target::Host(domain.to_owned()))
-                .collect();
-            let targets = if named.is_empty() {
-                vec![Target::Network]
-            } else {
-                named
-            };
-            effects.extend(targets.into_iter().map(|target| Effect {
-                access: Access::Network,
-                target,
-            }));
-        }
-        effects
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let command = arguments
-            .get("command")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        match command {
-            "" => Err(invalid("`command` is empty")),
-            _ if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
-            _ => validate_domains(arguments),
-        }
-    }
-
-    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        domains(arguments).find_map(|domain| match HostPattern::parse(domain)? {
-            HostPattern::Exact(host) => policy.refuse_host(NAME, &host),
-            _ => None,
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let refused = domains(&arguments).find_map(|domain| refused(&site.policy, domain));
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+            files.working_directory(&arguments.cwd).map(drop)
+        });
+        Ok(Prepared {
+            effects: effects(&arguments),
+            fault: require_runnable(&arguments).err(),
+            refused,
+            foresight: Some(Look::new(require_network)),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_paths(self.properties(), site, arguments)?
         })
-    }
-
-    /// Foresees nothing, but nobody is asked for a network that this machine's sandbox cannot give.
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        if is_networked(arguments) {
-            scope
-                .sandbox
-                .require_egress()
-                .map_err(|error| ToolError::not_started(&error))?;
-        }
-        Ok(None)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { cwd, .. } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.working_directory(&cwd).map(drop)
-        })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -173,6 +109,58 @@ impl Tool for RunShellCommand {
         let finished = finished.map_err(|error| ToolError::not_started(&error))?;
         with_egress(answer(&finished, timeout, advice), &decided)
     }
+}
+
+fn effects(arguments: &Value) -> Vec<Effect> {
+    if let Some(words) = arguments.get("argv").and_then(Value::as_array) {
+        let words = words.iter().filter_map(Value::as_str);
+        let argv = words.map(str::to_owned).collect();
+        return vec![Effect::on(Target::Argv(argv))];
+    }
+    let command = given_text(arguments, "command").to_owned();
+    let mut effects = vec![Effect::on(Target::Shell(command))];
+    if is_networked(arguments) {
+        effects.extend(domains(arguments).map(|domain| networked(Target::Host(domain.to_owned()))));
+        if effects.len() == 1 {
+            effects.push(networked(Target::Network));
+        }
+    }
+    effects
+}
+
+pub(super) fn networked(target: Target) -> Effect {
+    Effect {
+        access: Access::Network,
+        target,
+    }
+}
+
+fn require_runnable(arguments: &Value) -> Result<(), ToolError> {
+    match given_text(arguments, "command") {
+        "" => Err(invalid("`command` is empty")),
+        command if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
+        _ => validate_domains(arguments),
+    }
+}
+
+fn refused(policy: &Policy, domain: &str) -> Option<Decision> {
+    match HostPattern::parse(domain)? {
+        HostPattern::Exact(host) => policy.refuse_host(NAME, &host),
+        _ => None,
+    }
+}
+
+/// Foresees nothing, but nobody is asked for a network that this machine's sandbox cannot give.
+async fn require_network(
+    scope: CallScope,
+    _: Files,
+    arguments: Value,
+) -> Result<Option<Foreseen>, ToolError> {
+    if is_networked(&arguments) {
+        let egress = scope.sandbox.require_egress();
+        egress.map_err(|error| ToolError::not_started(&error))?;
+    }
+    Ok(None)
 }
 
 impl Wrap for RunShellCommand {
@@ -476,7 +464,7 @@ mod tests {
             Ok(expected.clone())
         );
         let words = argv.map(str::to_owned).to_vec();
-        assert_eq!(tool.effects(&expected), [Effect::on(Target::Argv(words))]);
+        assert_eq!(effects(&expected), [Effect::on(Target::Argv(words))]);
         assert_eq!(tool.deserialize_wrapped(&arguments, None), Ok(arguments));
     }
 }

@@ -20,10 +20,10 @@ macro_rules! facts {
             $crate::tool::Category::$category
         }
 
-        fn properties(&self) -> $crate::tool::ToolProperties {
-            $crate::tool::ToolProperties {
+        fn properties(&self) -> $crate::properties::ToolProperties {
+            $crate::properties::ToolProperties {
                 $($property: $value,)*
-                ..$crate::tool::ToolProperties::new(
+                ..$crate::properties::ToolProperties::new(
                     orchestrate_core::policy::Permission::$permission,
                 )
             }

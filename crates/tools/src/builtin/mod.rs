@@ -3,7 +3,6 @@
 mod agents;
 mod aggregate;
 mod analysis;
-mod arguments;
 mod catalogue;
 mod children;
 mod exec;

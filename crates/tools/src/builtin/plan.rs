@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::read;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::tool::Tool;
@@ -29,9 +29,12 @@ impl Tool for ReadPlan {
 
     /// Looks only whether there is a plan: which sections it has is a part of what the person is
     /// asked about.
-    async fn rehearse(&self, scope: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
-        scope.services.plan.read(None).await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::new(|scope: CallScope, _, _: Value| async move {
+            scope.services.plan.read(None).await?;
+            Ok(())
+        });
+        Ok(Prepared::new(arguments).rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -5,13 +5,13 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::notes::{Note, NoteKind};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
@@ -37,16 +37,11 @@ enum Action {
 impl Tool for React {
     facts!("react", MEMORY, None, is_default: false, stays_in_view: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let Arguments { action, note } = read(arguments.clone())?;
-        let is_blank = note.as_deref().is_none_or(|note| note.trim().is_empty());
-        match action {
-            Action::Think | Action::Observe if is_blank => Err(invalid("`note` is empty")),
-            Action::Get | Action::Clear if !is_blank => Err(invalid(
-                "`note` is only for the actions `think` and `observe`",
-            )),
-            _ => Ok(()),
-        }
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(Prepared {
+            fault: require_note(&arguments).err(),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -82,6 +77,19 @@ impl Tool for React {
             notes: (action != Action::Get).then_some(all),
             ..answer
         })
+    }
+}
+
+/// Requires a note for the actions that keep one, and for no other.
+fn require_note(arguments: &Value) -> Result<(), ToolError> {
+    let Arguments { action, note } = read(arguments.clone())?;
+    let is_blank = note.as_deref().is_none_or(|note| note.trim().is_empty());
+    match action {
+        Action::Think | Action::Observe if is_blank => Err(invalid("`note` is empty")),
+        Action::Get | Action::Clear if !is_blank => Err(invalid(
+            "`note` is only for the actions `think` and `observe`",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::read;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::tool::Tool;
@@ -28,15 +28,13 @@ struct Arguments {
 impl Tool for ReadSkill {
     facts!("read_skill", AGENTS, None);
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { name, file } = read(arguments.clone())?;
-        scope.services.skills.read(&name, file.as_deref()).await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::new(|scope: CallScope, _, arguments: Arguments| async move {
+            let Arguments { name, file } = arguments;
+            scope.services.skills.read(&name, file.as_deref()).await?;
+            Ok(())
+        });
+        Ok(Prepared::new(arguments).rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

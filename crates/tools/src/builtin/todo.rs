@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
@@ -45,17 +45,14 @@ enum Status {
 impl Tool for TodoWrite {
     facts!("todo_write", MEMORY, None, stays_in_view: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let items = arguments
-            .get("items")
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
-        if items > MAX_ITEMS {
-            return Err(invalid(&format!(
-                "`items`: expected at most {MAX_ITEMS} items, got {items}"
-            )));
-        }
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let items = arguments.get("items").and_then(Value::as_array);
+        let items = items.map_or(0, Vec::len);
+        let reason = format!("`items`: expected at most {MAX_ITEMS} items, got {items}");
+        Ok(Prepared {
+            fault: (items > MAX_ITEMS).then(|| invalid(&reason)),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, _: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

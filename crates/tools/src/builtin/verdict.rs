@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use orchestrate_core::ReviewVerdict;
 use serde_json::{Value, json};
 
-use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::read;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;

@@ -1,27 +1,24 @@
 //! The tool that a wrapper's file defines. Its calls are calls of the wrapped tool with other
 //! arguments.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use jsonschema::Validator;
-use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::shell_word;
 use serde_json::{Value, json};
 
 use super::annotations::Mistake;
 use super::definition::Wrapper;
 use super::parameter::Kind;
-use crate::arguments::{compile, conform, invalid, is_ignored, own_name};
+use crate::arguments::{compile, conform, is_ignored, own_name};
 use crate::context::ToolContext;
-use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
-use crate::scope::CallScope;
+use crate::prepared::{CallSite, HandedOn, Prepared};
+use crate::properties::ToolProperties;
 use crate::template::{ARGUMENTS, CommandTemplate};
-use crate::tool::{Category, Programs, Tool, ToolProperties, Wrap, Wrapping};
+use crate::tool::{Category, Tool, Wrap, Wrapping};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {
@@ -72,6 +69,13 @@ impl WrappedTool {
             Some(_) => Ok(inner),
             None => conform(&inner, self.wrapped.schema(), &self.inner),
         }
+    }
+
+    /// Returns what a command makes of the arguments, for whoever is asked about the call.
+    fn details(&self, arguments: &Value) -> Option<Value> {
+        let words = self.command.as_ref()?.fill(arguments).ok()?;
+        let line = words.iter().map(shell_word).collect::<Vec<_>>().join(" ");
+        Some(json!({ self.wrapped.name(): line }))
     }
 }
 
@@ -216,76 +220,26 @@ impl Tool for WrappedTool {
         &self.schema
     }
 
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        if self.command.is_some() {
-            Ok(())
-        } else {
-            self.wrapped.normalize(arguments, worktree)
-        }
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        self.wrapped.validate(&self.inner_arguments(arguments)?)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        // Arguments that cannot be converted have been refused already.
-        self.inner_arguments(arguments)
-            .map(|inner| self.wrapped.effects(&inner))
-            .unwrap_or_default()
-    }
-
-    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        self.wrapped
-            .refused(policy, &self.inner_arguments(arguments).ok()?)
-    }
-
-    /// Foresees, beside what the wrapped tool does, what a command makes of the arguments, which do
-    /// not show it.
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        let foreseen = self
-            .wrapped
-            .foresee(scope, project, &self.inner_arguments(arguments)?)
-            .await?;
-        let Some(template) = &self.command else {
-            return Ok(foreseen);
+    /// Prepares the call of the wrapped tool. What a command makes of the arguments is shown beside
+    /// them, which do not show it.
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        // Without a command, the wrapped tool's paths are the wrapper's.
+        let arguments = Prepared::on_paths(self.properties(), site, arguments)?.arguments;
+        let inner = match self.inner_arguments(&arguments) {
+            Ok(inner) => self.wrapped.prepare(site, inner)?,
+            Err(error) => Prepared {
+                fault: Some(error),
+                ..Prepared::new(Value::Null)
+            },
         };
-        let words = template
-            .fill(arguments)
-            .map_err(|reason| invalid(&reason))?;
-        let line = words.iter().map(shell_word).collect::<Vec<_>>().join(" ");
-        let Foreseen {
-            effects,
-            mut details,
-        } = foreseen.unwrap_or_else(|| Foreseen {
-            effects: self.effects(arguments),
-            details: json!({}),
-        });
-        if let Some(fields) = details.as_object_mut() {
-            fields.insert(self.wrapped.name().to_owned(), json!(line));
-        }
-        Ok(Some(Foreseen { effects, details }))
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        self.wrapped
-            .rehearse(scope, project, &self.inner_arguments(arguments)?)
-            .await
-    }
-
-    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        self.wrapped
-            .programs(&self.inner_arguments(arguments)?, project)
+        Ok(Prepared {
+            handed_on: Some(HandedOn {
+                details: self.details(&arguments),
+                arguments: inner.arguments,
+            }),
+            arguments,
+            ..inner
+        })
     }
 
     fn wrapping(&self) -> Option<Wrapping<'_>> {
@@ -296,8 +250,10 @@ impl Tool for WrappedTool {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        self.wrapped
-            .execute(context, self.inner_arguments(&arguments)?)
-            .await
+        let site = CallSite::in_scope(context.scope());
+        let arguments = self
+            .wrapped
+            .prepare(&site, self.inner_arguments(&arguments)?)?;
+        self.wrapped.execute(context, arguments.arguments).await
     }
 }

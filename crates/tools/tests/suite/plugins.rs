@@ -12,8 +12,8 @@ use orchestrate_sandbox::Sandbox;
 use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
-    Answer, Category, Effect, ErrorKind, Extensions, Plugin, PluginError, PromptFile, Tool,
-    ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry, builtin_tools,
+    Answer, CallSite, Category, ErrorKind, Extensions, Plugin, PluginError, Prepared, PromptFile,
+    Tool, ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry, builtin_tools,
 };
 use serde_json::{Value, json};
 
@@ -258,9 +258,8 @@ struct Odd {
 enum How {
     Well,
     PanicsInName,
-    PanicsInValidate,
-    BlocksInValidate,
-    PanicsInEffects,
+    PanicsInPrepare,
+    BlocksInPrepare,
     Panics,
     Waits,
     Blocks,
@@ -304,19 +303,14 @@ impl Tool for Odd {
         &self.schema
     }
 
-    fn validate(&self, _: &Value) -> Result<(), ToolError> {
-        assert!(self.how != How::PanicsInValidate, "boom");
-        if self.how == How::BlocksInValidate {
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        assert!(self.how != How::PanicsInPrepare, "boom");
+        if self.how == How::BlocksInPrepare {
             loop {
                 std::thread::park();
             }
         }
-        Ok(())
-    }
-
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        assert!(self.how != How::PanicsInEffects, "boom");
-        Vec::new()
+        Ok(Prepared::new(arguments))
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -500,9 +494,8 @@ pub(crate) async fn what_cannot_be_used_is_refused_by_its_name(_: ToolHarness) {
 pub(crate) async fn a_tool_that_panics_hangs_or_lies_fails_alone(_: ToolHarness) {
     let table = [
         (How::Well, "ok: fine"),
-        (How::PanicsInValidate, "Execution: the tool panicked: boom"),
-        (How::BlocksInValidate, "Timeout: timed out after 1 s"),
-        (How::PanicsInEffects, "Execution: the tool panicked: boom"),
+        (How::PanicsInPrepare, "Execution: the tool panicked: boom"),
+        (How::BlocksInPrepare, "Timeout: timed out after 1 s"),
         (How::Panics, "Execution: the tool panicked: boom"),
         (How::Waits, "Timeout: timed out after 1 s"),
         (How::Blocks, "Timeout: timed out after 1 s"),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
 use orchestrate_tools::{
-    Answer, CallScope, Category, Files, Tool, ToolContext, ToolError, ToolProperties, Waits,
+    Answer, CallSite, Category, Look, Prepared, Tool, ToolContext, ToolError, ToolProperties, Waits,
 };
 use serde_json::{Value, json};
 
@@ -118,8 +118,14 @@ where
         &self.schema
     }
 
-    async fn rehearse(&self, _: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
-        self.foreseen.clone().map_or(Ok(()), Err)
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let prepared = Prepared::new(arguments);
+        Ok(match self.foreseen.clone() {
+            Some(error) => {
+                prepared.rehearsed(Look::new(|_, _, _: Value| async move { Err(error) }))
+            }
+            None => prepared,
+        })
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {

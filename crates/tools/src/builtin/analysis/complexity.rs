@@ -1,7 +1,6 @@
 //! `measure_code_complexity`: the complexity of functions, the hardest first.
 
 use std::cmp::Reverse;
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,18 +10,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
+use crate::arguments::read;
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::counted::counted;
 use crate::effect::{AnswersFrom, Effect};
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
-use crate::path;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of functions that the text shows.
@@ -50,43 +47,11 @@ impl Tool for MeasureCodeComplexity {
         answers_from: AnswersFrom::Contents,
     );
 
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        for file in arguments
-            .get_mut("files")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(text) = file.as_str() {
-                *file = Value::String(path::normalize(text, worktree)?);
-            }
-        }
-        Ok(())
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let files = arguments
-            .get("files")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        files
-            .filter_map(Value::as_str)
-            .map(|path| Effect::on(Target::Folder(path.to_owned())))
-            .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { files } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |opened, _| {
-            Surveyor::require_any(opened, &files)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|opened, _, arguments: Arguments| {
+            Surveyor::require_any(opened, &arguments.files)
+        });
+        Ok(Prepared::on_listed_paths("files", folder, site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -103,6 +68,10 @@ impl Tool for MeasureCodeComplexity {
             })
             .await
     }
+}
+
+fn folder(path: String) -> Effect {
+    Effect::on(Target::Folder(path))
 }
 
 impl FileAnalysis for Complexity {

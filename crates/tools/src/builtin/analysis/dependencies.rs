@@ -6,19 +6,19 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::dependency_report::report;
 use super::project::Gathered;
 
+use crate::arguments::read;
 use crate::code_files::Surveyor;
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{FileOrFolder, Files};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `analyze_dependencies` tool.
@@ -41,17 +41,11 @@ impl Tool for AnalyzeDependencies {
         answers_from: AnswersFrom::AllContents,
     );
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            subject(files, &path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+            subject(files, &arguments.path).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

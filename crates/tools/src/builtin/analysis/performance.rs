@@ -9,17 +9,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::code_files::Surveyor;
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -74,20 +73,15 @@ impl Tool for AnalyzePerformance {
         names_folders: true,
     );
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            match arguments.profile(files)? {
-                Profile::At(path) => files.find(&path).map(drop),
-                Profile::Given(_) => Ok(()),
-            }
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_files(
+                |files, _, arguments: Arguments| match arguments.profile(files)? {
+                    Profile::At(path) => files.find(&path).map(drop),
+                    Profile::Given(_) => Ok(()),
+                },
+            );
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

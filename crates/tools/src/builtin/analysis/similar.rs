@@ -10,17 +10,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::{Files, WalkLimits};
+use crate::files::WalkLimits;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of places to show.
@@ -48,19 +47,12 @@ impl Tool for FindSimilarCode {
         answers_from: AnswersFrom::Contents,
     );
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let (Arguments { code_snippet, path }, limits) =
-            (read(arguments.clone())?, Surveyor::limits(scope));
-        blocking(project, &scope.cancel, move |files, _| {
-            snippet(&code_snippet, &limits)?;
-            files.find(&path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, scope, arguments: Arguments| {
+            snippet(&arguments.code_snippet, &Surveyor::limits(scope))?;
+            files.find(&arguments.path).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

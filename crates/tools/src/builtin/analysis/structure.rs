@@ -9,17 +9,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
+use crate::arguments::read;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::counted::counted;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of items that one answer lists: more than any agent reads.
@@ -45,17 +44,10 @@ impl Tool for AnalyzeCodeStructure {
         answers_from: AnswersFrom::Contents,
     );
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.find(&path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal =
+            Look::at_files(|files, _, arguments: Arguments| files.find(&arguments.path).map(drop));
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -6,18 +6,17 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use super::content::{effect, encoding, refuse_stale, say_if_ignored};
+use super::content::{encoding, refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
-use crate::context::{ToolContext, blocking};
-use crate::effect::Effect;
+use crate::arguments::read;
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -42,17 +41,12 @@ impl WriteArguments {
 impl Tool for WriteFile {
     facts!("write_file", FILES, FileWrite, path_fields: &["path"]);
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: WriteArguments = read(arguments.clone())?;
-        let (bytes, ledger) = (arguments.bytes()?, scope.ledger.clone());
-        let look =
-            move |files: &Files, _: &_| replaced(files, &ledger, &arguments.path, &bytes).map(drop);
-        blocking(project, &scope.cancel, look).await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, scope, arguments: WriteArguments| {
+            let bytes = arguments.bytes()?;
+            replaced(files, &scope.ledger, &arguments.path, &bytes).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -81,18 +75,12 @@ struct AppendArguments {
 impl Tool for AppendFile {
     facts!("append_file", FILES, FileWrite, path_fields: &["path"], is_default: false);
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let AppendArguments { path, content } = read(arguments.clone())?;
-        let ledger = scope.ledger.clone();
-        blocking(project, &scope.cancel, move |files, _| {
-            Appended::compute(files, &ledger, &path, &content).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, scope, arguments: AppendArguments| {
+            let AppendArguments { path, content } = arguments;
+            Appended::compute(files, &scope.ledger, &path, &content).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -272,23 +260,14 @@ struct DeleteArguments {
 impl Tool for DeleteFile {
     facts!("delete_file", FILES, FileModify, path_fields: &["path"], deletes_files: true);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        effect(arguments, "path", Access::Delete)
-            .into_iter()
-            .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let DeleteArguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            content_to_keep(files, &path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let prepared = Prepared::on_paths(self.properties(), site, arguments)?;
+        let rehearsal = Look::at_files(|files, _, arguments: DeleteArguments| {
+            content_to_keep(files, &arguments.path).map(drop)
+        });
+        Ok(prepared
+            .with_accesses(&[("path", Access::Delete)])
+            .rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -370,17 +349,12 @@ fn yes() -> bool {
 impl Tool for CreateDirectory {
     facts!("create_directory", FILES, FileWrite, path_fields: &["path"], names_folders: true);
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let CreateArguments { path, parents } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: CreateArguments| {
+            let CreateArguments { path, parents } = arguments;
             files.is_new_directory(&path, parents).map(drop)
-        })
-        .await
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

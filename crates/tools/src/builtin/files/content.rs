@@ -1,13 +1,10 @@
 //! Checks shared by the file tools: the encoding of a file, and whether the agent has seen its
 //! current version.
 
-use orchestrate_core::policy::{Access, Target};
 use orchestrate_core::text::invisible::shown;
-use serde_json::Value;
 
 use crate::arguments::invalid;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Encoding, Files};
 use crate::ledger::ReadLedger;
@@ -77,13 +74,4 @@ pub(super) async fn say_if_ignored(
         answer.text.push_str(&note);
     }
     answer
-}
-
-/// Returns the effect on the path that an argument names.
-pub(super) fn effect(arguments: &Value, field: &str, access: Access) -> Option<Effect> {
-    let path = arguments.get(field).and_then(Value::as_str)?;
-    Some(Effect {
-        access,
-        target: Target::Path(path.to_owned()),
-    })
 }

@@ -6,17 +6,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use super::content::{effect, say_if_ignored};
-use crate::context::{ToolContext, blocking};
-use crate::effect::Effect;
+use super::content::say_if_ignored;
+use crate::arguments::read;
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Expect, Files, OpenFile};
 use crate::ledger::SeenFile;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 #[derive(Deserialize)]
@@ -32,31 +31,16 @@ pub(crate) struct CopyFile(pub(crate) Prompt);
 impl Tool for CopyFile {
     facts!("copy_file", FILES, FileModify, path_fields: &["src", "dst"], is_default: false);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        [
-            effect(arguments, "src", Access::Read),
-            effect(arguments, "dst", Access::Own),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            let (_, bytes) = copied(files, &arguments.src)?;
-            name_the_file(
-                files.require_writable(&arguments.dst, &bytes, Expect::Nothing),
-                &arguments.dst,
-            )
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let prepared = Prepared::on_paths(self.properties(), site, arguments)?;
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+            let Arguments { src, dst } = arguments;
+            let (_, bytes) = copied(files, &src)?;
+            name_the_file(files.require_writable(&dst, &bytes, Expect::Nothing), &dst)
+        });
+        Ok(prepared
+            .with_accesses(&[("src", Access::Read), ("dst", Access::Own)])
+            .rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -96,28 +80,19 @@ impl Tool for MoveFile {
     facts!("move_file", FILES, FileModify, path_fields: &["src", "dst"], is_default: false);
 
     /// Moving a file lets it be read under another name.
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of_source =
-            [Access::Read, Access::Delete].map(|access| effect(arguments, "src", access));
-        of_source
-            .into_iter()
-            .chain([effect(arguments, "dst", Access::Own)])
-            .flatten()
-            .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { src, dst } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+            let Arguments { src, dst } = arguments;
             require_readable(files, &src)?;
             name_the_file(files.require_renamable(&src, &dst), &dst)
-        })
-        .await
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?
+            .with_accesses(&[
+                ("src", Access::Read),
+                ("src", Access::Delete),
+                ("dst", Access::Own),
+            ])
+            .rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -5,16 +5,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{foreseen, refuse_stale};
 use super::syntax::{Changed, say_if_broken};
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{invalid, read};
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Decoded, Encoding, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::tool::Tool;
@@ -91,43 +91,13 @@ impl Arguments {
 impl Tool for UpdateFile {
     facts!("update_file", FILES, FileWrite, path_fields: &["path"]);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let edits = arguments.get("edits").and_then(Value::as_array);
-        if edits.is_some() && (arguments.get("old").is_some() || arguments.get("new").is_some()) {
-            return Err(invalid("`edits` stands for `old` and `new`; give either"));
-        }
-        match edits.map_or(changes_nothing(arguments), |edits| {
-            edits.iter().any(changes_nothing)
-        }) {
-            true => Err(invalid("`new` is the same as `old`: nothing would change")),
-            false => Ok(()),
-        }
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let (arguments, ledger) = (
-            Arguments::from_value(arguments.clone())?,
-            scope.ledger.clone(),
-        );
-        blocking(project, &scope.cancel, move |files, _| {
-            match arguments.created() {
-                Some(new) => {
-                    let writable =
-                        files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
-                    require_new(writable, &arguments.path)
-                }
-                None => {
-                    let path = std::iter::once(arguments.path.as_str());
-                    foreseen(plan(files, &ledger, &arguments), files, path)
-                }
-            }
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(rehearse);
+        Ok(Prepared {
+            fault: require_change(&arguments).err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_paths(self.properties(), site, arguments)?
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -137,6 +107,33 @@ impl Tool for UpdateFile {
             .blocking(move |files, _| update(files, &ledger, &arguments))
             .await?;
         Ok(say_if_broken(context, answer, vec![changed]).await)
+    }
+}
+
+fn require_change(arguments: &Value) -> Result<(), ToolError> {
+    let edits = arguments.get("edits").and_then(Value::as_array);
+    if edits.is_some() && (arguments.get("old").is_some() || arguments.get("new").is_some()) {
+        return Err(invalid("`edits` stands for `old` and `new`; give either"));
+    }
+    match edits.map_or(changes_nothing(arguments), |edits| {
+        edits.iter().any(changes_nothing)
+    }) {
+        true => Err(invalid("`new` is the same as `old`: nothing would change")),
+        false => Ok(()),
+    }
+}
+
+fn rehearse(files: &Files, scope: &CallScope, arguments: Value) -> Result<(), ToolError> {
+    let arguments = Arguments::from_value(arguments)?;
+    match arguments.created() {
+        Some(new) => {
+            let writable = files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
+            require_new(writable, &arguments.path)
+        }
+        None => {
+            let path = std::iter::once(arguments.path.as_str());
+            foreseen(plan(files, &scope.ledger, &arguments), files, path)
+        }
     }
 }
 

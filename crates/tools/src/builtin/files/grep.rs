@@ -18,12 +18,11 @@ use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::list::{below, path_glob, require_pattern, walk_limits};
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::contents::{FileContents, FileStamp};
-use crate::context::{ToolContext, blocking};
+use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{
@@ -31,8 +30,8 @@ use crate::files::{
     Visitor, WalkLimits, WalkSummary, walk_order,
 };
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of matching lines to show.
@@ -109,22 +108,16 @@ impl Tool for Grep {
         answers_from: AnswersFrom::Contents,
     );
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        require_pattern(arguments)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
             arguments.compiled()?;
             files.find(&arguments.path).map(drop)
+        });
+        Ok(Prepared {
+            fault: require_pattern(&arguments).err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_paths(self.properties(), site, arguments)?
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -7,14 +7,14 @@ use orchestrate_core::text::invisible::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::read;
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Decoded, EntryKind, Files};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::services::GitStatus;
 use crate::shape::size;
 use crate::tool::Tool;
@@ -57,17 +57,11 @@ impl Tool for GetFileInfo {
         names_folders: true,
     );
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.metadata(&path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+            files.metadata(&arguments.path).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -6,16 +6,15 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{given_text, invalid, read};
+use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -36,14 +35,9 @@ pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits 
 
 /// Requires a pattern that is not empty.
 pub(super) fn require_pattern(arguments: &Value) -> Result<(), ToolError> {
-    let pattern = arguments
-        .get("pattern")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if pattern.is_empty() {
-        Err(invalid("`pattern` is empty"))
-    } else {
-        Ok(())
+    match given_text(arguments, "pattern") {
+        "" => Err(invalid("`pattern` is empty")),
+        _ => Ok(()),
     }
 }
 
@@ -142,19 +136,12 @@ impl Wanted {
 impl Tool for ListDirectory {
     facts!("list_directory", FILES, FileRead, path_fields: &["path"], names_folders: true);
 
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let arguments: ListArguments = read(arguments.clone())?;
-        arguments.wanted()?;
-        let path = arguments.path;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.directory(&path).map(drop)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: ListArguments| {
+            arguments.wanted()?;
+            files.directory(&arguments.path).map(drop)
+        });
+        Ok(Prepared::on_paths(self.properties(), site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -255,22 +242,16 @@ impl Tool for SearchFiles {
         answers_from: AnswersFrom::Names,
     );
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        require_pattern(arguments)
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let SearchArguments { pattern, path, .. } = read(arguments.clone())?;
-        path_glob(&pattern)?;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.directory(&path).map(drop)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, _, arguments: SearchArguments| {
+            path_glob(&arguments.pattern)?;
+            files.directory(&arguments.path).map(drop)
+        });
+        Ok(Prepared {
+            fault: require_pattern(&arguments).err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::on_paths(self.properties(), site, arguments)?
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

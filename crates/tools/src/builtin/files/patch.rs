@@ -1,7 +1,6 @@
 //! `apply_patch`: changes several files, or none of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Access, Target};
@@ -9,12 +8,11 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{foreseen, refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{given_text, invalid, read};
+use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
@@ -22,8 +20,8 @@ use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::patch::{Change, Hunk, Patch, apply, parse};
 use crate::path;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `apply_patch` tool.
@@ -34,14 +32,28 @@ struct Arguments {
     patch: String,
 }
 
+impl Arguments {
+    fn parsed(&self) -> Result<Patch, ToolError> {
+        parse(&self.patch).map_err(|error| invalid(&error.to_string()))
+    }
+}
+
 #[async_trait]
 impl Tool for ApplyPatch {
     facts!("apply_patch", FILES, FileWrite, is_default: false, deletes_files: true);
 
     /// Rewrites the patch in one grammar, with paths relative to the worktree.
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        let mut patch = parsed(arguments)?;
-        patch.rename(|name| path::normalize(name, worktree))?;
+    fn prepare(&self, site: &CallSite, mut arguments: Value) -> Result<Prepared, ToolError> {
+        let mut patch = match parse(given_text(&arguments, "patch")) {
+            Ok(patch) => patch,
+            Err(error) => {
+                return Ok(Prepared {
+                    fault: Some(invalid(&error.to_string())),
+                    ..Prepared::new(arguments)
+                });
+            }
+        };
+        patch.rename(|name| path::normalize(name, &site.worktree))?;
         let text = patch.to_string();
         // What is judged has to be what is carried out.
         if parse(&text).as_ref() != Ok(&patch) {
@@ -52,67 +64,23 @@ impl Tool for ApplyPatch {
         if let Some(argument) = arguments.get_mut("patch") {
             *argument = Value::String(text);
         }
-        Ok(())
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        parsed(arguments).map(drop)
-    }
-
-    /// A file that is moved is deleted under its old name, and could be read under the new one.
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let changes = parsed(arguments)
-            .map(|patch| patch.changes)
-            .unwrap_or_default();
-        let of_change = |change| match change {
-            Change::Add { path, .. } => vec![(Access::Own, path)],
-            Change::Delete { path } => vec![(Access::Delete, path)],
-            Change::Update {
-                path,
-                moved_to: None,
-                ..
-            } => vec![(Access::Own, path)],
-            Change::Update {
-                path,
-                moved_to: Some(target),
-                ..
-            } => {
-                vec![
-                    (Access::Read, path.clone()),
-                    (Access::Delete, path),
-                    (Access::Own, target),
-                ]
-            }
-        };
-        let effects = changes.into_iter().flat_map(of_change);
-        effects
-            .map(|(access, path)| Effect {
-                access,
-                target: Target::Path(path),
-            })
-            .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let (patch, ledger) = (parsed(arguments)?, scope.ledger.clone());
-        blocking(project, &scope.cancel, move |files, _| {
+        let rehearsal = Look::at_files(|files, scope, arguments: Arguments| {
+            let patch = arguments.parsed()?;
             let updated = patch.changes.iter().filter_map(|change| match change {
                 Change::Update { path, .. } => Some(path.as_str()),
                 Change::Add { .. } | Change::Delete { .. } => None,
             });
-            foreseen(plan(files, &ledger, &patch), files, updated)
+            foreseen(plan(files, &scope.ledger, &patch), files, updated)
+        });
+        Ok(Prepared {
+            effects: patch.changes.into_iter().flat_map(effects).collect(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let Arguments { patch } = read(arguments)?;
-        let patch = parse(&patch).map_err(|error| invalid(&error.to_string()))?;
+        let patch = read::<Arguments>(arguments)?.parsed()?;
         let (ledger, planned) = (context.ledger().clone(), patch.clone());
         let steps = context
             .blocking(move |files, _| plan(files, &ledger, &planned))
@@ -153,12 +121,31 @@ impl Tool for ApplyPatch {
     }
 }
 
-fn parsed(arguments: &Value) -> Result<Patch, ToolError> {
-    let text = arguments
-        .get("patch")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    parse(text).map_err(|error| invalid(&error.to_string()))
+/// Returns what a change affects. A file that is moved is deleted under its old name, and could be
+/// read under the new one.
+fn effects(change: Change) -> Vec<Effect> {
+    let on = |access, path| Effect {
+        access,
+        target: Target::Path(path),
+    };
+    match change {
+        Change::Add { path, .. } => vec![on(Access::Own, path)],
+        Change::Delete { path } => vec![on(Access::Delete, path)],
+        Change::Update {
+            path,
+            moved_to: None,
+            ..
+        } => vec![on(Access::Own, path)],
+        Change::Update {
+            path,
+            moved_to: Some(target),
+            ..
+        } => vec![
+            on(Access::Read, path.clone()),
+            on(Access::Delete, path),
+            on(Access::Own, target),
+        ],
+    }
 }
 
 /// A file as it was.

@@ -1,7 +1,6 @@
 //! `read_file`: returns numbered lines of a file or of an artifact, page by page.
 
 use std::io::BufReader;
-use std::path::Path;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Target;
@@ -9,11 +8,11 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::encoding;
 use super::large::{Lines, MAX_BYTES, read_lines};
 use super::read_many;
+use crate::arguments::{given_text, read};
 use crate::context::{ToolContext, blocking};
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
@@ -21,6 +20,7 @@ use crate::files::{Decoded, Encoding, Files, OpenFile};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::path;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::services::{PageRange, Services};
@@ -68,89 +68,34 @@ fn max_lines() -> usize {
 impl Tool for ReadFile {
     facts!("read_file", FILES, FileRead, path_fields: &["path"]);
 
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        if read_many::is_meant(arguments) {
-            return read_many::normalize(arguments, worktree);
+    fn prepare(&self, site: &CallSite, mut arguments: Value) -> Result<Prepared, ToolError> {
+        if read_many::is_meant(&arguments) {
+            return read_many::prepare(site, arguments);
         }
-        let Some(path) = arguments.get_mut("path") else {
-            return Ok(());
-        };
-        let text = path.as_str().unwrap_or_default();
-        if !text.starts_with(ARTIFACT) {
-            // The name of a file that looks like an artifact keeps the `./` that marks it as a
-            // file.
-            let name = path::normalize(text, worktree)?;
-            *path = Value::String(if name.starts_with(ARTIFACT) {
-                format!("./{name}")
+        let mut target = Target::Path(String::new());
+        if let Some(path) = arguments.get_mut("path") {
+            let text = path.as_str().unwrap_or_default();
+            if text.starts_with(ARTIFACT) {
+                target = Target::Name(text.to_owned());
             } else {
-                name
-            });
+                let name = path::normalize(text, &site.worktree)?;
+                // The name of a file that looks like an artifact keeps the `./` that marks it as a
+                // file.
+                *path = Value::String(if name.starts_with(ARTIFACT) {
+                    format!("./{name}")
+                } else {
+                    name.clone()
+                });
+                target = Target::Path(name);
+            }
         }
-        Ok(())
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        if read_many::is_meant(arguments) {
-            return read_many::effects(arguments);
-        }
-        let path = arguments
-            .get("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if path.starts_with(ARTIFACT) {
-            return vec![Effect::on(Target::Name(path.to_owned()))];
-        }
-        vec![Effect::on(Target::Path(
-            path.trim_start_matches("./").to_owned(),
-        ))]
-    }
-
-    /// Foresees what file a copy was made of, so that the rules about the file decide about its
-    /// copy.
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        let path = arguments
-            .get("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let file = path
-            .strip_prefix(ARTIFACT)
-            .and_then(|handle| scope.services.artifacts.file_of(handle));
-        let Some(file) = file else { return Ok(None) };
-        let details = json!({ "file": file });
-        let effects = self
-            .effects(arguments)
-            .into_iter()
-            .chain([Effect::on(Target::Path(file))])
-            .collect();
-        Ok(Some(Foreseen { effects, details }))
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        if read_many::is_meant(arguments) {
-            return read_many::rehearse(scope, project, arguments).await;
-        }
-        let arguments: Arguments = read(arguments.clone())?;
-        if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
-            let allowed = allowed_bytes(scope.result_tokens).saturating_sub(NOTE_BYTES);
-            return page_of_artifact(&scope.services, handle, &arguments, allowed)
-                .await
-                .map(drop);
-        }
-        encoding(arguments.encoding.as_deref())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            files.open(&arguments.path).map(drop)
+        let rehearsal = Look::new(rehearse);
+        Ok(Prepared {
+            effects: vec![Effect::on(target)],
+            foresight: Some(Look::new(foresee)),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -168,6 +113,40 @@ impl Tool for ReadFile {
             move |files: &Files, _: &_| page_of_file(files, &ledger, &arguments, encoding, allowed);
         context.blocking(work).await
     }
+}
+
+/// Foresees what file a copy was made of, so that the rules about the file decide about its copy.
+async fn foresee(
+    scope: CallScope,
+    _: Files,
+    arguments: Value,
+) -> Result<Option<Foreseen>, ToolError> {
+    let path = given_text(&arguments, "path");
+    let file = path
+        .strip_prefix(ARTIFACT)
+        .and_then(|handle| scope.services.artifacts.file_of(handle));
+    let Some(file) = file else { return Ok(None) };
+    Ok(Some(Foreseen {
+        details: json!({ "file": file }),
+        effects: vec![
+            Effect::on(Target::Name(path.to_owned())),
+            Effect::on(Target::Path(file)),
+        ],
+    }))
+}
+
+async fn rehearse(scope: CallScope, project: Files, arguments: Arguments) -> Result<(), ToolError> {
+    if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
+        let allowed = allowed_bytes(scope.result_tokens).saturating_sub(NOTE_BYTES);
+        return page_of_artifact(&scope.services, handle, &arguments, allowed)
+            .await
+            .map(drop);
+    }
+    encoding(arguments.encoding.as_deref())?;
+    blocking(&project, &scope.cancel, move |files, _| {
+        files.open(&arguments.path).map(drop)
+    })
+    .await
 }
 
 /// Reads the first page of one file of several, up to so many bytes.

@@ -1,24 +1,20 @@
 //! `read_file` with `paths`: the first page of several files, named or by globs, as
 //! `read_many_files` of another product is called.
 
-use std::path::Path;
-
 use orchestrate_core::policy::Target;
 use orchestrate_core::text::invisible::shown;
-use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::list::{below, path_glob, walk_limits};
-use crate::context::{ToolContext, blocking};
+use crate::arguments::read;
+use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::ledger::ReadLedger;
 use crate::output::Answer;
-use crate::path;
-use crate::scope::CallScope;
+use crate::prepared::{CallSite, Look, Prepared};
 
 /// The argument of such a call.
 const PATHS: &str = "paths";
@@ -42,51 +38,23 @@ pub(super) fn is_meant(arguments: &Value) -> bool {
     arguments.get(PATHS).is_some()
 }
 
-/// Rewrites the paths as the executor does for one path.
-pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-    for given in arguments
-        .get_mut(PATHS)
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(text) = given.as_str() {
-            *given = Value::String(path::normalize(text, worktree)?);
-        }
-    }
-    Ok(())
-}
-
-/// Returns the files, and the folders that are searched.
-pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
-    let given = arguments
-        .get(PATHS)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    given.map(|path| Effect::on(target(path))).collect()
-}
-
-fn target(path: &str) -> Target {
-    match searched(path) {
-        Some(folder) => Target::Folder(folder.to_owned()),
-        None => Target::Path(path.to_owned()),
-    }
-}
-
-/// Looks whether the named files are there.
-pub(super) async fn rehearse(
-    scope: &CallScope,
-    project: &Files,
-    arguments: &Value,
-) -> Result<(), ToolError> {
-    let Arguments { paths } = read(arguments.clone())?;
-    let look = move |files: &Files, _: &Cancel| {
-        let mut named = paths.iter().filter(|path| searched(path).is_none());
+/// Returns the call, which affects the files, and the folders that are searched.
+pub(super) fn prepare(site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+    let rehearsal = Look::at_files(|files, _, arguments: Arguments| {
+        let mut named = arguments
+            .paths
+            .iter()
+            .filter(|path| searched(path).is_none());
         named.try_for_each(|path| files.find(path).map(drop))
-    };
-    blocking(project, &scope.cancel, look).await
+    });
+    Ok(Prepared::on_listed_paths(PATHS, effect, site, arguments)?.rehearsed(rehearsal))
+}
+
+fn effect(path: String) -> Effect {
+    match searched(&path) {
+        Some(folder) => Effect::on(Target::Folder(folder.to_owned())),
+        None => Effect::on(Target::Path(path)),
+    }
 }
 
 /// Reads the files.

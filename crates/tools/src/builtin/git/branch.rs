@@ -1,24 +1,20 @@
 //! `git_branch` and `git_checkout`.
 
 use async_trait::async_trait;
-use orchestrate_core::policy::{Access, Target};
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use super::paths;
+use super::effects::written;
 use super::wording::{data, lines_of, short};
-use crate::arguments::invalid;
+use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::{BranchAction, GitOperation};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `git_branch` tool.
@@ -34,32 +30,19 @@ struct BranchArguments {
 impl Tool for GitBranch {
     facts!("git_branch", GIT, GitOperations, is_default: false);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let needs_name = arguments.get("action").and_then(Value::as_str) != Some("list");
-        match arguments.get("branch_name").and_then(Value::as_str) {
-            None | Some("") if needs_name => Err(invalid(
-                "`branch_name` is required, except for the action `list`",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let BranchArguments {
-            action,
-            branch_name: name,
-        } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Branch { action, name })
-            .await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let needs_name = given_text(&arguments, "action") != "list";
+        let lacks_name = needs_name && given_text(&arguments, "branch_name").is_empty();
+        let rehearsal = Look::at_git(|arguments: BranchArguments| GitOperation::Branch {
+            action: arguments.action,
+            name: arguments.branch_name,
+        });
+        Ok(Prepared {
+            fault: lacks_name
+                .then(|| invalid("`branch_name` is required, except for the action `list`")),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -111,42 +94,16 @@ struct CheckoutArguments {
 impl Tool for GitCheckout {
     facts!("git_checkout", GIT, GitOperations, is_default: false, changes_files: true);
 
-    fn normalize(
-        &self,
-        arguments: &mut Value,
-        worktree: &std::path::Path,
-    ) -> Result<(), ToolError> {
-        paths::normalize("paths", arguments, worktree)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let mut paths = paths::in_argument("paths", arguments);
-        if paths.is_empty() {
-            paths.push(String::new());
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let mut prepared = Prepared::on_listed_paths("paths", written, site, arguments)?;
+        if prepared.effects.is_empty() {
+            prepared.effects.push(written(String::new()));
         }
-        let write = |path| Effect {
-            access: Access::Write,
-            target: Target::Path(path),
-        };
-        paths.into_iter().map(write).collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let CheckoutArguments {
-            branch_or_commit: revision,
-            paths,
-        } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Checkout { revision, paths })
-            .await?;
-        Ok(())
+        let rehearsal = Look::at_git(|arguments: CheckoutArguments| GitOperation::Checkout {
+            revision: arguments.branch_or_commit,
+            paths: arguments.paths,
+        });
+        Ok(prepared.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

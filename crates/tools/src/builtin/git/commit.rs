@@ -7,19 +7,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
-use super::paths;
 use super::wording::{data, describe, lines_of};
-use crate::arguments::invalid;
+use crate::arguments::{read, require_text};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::GitOperation;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `git_add` tool.
@@ -34,34 +31,11 @@ struct AddArguments {
 impl Tool for GitAdd {
     facts!("git_add", GIT, GitOperations, is_default: false);
 
-    fn normalize(
-        &self,
-        arguments: &mut Value,
-        worktree: &std::path::Path,
-    ) -> Result<(), ToolError> {
-        paths::normalize("files", arguments, worktree)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        paths::in_argument("files", arguments)
-            .into_iter()
-            .map(|path| Effect::on(Target::Path(path)))
-            .collect()
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let AddArguments { files } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Add { files })
-            .await?;
-        Ok(())
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_git(|arguments: AddArguments| GitOperation::Add {
+            files: arguments.files,
+        });
+        Ok(Prepared::on_listed_paths("files", own, site, arguments)?.rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -81,6 +55,10 @@ impl Tool for GitAdd {
     }
 }
 
+fn own(path: String) -> Effect {
+    Effect::on(Target::Path(path))
+}
+
 /// The `git_commit` tool.
 pub(crate) struct GitCommit(pub(crate) Prompt);
 
@@ -93,31 +71,15 @@ struct CommitArguments {
 impl Tool for GitCommit {
     facts!("git_commit", GIT, GitOperations);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let message = arguments
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if message.trim().is_empty() {
-            Err(invalid("`message` is empty"))
-        } else {
-            Ok(())
-        }
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let CommitArguments { message } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Commit { message })
-            .await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_git(|arguments: CommitArguments| GitOperation::Commit {
+            message: arguments.message,
+        });
+        Ok(Prepared {
+            fault: require_text(&arguments, "message").err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -1,23 +1,20 @@
 //! `git_merge`.
 
 use async_trait::async_trait;
-use orchestrate_core::policy::{Access, Target};
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
 use super::super::facts::facts;
+use super::effects::written;
 use super::wording::{data, lines_of, short};
-use crate::arguments::invalid;
+use crate::arguments::{read, require_text};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::GitOperation;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::services::{ConflictHunk, MergeConflict, MergeResult};
 use crate::tool::Tool;
 
@@ -33,38 +30,16 @@ struct Arguments {
 impl Tool for GitMerge {
     facts!("git_merge", GIT, GitOperations, is_default: false, changes_files: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let branch = arguments
-            .get("branch")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if branch.trim().is_empty() {
-            Err(invalid("`branch` is empty"))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        vec![Effect {
-            access: Access::Write,
-            target: Target::Path(String::new()),
-        }]
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { branch } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Merge { branch })
-            .await?;
-        Ok(())
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_git(|arguments: Arguments| GitOperation::Merge {
+            branch: arguments.branch,
+        });
+        Ok(Prepared {
+            effects: vec![written(String::new())],
+            fault: require_text(&arguments, "branch").err(),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -3,8 +3,8 @@
 
 mod branch;
 mod commit;
+mod effects;
 mod merge;
-mod paths;
 mod read;
 mod remote;
 mod stash;

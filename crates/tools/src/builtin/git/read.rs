@@ -5,9 +5,9 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::wording::{data, describe, lines_of, short};
+use crate::arguments::read;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;

@@ -5,22 +5,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::host::Host;
-use orchestrate_core::policy::{Access, RemoteBranch, Target};
+use orchestrate_core::policy::{RemoteBranch, Target};
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
+use super::effects::written;
 use super::merge;
 use super::wording::{data, lines_of, short};
-use crate::arguments::invalid;
+use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, UsersCommits};
@@ -145,37 +146,13 @@ impl Tool for GitPush {
         is_repeatable: true,
     );
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        require_names(arguments)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        vec![unresolved(arguments)]
-    }
-
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        let Arguments { remote, branch } = Arguments::from_value(arguments)?;
-        let plan = scope
-            .services
-            .git
-            .foresee_push(&remote, branch.as_deref())
-            .await?;
-        let to = RemoteBranch {
-            remote: plan.remote.clone(),
-            branch: plan.branch.clone(),
-            host: parsed(plan.host.as_ref())?,
-            protected: plan.protected.clone(),
-            publishes_users: plan.users_commits.is_some(),
-        };
-        Ok(Some(Foreseen {
-            effects: vec![Effect::on(Target::Remote(to))],
-            details: data(&plan),
-        }))
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(Prepared {
+            effects: vec![unresolved(&arguments)],
+            fault: require_names(&arguments).err(),
+            foresight: Some(Look::new(foresee_push)),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -183,6 +160,27 @@ impl Tool for GitPush {
         let result = context.services().git.push(&plan, terms(context)).await?;
         Ok(Answer::new(pushed(&result, &plan), data(&result)))
     }
+}
+
+async fn foresee_push(
+    scope: CallScope,
+    _: Files,
+    arguments: Value,
+) -> Result<Option<Foreseen>, ToolError> {
+    let Arguments { remote, branch } = Arguments::from_value(&arguments)?;
+    let git = &scope.services.git;
+    let plan = git.foresee_push(&remote, branch.as_deref()).await?;
+    let to = RemoteBranch {
+        remote: plan.remote.clone(),
+        branch: plan.branch.clone(),
+        host: parsed(plan.host.as_ref())?,
+        protected: plan.protected.clone(),
+        publishes_users: plan.users_commits.is_some(),
+    };
+    Ok(Some(Foreseen {
+        effects: vec![Effect::on(Target::Remote(to))],
+        details: data(&plan),
+    }))
 }
 
 #[async_trait]
@@ -195,38 +193,13 @@ impl Tool for GitPull {
         is_repeatable: true,
     );
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        require_names(arguments)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        vec![unresolved(arguments), written()]
-    }
-
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        let Arguments { remote, branch } = Arguments::from_value(arguments)?;
-        let plan = scope
-            .services
-            .git
-            .foresee_pull(&remote, branch.as_deref())
-            .await?;
-        let PullPlan { remote, branch, .. } = plan.clone();
-        let from = RemoteBranch {
-            remote,
-            branch,
-            host: parsed(plan.host.as_ref())?,
-            ..RemoteBranch::default()
-        };
-        let effects = vec![Effect::on(Target::Remote(from)), written()];
-        Ok(Some(Foreseen {
-            effects,
-            details: data(&plan),
-        }))
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(Prepared {
+            effects: vec![unresolved(&arguments), written(String::new())],
+            fault: require_names(&arguments).err(),
+            foresight: Some(Look::new(foresee_pull)),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -236,12 +209,24 @@ impl Tool for GitPull {
     }
 }
 
-/// The effect of a merge on the worktree.
-fn written() -> Effect {
-    Effect {
-        access: Access::Write,
-        target: Target::Path(String::new()),
-    }
+async fn foresee_pull(
+    scope: CallScope,
+    _: Files,
+    arguments: Value,
+) -> Result<Option<Foreseen>, ToolError> {
+    let Arguments { remote, branch } = Arguments::from_value(&arguments)?;
+    let git = &scope.services.git;
+    let plan = git.foresee_pull(&remote, branch.as_deref()).await?;
+    let from = RemoteBranch {
+        remote: plan.remote.clone(),
+        branch: plan.branch.clone(),
+        host: parsed(plan.host.as_ref())?,
+        ..RemoteBranch::default()
+    };
+    Ok(Some(Foreseen {
+        effects: vec![Effect::on(Target::Remote(from)), written(String::new())],
+        details: data(&plan),
+    }))
 }
 
 fn pushed(result: &GitPushResult, plan: &PushPlan) -> String {

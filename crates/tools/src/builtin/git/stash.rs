@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::{Access, Target};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
 use super::super::facts::facts;
+use super::effects::written;
 use super::wording::{data, lines_of, short};
+use crate::arguments::{given_text, read};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::operations::{GitOperation, StashAction};
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::services::GitStash as Entry;
 use crate::tool::Tool;
 
@@ -39,35 +37,19 @@ fn push() -> StashAction {
 impl Tool for GitStash {
     facts!("git_stash", GIT, GitOperations, is_default: false, changes_files: true);
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let only_looks = matches!(
-            arguments.get("action").and_then(Value::as_str),
-            Some("list" | "drop")
-        );
-        let worktree = Effect {
-            access: Access::Write,
-            target: Target::Path(String::new()),
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let effects = match given_text(&arguments, "action") {
+            "list" | "drop" => Vec::new(),
+            _ => vec![written(String::new())],
         };
-        if only_looks {
-            Vec::new()
-        } else {
-            vec![worktree]
-        }
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        _: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { action } = read(arguments.clone())?;
-        scope
-            .services
-            .git
-            .rehearse(&GitOperation::Stash { action })
-            .await?;
-        Ok(())
+        let rehearsal = Look::at_git(|arguments: Arguments| GitOperation::Stash {
+            action: arguments.action,
+        });
+        Ok(Prepared {
+            effects,
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

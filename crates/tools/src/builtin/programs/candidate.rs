@@ -10,8 +10,8 @@ use super::products::{self, Products};
 use crate::command::Command;
 use crate::context::{StartError, ToolContext};
 use crate::error::ToolError;
+use crate::prepared::{ProgramChoice, Programs};
 use crate::results::ProgramRun;
-use crate::tool::{ProgramChoice, Programs};
 
 /// Maximum number of bytes of each output stream to keep: reports are read as a whole.
 const KEPT_REPORT_BYTES: usize = 16 << 20;

@@ -10,7 +10,6 @@ use super::candidate::{Ran, choose};
 use super::checkers::{Findings, linters, type_checkers};
 use super::files::{Kind, Selection, selects_files};
 use super::parse;
-use super::project::Project;
 use crate::context::ToolContext;
 use crate::counted::counted;
 use crate::error::ToolError;
@@ -19,7 +18,6 @@ use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The files that mypy reads its configuration from.
@@ -49,16 +47,7 @@ pub(crate) struct RunTypeChecker(pub(crate) Prompt);
 impl Tool for RunLinter {
     facts!("run_linter", EXEC, CodeExecution, is_default: false);
 
-    selects_files!(linters);
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, &LINTER).await
-    }
+    selects_files!(&LINTER);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         check(context, arguments, &LINTER).await
@@ -69,16 +58,7 @@ impl Tool for RunLinter {
 impl Tool for RunTypeChecker {
     facts!("run_type_checker", EXEC, CodeExecution, is_default: false);
 
-    selects_files!(type_checkers);
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, &TYPE_CHECKER).await
-    }
+    selects_files!(&TYPE_CHECKER);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         check(context, arguments, &TYPE_CHECKER).await

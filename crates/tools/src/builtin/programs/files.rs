@@ -1,22 +1,18 @@
 //! The files that a call names: all that there are by default.
 
-use std::path::Path;
-
 use orchestrate_core::policy::Target;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::arguments::read;
-use super::candidate::Candidate;
+use super::candidate::{Candidate, first_of};
 use super::project::Project;
-use crate::context::blocking;
+use crate::arguments::read;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Files;
-use crate::path;
-use crate::scope::CallScope;
+use crate::prepared::{CallSite, Prepared, Programs};
 
 /// Files and folders relative to the worktree; none for the whole project.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -39,32 +35,23 @@ pub(super) struct Kind<R: 'static> {
 /// Implements what tools have in common that run the first of these candidates on the files of a
 /// [`Selection`].
 macro_rules! selects_files {
-    ($candidates:path) => {
-        fn normalize(
+    ($kind:expr) => {
+        fn prepare(
             &self,
-            arguments: &mut Value,
-            worktree: &std::path::Path,
-        ) -> Result<(), ToolError> {
-            Selection::normalize(arguments, worktree)
-        }
-
-        fn effects(&self, arguments: &Value) -> Vec<$crate::effect::Effect> {
-            Selection::effects(arguments)
-        }
-
-        fn programs(
-            &self,
-            arguments: &Value,
-            project: &$crate::files::Files,
-        ) -> Result<$crate::tool::Programs, ToolError> {
-            let selection = Selection::from_value(arguments)?;
-            let project = Project::look_for(
-                project,
-                &orchestrate_sandbox::Cancel::default(),
-                &selection.files,
-            )?;
-            let candidates = $candidates(&project, &selection.files);
-            Ok($crate::builtin::programs::candidate::first_of(&candidates))
+            site: &$crate::prepared::CallSite,
+            arguments: Value,
+        ) -> Result<$crate::prepared::Prepared, ToolError> {
+            let rehearsal = $crate::prepared::Look::at_files(|files, scope, arguments: Value| {
+                let selection = Selection::from_value(&arguments)?;
+                selection.candidates(files, &scope.cancel, $kind).map(drop)
+            });
+            Ok($crate::prepared::Prepared {
+                programs: Some(|arguments, files| {
+                    Selection::from_value(arguments)?.programs(files, $kind)
+                }),
+                ..Selection::prepare(site, arguments)?
+            }
+            .rehearsed(rehearsal))
         }
     };
 }
@@ -72,32 +59,12 @@ macro_rules! selects_files {
 pub(super) use selects_files;
 
 impl Selection {
-    /// Rewrites the paths of a call as the executor does for one path.
-    pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        for file in arguments
-            .get_mut("files")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(text) = file.as_str() {
-                *file = Value::String(path::normalize(text, worktree)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the paths of a call, for the policy.
-    pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
-        let files = arguments
-            .get("files")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        files
-            .filter_map(Value::as_str)
-            .map(|path| Effect::on(Target::Path(path.to_owned())))
-            .collect()
+    /// Returns a call that affects the files that it names.
+    ///
+    /// # Errors
+    /// As [`Prepared::on_paths`].
+    pub(super) fn prepare(site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Prepared::on_listed_paths("files", named, site, arguments)
     }
 
     /// Reads the arguments, without looking at the files. The root of the worktree stands for the
@@ -113,22 +80,17 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Looks whether there is a program of this kind for the files of a call, before the user is
-    /// asked about it.
+    /// Returns the programs of this kind as the rules about programs judge them.
     ///
     /// # Errors
-    /// As [`Selection::candidates`].
-    pub(super) async fn rehearse<R: 'static>(
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-        kind: &'static Kind<R>,
-    ) -> Result<(), ToolError> {
-        let selection = Selection::from_value(arguments)?;
-        blocking(project, &scope.cancel, move |files, cancel| {
-            selection.candidates(files, cancel, kind).map(drop)
-        })
-        .await
+    /// As those of looking at the project's files.
+    pub(super) fn programs<R: 'static>(
+        &self,
+        files: &Files,
+        kind: &Kind<R>,
+    ) -> Result<Programs, ToolError> {
+        let project = Project::look_for(files, &Cancel::default(), &self.files)?;
+        Ok(first_of(&(kind.find)(&project, &self.files)))
     }
 
     /// Returns the programs of this kind that may be run on the files, which have to be there.
@@ -182,4 +144,8 @@ impl Selection {
             one with run_shell_command"
         ))
     }
+}
+
+fn named(path: String) -> Effect {
+    Effect::on(Target::Path(path))
 }

@@ -15,17 +15,16 @@ use super::super::facts::facts;
 use super::candidate::{Chosen, Ran, choose, command};
 use super::checkers::{Formatting, formatters, rustfmt_command};
 use super::files::{Kind, Selection, selects_files};
-use super::project::{Project, RustFile};
+use super::project::RustFile;
 use super::states::{changed, states};
 use crate::command::Command;
 use crate::context::{StartError, ToolContext};
 use crate::error::ToolError;
-use crate::files::{Expect, Files};
+use crate::files::Expect;
 use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
 use crate::results::FormatResults;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 static FORMATTER: Kind<Formatting> = Kind {
@@ -42,16 +41,7 @@ pub(crate) struct RunFormatter(pub(crate) Prompt);
 impl Tool for RunFormatter {
     facts!("run_formatter", EXEC, CodeExecution, is_default: false);
 
-    selects_files!(formatters);
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, &FORMATTER).await
-    }
+    selects_files!(&FORMATTER);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let selection = Selection::from_value(&arguments)?;

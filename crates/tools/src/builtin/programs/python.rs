@@ -9,22 +9,21 @@ use orchestrate_sandbox::{Cancel, Exit};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::exec;
 use super::super::facts::facts;
 use super::candidate::{start, words};
 use super::products::IGNORE_ALL;
 use super::project::Project;
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{given_text, read, require_text};
+use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
+use crate::prepared::{CallSite, Look, Prepared, ProgramChoice, Programs};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
-use crate::tool::{ProgramChoice, Programs, Tool};
+use crate::tool::Tool;
 
 /// The default time limit of a script in seconds, as in the reference.
 const DEFAULT_SECONDS: u64 = 30;
@@ -44,34 +43,14 @@ struct Script {
 impl Tool for RunPython {
     facts!("run_python", EXEC, CodeExecution, is_default: false);
 
-    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        let code = arguments
-            .get("code")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let python = Project::look(project, &Cancel::default())?.python();
-        let commands = vec![judged(python, code), interpreter(python)];
-        Ok(Programs::FirstOf(vec![ProgramChoice { commands }]))
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let code = arguments
-            .get("code")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if code.trim().is_empty() {
-            Err(invalid("`code` is empty"))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let code = arguments
-            .get("code")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![runs(&judged(PYTHON, code))]
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let code = given_text(&arguments, "code");
+        Ok(Prepared {
+            effects: vec![runs(&judged(PYTHON, code))],
+            fault: require_text(&arguments, "code").err(),
+            programs: Some(programs),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -85,6 +64,15 @@ impl Tool for RunPython {
         let finished = finished.ok_or_else(|| no_python(python))?;
         exec::answer(&finished, timeout, None)
     }
+}
+
+fn programs(arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+    let python = Project::look(project, &Cancel::default())?.python();
+    let commands = vec![
+        judged(python, given_text(arguments, "code")),
+        interpreter(python),
+    ];
+    Ok(Programs::FirstOf(vec![ProgramChoice { commands }]))
 }
 
 /// Returns the command that reads a script from its input: isolated from the user's settings and
@@ -129,25 +117,15 @@ impl Tool for CreateVirtualEnvironment {
         is_default: false,
     );
 
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let path = arguments
-            .get("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        vec![Effect::on(Target::Path(path.to_owned())), runs(&venv(path))]
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Place { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| {
-            require_free(files, &path)
-        })
-        .await
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let mut prepared = Prepared::on_paths(self.properties(), site, arguments)?;
+        let command = venv(given_text(&prepared.arguments, "path"));
+        prepared.effects.push(runs(&command));
+        Ok(
+            prepared.rehearsed(Look::at_files(|files, _, arguments: Place| {
+                require_free(files, &arguments.path)
+            })),
+        )
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

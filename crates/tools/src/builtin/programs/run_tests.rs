@@ -10,23 +10,22 @@ use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::candidate::{Ran, choose, first_of};
 use super::parse::{self, MAX_KEPT, Tally};
 use super::project::Project;
 use super::runners::{Report, Runner, runners, takes_pattern};
 use super::unmatched::is_unmatched;
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{invalid, read};
+use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::path::join;
+use crate::prepared::{CallSite, Look, Prepared, Programs};
 use crate::prompt::Prompt;
 use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
-use crate::scope::CallScope;
-use crate::tool::{Programs, Tool};
+use crate::tool::Tool;
 
 /// Maximum time to look for files of reports.
 const REPORTS_TIME: Duration = Duration::from_secs(10);
@@ -43,43 +42,18 @@ struct Arguments {
 impl Tool for RunTests {
     facts!("run_tests", EXEC, CodeExecution, is_default: false);
 
-    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        let pattern = arguments.get("test_pattern").and_then(Value::as_str);
-        let candidates = runners(&Project::look(project, &Cancel::default())?, pattern)
-            .into_iter()
-            .next();
-        Ok(first_of(&candidates.unwrap_or_default()))
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let pattern = arguments
-            .get("test_pattern")
-            .and_then(Value::as_str)
-            .unwrap_or("x");
-        match pattern {
-            "" => Err(invalid(
-                "`test_pattern` is empty; leave it out to run all tests",
-            )),
-            _ if pattern.starts_with('-') => {
-                Err(invalid("`test_pattern` begins with `-`, like an option"))
-            }
-            _ if pattern.contains('\0') => Err(invalid("`test_pattern` contains a NUL byte")),
-            _ => Ok(()),
-        }
-    }
-
-    async fn rehearse(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<(), ToolError> {
-        let Arguments { test_pattern } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, cancel| {
-            let Suites { candidates, .. } = Suites::find(files, cancel, test_pattern.as_deref())?;
-            require_pattern(test_pattern.as_deref(), &candidates)
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::at_files(|files, scope, arguments: Arguments| {
+            let pattern = arguments.test_pattern.as_deref();
+            let suites = Suites::find(files, &scope.cancel, pattern)?;
+            require_pattern(pattern, &suites.candidates)
+        });
+        Ok(Prepared {
+            fault: require_name(&arguments).err(),
+            programs: Some(programs),
+            rehearsal: Some(rehearsal),
+            ..Prepared::new(arguments)
         })
-        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -114,6 +88,29 @@ impl Tool for RunTests {
             Ok(answer(&ran, tally, &report, &others, unmatched))
         };
         context.blocking(told).await
+    }
+}
+
+fn programs(arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+    let pattern = arguments.get("test_pattern").and_then(Value::as_str);
+    let candidates = runners(&Project::look(project, &Cancel::default())?, pattern)
+        .into_iter()
+        .next();
+    Ok(first_of(&candidates.unwrap_or_default()))
+}
+
+/// Requires that a pattern is no option of a program.
+fn require_name(arguments: &Value) -> Result<(), ToolError> {
+    let pattern = arguments.get("test_pattern").and_then(Value::as_str);
+    match pattern.unwrap_or("x") {
+        "" => Err(invalid(
+            "`test_pattern` is empty; leave it out to run all tests",
+        )),
+        pattern if pattern.starts_with('-') => {
+            Err(invalid("`test_pattern` begins with `-`, like an option"))
+        }
+        pattern if pattern.contains('\0') => Err(invalid("`test_pattern` contains a NUL byte")),
+        _ => Ok(()),
     }
 }
 

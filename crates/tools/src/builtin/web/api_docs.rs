@@ -7,16 +7,16 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::page::{ACCEPT, Readable};
 use super::request::{Web, effects_of_services, hosts_of, text};
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
-use crate::effect::{Effect, Foreseen};
+use crate::arguments::{given_text, invalid, read};
+use crate::context::ToolContext;
+use crate::effect::Foreseen;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::tool::Tool;
@@ -75,48 +75,14 @@ struct Library<'a> {
 impl Tool for FetchApiDocs {
     facts!("fetch_api_docs", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let library = text(arguments, "library");
-        let version = text(arguments, "version");
-        match (registry_of(&library), is_name(&library), is_name(&version)) {
-            ((_, ""), ..) => Err(invalid("`library` is empty")),
-            ((service, _), false, _) => Err(invalid(&format!(
-                "`library` is the name of {}",
-                called(service)
-            ))),
-            ((service, _), _, false) => Err(invalid(&format!(
-                "`version` is one such as {}",
-                version_of(service)
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let library = arguments
-            .get("library")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        effects_of_services(&candidates(library))
-    }
-
-    /// A library without a registry is looked for at those that the project uses, and nobody is
-    /// asked about others.
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        let Arguments { library, .. } = read(arguments.clone())?;
-        if registry_of(&library).0.is_some() {
-            return Ok(None);
-        }
-        let used = blocking(project, &scope.cancel, |files, _| Ok(used_by(files))).await?;
-        Ok(Some(Foreseen {
-            effects: effects_of_services(&used),
-            details: details(&used),
-        }))
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let library = given_text(&arguments, "library");
+        Ok(Prepared {
+            effects: effects_of_services(&candidates(library)),
+            fault: require_library(&arguments).err(),
+            foresight: Some(Look::at_files(foresee)),
+            ..Prepared::new(arguments)
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -138,6 +104,40 @@ impl Tool for FetchApiDocs {
             .await
             .map(|found| answer(&found))
     }
+}
+
+fn require_library(arguments: &Value) -> Result<(), ToolError> {
+    let library = given_text(arguments, "library");
+    let version = given_text(arguments, "version");
+    match (registry_of(library), is_name(library), is_name(version)) {
+        ((_, ""), ..) => Err(invalid("`library` is empty")),
+        ((service, _), false, _) => Err(invalid(&format!(
+            "`library` is the name of {}",
+            called(service)
+        ))),
+        ((service, _), _, false) => Err(invalid(&format!(
+            "`version` is one such as {}",
+            version_of(service)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A library without a registry is looked for at those that the project uses, and nobody is asked
+/// about others.
+fn foresee(
+    files: &Files,
+    _: &CallScope,
+    arguments: Arguments,
+) -> Result<Option<Foreseen>, ToolError> {
+    if registry_of(&arguments.library).0.is_some() {
+        return Ok(None);
+    }
+    let used = used_by(files);
+    Ok(Some(Foreseen {
+        effects: effects_of_services(&used),
+        details: details(&used),
+    }))
 }
 
 fn is_name(text: &str) -> bool {

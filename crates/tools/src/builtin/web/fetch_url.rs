@@ -2,19 +2,17 @@
 
 use async_trait::async_trait;
 use orchestrate_core::policy::web::WebResponse;
-use orchestrate_core::policy::{Decision, Policy};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::page::{ACCEPT, Readable, Text, readable};
-use super::request::{Web, address, effect_of_address};
-use crate::arguments::invalid;
+use super::request::{Web, address, on_address};
+use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::shape::size;
 use crate::template::{ARGUMENTS, CommandTemplate};
@@ -52,16 +50,8 @@ impl Tool for FetchUrl {
         Some(self)
     }
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        address(arguments, "url").map(drop)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        effect_of_address(arguments, "url")
-    }
-
-    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        policy.refuse_url("fetch_url", &address(arguments, "url").ok()?)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(on_address(self.name(), site, arguments))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

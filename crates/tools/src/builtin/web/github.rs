@@ -5,14 +5,13 @@ use orchestrate_core::policy::web::WebServiceName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, text};
-use crate::arguments::invalid;
+use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::GitHubResult;
@@ -37,19 +36,13 @@ struct Arguments {
 impl Tool for SearchGithub {
     facts!("search_github", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let language = arguments
-            .get("language")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        match language.contains('"') {
-            true => Err(invalid("`language` is a name such as rust or c++")),
-            false => Ok(()),
-        }
-    }
-
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        effects_of_services(&[SERVICE])
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let has_quote = given_text(&arguments, "language").contains('"');
+        Ok(Prepared {
+            effects: effects_of_services(&[SERVICE]),
+            fault: has_quote.then(|| invalid("`language` is a name such as rust or c++")),
+            ..Prepared::new(arguments)
+        })
     }
 
     /// `GET /search/repositories?q=…` → `{"total_count", "items": [{"full_name", "html_url",

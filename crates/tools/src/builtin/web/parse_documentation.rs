@@ -4,16 +4,15 @@ use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::web::WebResponse;
-use orchestrate_core::policy::{Decision, Policy};
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::page::{ACCEPT, Text};
-use super::request::{Web, address, effect_of_address};
+use super::request::{Web, address, on_address};
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::{CodeBlock, Documentation, PageLink};
@@ -27,16 +26,8 @@ pub(crate) struct ParseDocumentation(pub(crate) Prompt);
 impl Tool for ParseDocumentation {
     facts!("parse_documentation", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        address(arguments, "url").map(drop)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        effect_of_address(arguments, "url")
-    }
-
-    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        policy.refuse_url("parse_documentation", &address(arguments, "url").ok()?)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(on_address(self.name(), site, arguments))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

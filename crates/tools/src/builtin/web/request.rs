@@ -12,11 +12,12 @@ use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use super::page::{Readable, readable};
-use crate::arguments::invalid;
+use crate::arguments::{given_text, invalid};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Files;
+use crate::prepared::{CallSite, Prepared};
 use crate::scope::CallScope;
 
 /// The time limit of a request that asks for no other, as in the reference.
@@ -227,21 +228,23 @@ pub(super) fn require_service(scope: &CallScope, service: WebServiceName) -> Res
 /// # Errors
 /// `Retry` if it is none.
 pub(super) fn address(arguments: &Value, field: &str) -> Result<WebUrl, ToolError> {
-    let text = arguments
-        .get(field)
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let text = given_text(arguments, field);
     WebUrl::parse(text).map_err(|error| invalid(&format!("`{field}`: {error}")))
 }
 
-/// Returns the effect of a call that names an address. What names none is refused before it is
-/// judged.
-pub(super) fn effect_of_address(arguments: &Value, field: &str) -> Vec<Effect> {
-    let named = address(arguments, field).ok();
-    named
-        .map(|url| Effect::on(Target::Host(url.host().to_string())))
-        .into_iter()
-        .collect()
+/// Creates a call that names an address.
+pub(super) fn on_address(tool: &str, site: &CallSite, arguments: Value) -> Prepared {
+    match address(&arguments, "url") {
+        Ok(url) => Prepared {
+            effects: vec![Effect::on(Target::Host(url.host().to_string()))],
+            refused: site.policy.refuse_url(tool, &url),
+            ..Prepared::new(arguments)
+        },
+        Err(error) => Prepared {
+            fault: Some(error),
+            ..Prepared::new(arguments)
+        },
+    }
 }
 
 /// Returns the effects of a call that asks services at their own addresses.

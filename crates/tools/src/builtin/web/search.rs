@@ -9,15 +9,14 @@ use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::request::{Web, plain, require_service, text};
+use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::guard::HostGuard;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::search_service::{FoundByModel, Search};
@@ -62,16 +61,15 @@ struct Arguments {
 impl Tool for WebSearch {
     facts!("web_search", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
-    /// None of its own: its host is the user's choice, and is decided about when it is asked.
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        Vec::new()
-    }
-
-    async fn rehearse(&self, scope: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
-        match chosen(&scope.web)? {
-            WebServiceName::Model => Ok(()),
-            service => require_service(scope, service),
-        }
+    /// It affects nothing: its host is the user's choice, and is decided about when it is asked.
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let rehearsal = Look::new(|scope: CallScope, _, _: Value| async move {
+            match chosen(&scope.web)? {
+                WebServiceName::Model => Ok(()),
+                service => require_service(&scope, service),
+            }
+        });
+        Ok(Prepared::new(arguments).rehearsed(rehearsal))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -5,13 +5,13 @@ use orchestrate_core::policy::web::WebServiceName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::read;
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, plain, text};
+use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
+use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::StackOverflowResult;
@@ -32,8 +32,11 @@ struct Arguments {
 impl Tool for SearchStackOverflow {
     facts!("search_stackoverflow", WEB, NetworkAccess, is_default: false, is_repeatable: true);
 
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        effects_of_services(&[SERVICE])
+    fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        Ok(Prepared {
+            effects: effects_of_services(&[SERVICE]),
+            ..Prepared::new(arguments)
+        })
     }
 
     /// `GET /search/advanced?q=…&site=stackoverflow` → `{"items": [{"title", "link", "score",

@@ -1,8 +1,9 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::CommandTemplate;
 use crate::builtin::builtin_tools;
+use crate::prepared::CallSite;
 
 const FULL: &str = "Counts lines.\n\n@title Count\n@name count_lines\n@wrapped run_command\n@command wc -l {path}\n\
     @param path {string} [required] The file\n";
@@ -103,15 +104,17 @@ fn texts_that_a_wrapper_leaves_out_are_those_of_the_wrapped_tool() {
     assert_eq!(parameter(tool, "command"), parameter(wrapped, "command"));
     assert_eq!(parameter(tool, "timeout"), json!("Mine"));
     // Without a template, its calls are checked as those of the wrapped tool are.
-    let empty = tool
-        .validate(&json!({"command": ""}))
-        .unwrap_err()
-        .to_string();
+    let site = CallSite {
+        worktree: "/w".into(),
+        policy: Arc::default(),
+    };
+    let fault_of = |arguments: Value| {
+        let fault = tool.prepare(&site, arguments).unwrap().fault;
+        fault.unwrap().to_string()
+    };
+    let empty = fault_of(json!({"command": ""}));
     assert_eq!(empty, "Invalid parameters: `command` is empty");
-    let long = tool
-        .validate(&json!({"command": "ls", "timeout": 0}))
-        .unwrap_err()
-        .to_string();
+    let long = fault_of(json!({"command": "ls", "timeout": 0}));
     assert!(long.starts_with("Invalid parameters: `timeout`"), "{long}");
 }
 

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orchestrate_core::policy::Target;
 use orchestrate_core::policy::host::Host;
-use orchestrate_core::policy::{Access, Decision, Policy, Target};
 use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::super::arguments::read;
-use super::super::super::exec::{MAX_DOMAINS, domains};
+use super::super::super::exec::{MAX_DOMAINS, domains, networked};
 use super::super::super::facts::facts;
 use super::super::candidate::{choose, first_of};
 use super::super::products::IGNORE_ALL;
@@ -27,16 +26,17 @@ use super::managers::{Install, Manager, ecosystems, managers};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use super::user_settings;
-use crate::arguments::invalid;
-use crate::context::{ToolContext, blocking};
+use crate::arguments::{given_text, invalid, read};
+use crate::context::ToolContext;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
+use crate::prepared::{CallSite, Look, Prepared, Programs};
 use crate::prompt::Prompt;
 use crate::scope::CallScope;
-use crate::tool::{Programs, Tool};
+use crate::tool::Tool;
 
 /// What an agent is told if the project's files were changed after the call was decided about.
 const CHANGED: &str = "the project's files name another package manager or other registries than when this call was decided \
@@ -85,65 +85,18 @@ struct Details {
 impl Tool for InstallPackage {
     facts!("install_package", EXEC, CodeExecution, is_default: false);
 
-    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        let plan = Plan::make(
-            &arguments,
-            &Project::look(project, &Cancel::default())?,
-            project,
-        )?;
-        Ok(first_of(&plan.managers))
-    }
-
-    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let arguments: Arguments = read(arguments.clone())?;
-        let known = arguments
-            .language
-            .map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
-        match known
-            .iter()
-            .any(|ecosystem| arguments.read(*ecosystem).is_ok())
-        {
-            true => arguments.validate_domains(),
-            false => Err(invalid(&arguments.refusal(&known))),
-        }
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let package = arguments
-            .get("package")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let mut effects = vec![Effect::on(Target::Name(package.to_owned()))];
-        effects.extend(domains(arguments).map(|domain| Effect {
-            access: Access::Network,
-            target: Target::Host(domain.to_owned()),
-        }));
-        effects
-    }
-
-    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        domains(arguments)
+    fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
+        let refused = domains(&arguments)
             .filter_map(|domain| Host::parse(domain).ok())
-            .find_map(|host| policy.refuse_host(self.name(), &host))
-    }
-
-    async fn foresee(
-        &self,
-        scope: &CallScope,
-        project: &Files,
-        arguments: &Value,
-    ) -> Result<Option<Foreseen>, ToolError> {
-        require_egress(scope)?;
-        let (effects, arguments) = (self.effects(arguments), arguments.clone());
-        let plan = blocking(project, &scope.cancel, move |files, cancel| {
-            Plan::look(arguments, files, cancel)
+            .find_map(|host| site.policy.refuse_host(self.name(), &host));
+        Ok(Prepared {
+            effects: effects(&arguments),
+            fault: require_package(&arguments).err(),
+            programs: Some(programs),
+            refused,
+            foresight: Some(Look::at_files(foresee)),
+            ..Prepared::new(arguments)
         })
-        .await?;
-        Ok(Some(Foreseen {
-            effects,
-            details: plan.details(scope),
-        }))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -203,6 +156,46 @@ impl Tool for InstallPackage {
         (installed.egress, installed.unreached) = (manager.egress, manager.unreached);
         Ok(answer(&ran, installed))
     }
+}
+
+fn programs(arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+    let plan = Plan::look(arguments.clone(), project, &Cancel::default())?;
+    Ok(first_of(&plan.managers))
+}
+
+fn require_package(arguments: &Value) -> Result<(), ToolError> {
+    let arguments: Arguments = read(arguments.clone())?;
+    let known = arguments
+        .language
+        .map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
+    match known
+        .iter()
+        .any(|ecosystem| arguments.read(*ecosystem).is_ok())
+    {
+        true => arguments.validate_domains(),
+        false => Err(invalid(&arguments.refusal(&known))),
+    }
+}
+
+fn effects(arguments: &Value) -> Vec<Effect> {
+    let package = given_text(arguments, "package").to_owned();
+    let mut effects = vec![Effect::on(Target::Name(package))];
+    effects.extend(domains(arguments).map(|domain| networked(Target::Host(domain.to_owned()))));
+    effects
+}
+
+fn foresee(
+    files: &Files,
+    scope: &CallScope,
+    arguments: Value,
+) -> Result<Option<Foreseen>, ToolError> {
+    require_egress(scope)?;
+    let effects = effects(&arguments);
+    let plan = Plan::look(arguments, files, &scope.cancel)?;
+    Ok(Some(Foreseen {
+        effects,
+        details: plan.details(scope),
+    }))
 }
 
 impl Arguments {

@@ -1,0 +1,13 @@
+//! What calls of git's tools affect.
+
+use orchestrate_core::policy::{Access, Target};
+
+use crate::effect::Effect;
+
+/// Returns the effect of writing a file, or all files of the worktree.
+pub(super) fn written(path: String) -> Effect {
+    Effect {
+        access: Access::Write,
+        target: Target::Path(path),
+    }
+}

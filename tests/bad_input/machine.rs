@@ -1,11 +1,10 @@
 //! Machines that lack something: a current git, folders, open files, disk space.
 
 use libtest_mimic::Failed;
-use serde_json::json;
 
 use crate::support::{
-    Case, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words,
-    sandboxed, with_program,
+    Case, Need, Outcome, Ran, Script, World, at, case, done, fail, lines, on, require_words,
+    sandboxed, shell, with_program,
 };
 
 use super::world;
@@ -80,9 +79,10 @@ fn a_temporary_folder_that_is_not_there_is_refused() -> Outcome {
         "set TMPDIR to a writable folder",
     ];
     require_words(&typed(&["demo"])?.stderr, &advised)?;
-    if world.home.state().join("repos").exists() {
-        return fail("there is a state of nothing");
-    }
+    assert!(
+        !world.home.state().join("repos").exists(),
+        "there is a state of nothing"
+    );
     let ran = world.types(&["run", &plan], 0)?;
     refused(&["land"])?;
     refused(&["retry", "T1", "-m", "again"])?;
@@ -126,9 +126,10 @@ fn too_few_open_files_are_refused() -> Outcome {
         &many.stderr,
         &["200 agents", "3272 open files needed, 1024 allowed"],
     )?;
-    if world.home.state().join("repos").exists() {
-        return fail("there is a state of nothing");
-    }
+    assert!(
+        !world.home.state().join("repos").exists(),
+        "there is a state of nothing"
+    );
     // The control: as many files as one agent needs are enough for a run of one agent, which gets
     // to its end.
     let ran = with_open_files(&world, "-n 88", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
@@ -139,11 +140,8 @@ fn too_few_open_files_are_refused() -> Outcome {
     // `retry` has no such option.
     let ran = with_open_files(&world, "-n 64", &["retry", "T1", "-m", "again"])?.exits(2)?;
     require_words(&ran.stderr, &["20 agents", "`ulimit -Hn`"])?;
-    if ran.stderr.contains("--max-agents") {
-        fail(ran.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!ran.stderr.contains("--max-agents"), "{}", ran.stderr);
+    Ok(())
 }
 
 fn doctor_counts_open_files() -> Outcome {
@@ -280,8 +278,7 @@ fn a_read_only_repository_is_refused() -> Outcome {
 /// on afterwards.
 fn a_repository_that_becomes_read_only_parks_the_run() -> Outcome {
     let world = World::plain()?;
-    world.repository.write(".gitignore", "*.log\n")?;
-    world.repository.commit_all("Ignore logs")?;
+    world.commit(".gitignore", "*.log\n")?;
     let command = "touch begun.log; until test -e go.log; do :; done; touch one.txt";
     world.write("plan.md", &format!("- [ ] T1 one (run: {command})\n"))?;
     let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy; cd $state/copy
@@ -349,11 +346,7 @@ fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {
 fn a_real_full_disk_loses_nothing() -> Outcome {
     let world = world()?;
     let before = world.repository.fingerprint()?;
-    let turn = |turn, command: &str| {
-        Rule::task("T1")
-            .turn(turn)
-            .call("run_shell_command", &json!({ "command": command }))
-    };
+    let turn = |turn, command: &str| shell(on("T1", turn), command);
     // The agent's own file fills the eight megabytes.
     let script = Script::default()
         .rule(turn(1, "echo early > early.txt"))
@@ -394,7 +387,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
     let branch = at(&report, "/integration_branch")?
         .as_str()
         .unwrap_or_default();
-    let files = world.repository.git(&["ls-tree", "--name-only", branch])?;
+    let files = world.git(&format!("ls-tree --name-only {branch}"))?;
     assert_eq!(at(&report, "/tasks/0/turns")?, 4, "{report:#}\n{files}");
     assert!(
         ["early.txt", "late.txt", "two"]

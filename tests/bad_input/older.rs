@@ -1,14 +1,14 @@
 //! A run that an older version began, before agents had children: it is resumed as any other.
 
 use libtest_mimic::Failed;
-use orchestrate_core::TaskState::Merged;
+
 use orchestrate_core::event::Event;
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeTarget, RunId};
 use orchestrate_journal::{Batch, Blob, Journal};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write};
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, on, writes};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![case!("bad_input", a_run_of_an_older_version_is_resumed)]
@@ -49,22 +49,12 @@ fn a_run_of_an_older_version_is_resumed() -> Outcome {
                 .returned(ReturnCause::ChildrenEnded)
                 .text("Done."),
         )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"))
-        .rule(write("T3", "three.txt", "3\n"))
-        .rule(done("T3"))
-        .rule(write("T4", "four.txt", "4\n"))
-        .rule(done("T4"));
-    let (run, base) = (
-        RunId::from(RUN),
-        world.repository.git(&["rev-parse", "main"])?,
-    );
+        .writes("T2", "two.txt", "2\n")
+        .writes("T3", "three.txt", "3\n")
+        .writes("T4", "four.txt", "4\n");
+    let (run, base) = (RunId::from(RUN), world.git("rev-parse main")?);
     let coordinator = world.coordinator(&script, |_| {})?;
     drop(Journal::create(
         coordinator.store(),
@@ -72,19 +62,9 @@ fn a_run_of_an_older_version_is_resumed() -> Outcome {
         recorded(&world.script(&script)?, &base)?,
     )?);
     drop(coordinator);
-    world
-        .repository
-        .git(&["update-ref", &run.integration_ref(), &base])?;
+    world.git(&format!("update-ref {} {base}", run.integration_ref()))?;
     let played = world.resume(&run, &script, |_| {})?;
-    played.require(
-        0,
-        &[
-            ("T1", Merged),
-            ("T2", Merged),
-            ("T3", Merged),
-            ("T4", Merged),
-        ],
-    )?;
+    played.require_merged(&["T1", "T2", "T3", "T4"])?;
     for (file, content) in [
         ("one.txt", "1"),
         ("two.txt", "2"),

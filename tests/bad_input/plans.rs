@@ -87,11 +87,8 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
         &world,
         &["No such file", "type the path of a Markdown file"],
     )?;
-    if world.home.state().exists() {
-        fail("there is a state of nothing")
-    } else {
-        Ok(())
-    }
+    assert!(!world.home.state().exists(), "there is a state of nothing");
+    Ok(())
 }
 
 fn a_plan_whose_path_is_no_text_says_why_its_boxes_stay() -> Outcome {
@@ -252,11 +249,12 @@ fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
         Confinement::Unconfined => (vec![], vec![2, 3, 6, 7, 9]),
         _ => (vec![2, 3, 6], vec![7, 9]),
     };
-    if (lines(&missing.errors), lines(&missing.warnings)) == expected {
-        Ok(())
-    } else {
-        fail(format!("{missing:?}"))
-    }
+    assert_eq!(
+        (lines(&missing.errors), lines(&missing.warnings)),
+        expected,
+        "{missing:?}"
+    );
+    Ok(())
 }
 
 fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use libtest_mimic::Failed;
-use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Ran, Repository, Rule, Script, World, at, case, done, fail, lines,
-    require_words, sandboxed,
+    Case, Outcome, Ran, Repository, Script, World, at, case, done, fail, lines, on, require_words,
+    sandboxed, shell, writes,
 };
 
 use super::{PLAN, refuses, world};
@@ -33,9 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn a_bare_repository_is_refused() -> Outcome {
     let world = world()?;
     let bare = world.file("bare.git");
-    world
-        .repository
-        .git(&["clone", "-q", "--bare", ".", &bare])?;
+    world.git(&format!("clone -q --bare . {bare}"))?;
     let ran = world
         .home
         .orchestrate(Path::new(&bare), &["run", &world.file("plan.md")])
@@ -47,11 +44,9 @@ fn a_bare_repository_is_refused() -> Outcome {
     )?;
     // The control: the same plan could be run in the clone that is asked for.
     let clone = world.file("clone");
-    world.repository.git(&["clone", "-q", &bare, &clone])?;
+    world.git(&format!("clone -q {bare} {clone}"))?;
     for (key, value) in [("user.name", "Test"), ("user.email", "test@example.com")] {
-        world
-            .repository
-            .git(&["-C", &clone, "config", key, value])?;
+        world.git(&format!("-C {clone} config {key} {value}"))?;
     }
     let checks = |place: &str| {
         world
@@ -90,9 +85,10 @@ fn a_repository_of_another_user_is_refused() -> Outcome {
     require_words(&world.types(&["run", &plan], 2)?.stderr, &said)?;
     // What git ignores is not known, so nothing is suggested to be committed or brought along.
     require_words(&world.types(&["init", "--yes"], 2)?.stderr, &said)?;
-    if folder.join(".git/refs/heads/orchestrate").exists() {
-        return fail("the run has made a branch");
-    }
+    assert!(
+        !folder.join(".git/refs/heads/orchestrate").exists(),
+        "the run has made a branch"
+    );
     std::fs::create_dir_all(world.home.path().join("home"))?;
     world
         .home
@@ -104,7 +100,7 @@ fn a_repository_of_another_user_is_refused() -> Outcome {
 
 fn a_branch_in_the_way_is_refused() -> Outcome {
     let world = world()?;
-    world.repository.git(&["branch", "orchestrate"])?;
+    world.git("branch orchestrate")?;
     refuses(
         &world,
         &[
@@ -135,9 +131,10 @@ fn a_state_inside_the_checkout_is_refused() -> Outcome {
         .orchestrate(&["run", &world.file("plan.md")])
         .env("XDG_STATE_HOME", &outside);
     require_words(&typed.run()?.exits(0)?.stdout, &["T1    merged"])?;
-    if !outside.join("orchestrate").exists() || inside.exists() {
-        return fail("the state is not where it was asked for");
-    }
+    assert!(
+        outside.join("orchestrate").exists() && !inside.exists(),
+        "the state is not where it was asked for"
+    );
     before.require_same(&world.repository.fingerprint()?)
 }
 
@@ -155,9 +152,10 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
         repository.git(&["checkout", "-q", "main"])?;
         repository.write("README.md", "# ours\n")?;
         repository.commit_all("Ours")?;
-        if repository.git(&[command, "theirs"]).is_ok() {
-            return fail(format!("{command} has no conflict"));
-        }
+        assert!(
+            repository.git(&[command, "theirs"]).is_err(),
+            "{command} has no conflict"
+        );
         refuses(&world, &[words, "finish or abort it first"])?;
         repository.git(&[command, "--abort"])?;
         world.types(&["run", &world.file("plan.md")], 0)?;
@@ -170,9 +168,10 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
 fn every_kind_of_change(repository: &Repository) -> Outcome {
     repository.write("kept.txt", "committed\n")?;
     repository.git(&["commit", "-q", "-m", "Keep another", "--", "kept.txt"])?;
-    if repository.git(&["stash", "pop"]).is_ok() {
-        return fail("the stash has no conflict");
-    }
+    assert!(
+        repository.git(&["stash", "pop"]).is_err(),
+        "the stash has no conflict"
+    );
     repository.write("intended.txt", "intended\n")?;
     repository.git(&["add", "--intent-to-add", "intended.txt"])?;
     repository.git(&["update-index", "--skip-worktree", "README.md"])?;
@@ -218,26 +217,22 @@ fn a_dirty_tree_and_a_detached_head_are_warnings() -> Outcome {
     repository.git(&["update-index", "--no-skip-worktree", "README.md"])?;
     let told = before.require_same(&repository.fingerprint()?).err();
     let told = told.as_ref().and_then(Failed::message).unwrap_or_default();
-    if told == "changed: .git/index\nchanged: kept.txt" {
-        Ok(())
-    } else {
-        fail(format!("told: {told:?}"))
-    }
+    assert_eq!(
+        told, "changed: .git/index\nchanged: kept.txt",
+        "told: {told:?}"
+    );
+    Ok(())
 }
 
 /// Runs a plan in which T1's command waits until the file `go` is in its worktree or the worktree
 /// is gone. Calls `acts` with the worktree meanwhile, and returns the ended run.
 fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<Ran, Failed> {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "until test -e go -o ! -e .git; do sleep 0.05; done"}),
+        .rule(shell(
+            on("T1", 1),
+            "until test -e go -o ! -e .git; do sleep 0.05; done",
         ))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     let plan = world.write(
@@ -262,7 +257,7 @@ fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<R
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let listed = world.git("worktree list --porcelain")?;
     let place = listed.lines().find_map(|line| {
         line.strip_prefix("worktree ")?
             .ends_with(&format!("{run}/T1"))
@@ -278,7 +273,7 @@ fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<R
 /// Creates a world whose checkout is on the branch `base`, which is where `main` is.
 fn on_a_base() -> Result<World, Failed> {
     let world = World::plain()?;
-    world.repository.git(&["checkout", "-q", "-b", "base"])?;
+    world.git("checkout -q -b base")?;
     Ok(world)
 }
 
@@ -344,11 +339,12 @@ fn a_base_branch_that_goes_is_not_landed_on() -> Outcome {
     // The control: the same result lands on the same branch once that is where the run started.
     repository.git(&["branch", "-f", "base", "main"])?;
     world.types(&["land"], 0)?;
-    if repository.show("base", "one.txt")? == "1" {
-        Ok(())
-    } else {
-        fail("the result has not landed")
-    }
+    assert_eq!(
+        repository.show("base", "one.txt")?,
+        "1",
+        "the result has not landed"
+    );
+    Ok(())
 }
 
 fn a_worktree_deleted_while_running_fails_its_task_alone() -> Outcome {
@@ -364,7 +360,7 @@ fn a_worktree_deleted_while_running_fails_its_task_alone() -> Outcome {
     require_words(&report.to_string(), &["its directory is gone"])?;
     // Cleaning removes git's record of the worktree, and nothing of the work.
     world.types(&["clean"], 0)?;
-    let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let listed = world.git("worktree list --porcelain")?;
     assert_eq!(listed.matches("worktree ").count(), 1, "{listed}");
     before.require_same(&world.repository.fingerprint()?)?;
     // A further attempt gets a new worktree.

@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::Failed as FailedTask;
 use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, case, done, fail, git, write, write_program,
+    Case, Outcome, Script, World, case, done, fail, git, on, put, shell, write_program,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -85,17 +85,12 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     );
     let script = Script::default()
         .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({"command": plant}))
+            shell(on("T1", 1), &plant)
                 .call("git_status", &json!({}))
                 .call("git_diff", &json!({}))
                 .call("git_commit", &json!({"message": "Plant"})),
         )
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": "more.txt", "content": "more\n"}),
-        ))
+        .rule(put(on("T1", 2), "more.txt", "more\n"))
         .rule(done("T1"));
     let played = world.play(
         "- [ ] T1 plant (verify: test -e work.txt)\n",
@@ -128,7 +123,7 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
             "has changed since git wrote it; its files are kept",
         )?;
     } else {
-        played.require(0, &[("T1", Merged)])?;
+        played.require_merged(&["T1"])?;
         assert!(
             world.merged(&played.report, "work.txt")? == "kept"
                 && world.merged(&played.report, "more.txt")? == "more",
@@ -199,16 +194,12 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
         secret.display()
     );
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({ "command": command })),
-        )
+        .rule(shell(on("T1", 1), &command))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 write\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     assert!(
         world.merged(&played.report, "kept.txt")? == "kept\nmine"
             && world.merged(&played.report, "made.txt")? == "mine",
@@ -230,11 +221,12 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
         .append(true)
         .open(repository.path().join("kept.txt"))?
         .write_all(b"mine\n")?;
-    if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" {
-        Ok(())
-    } else {
-        fail("no such link")
-    }
+    assert_eq!(
+        std::fs::read_to_string(outside.join("kept.txt"))?,
+        "kept\nmine\n",
+        "no such link"
+    );
+    Ok(())
 }
 
 /// A search of `PATH` alone would find programs in the repository that have the names of ours.
@@ -323,9 +315,10 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
             .write(&format!(".git/{file}"), "token canary-4711\n")?;
     }
     let (found, told) = look_around(&world, tier)?;
-    if !told.contains("work.txt") || !told.ends_with("without complaints") {
-        return fail(format!("git does not tell all: {told}"));
-    }
+    assert!(
+        told.contains("work.txt") && told.ends_with("without complaints"),
+        "git does not tell all: {told}"
+    );
     // The configuration may hold a secret, too. Then git works only in the tier that can show it
     // another configuration.
     world.repository.write(
@@ -333,9 +326,10 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
         &format!("{config}[http]\n\textraHeader = canary-4711\n"),
     )?;
     let (more, told) = look_around(&world, tier)?;
-    if tier == Confinement::Full && !told.ends_with("without complaints") {
-        return fail(format!("git does not tell all: {told}"));
-    }
+    assert!(
+        !(tier == Confinement::Full && !told.ends_with("without complaints")),
+        "git does not tell all: {told}"
+    );
     let [first, second] = [found, more].map(|text| text.matches("canary-4711").count());
     match tier {
         Confinement::Unconfined if first >= SECRETS.len() && second > first => Ok(()),
@@ -353,16 +347,12 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let command = "own=$(sed 's/gitdir: //' .git); for folder in .git \"$own\" \"$own/..\" \"$own/../..\"; do \
                    sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$folder\" >> found.txt 2>&1; done; true";
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({ "command": command })),
-        )
+        .rule(shell(on("T1", 1), command))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 lock\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let found = world.merged(&played.report, "found.txt")?;
     let directory = std::fs::metadata(world.repository.path().join(".git"))?;
     let number = format!("{}:{}", directory.dev(), directory.ino());
@@ -386,9 +376,7 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
     ] {
         world.repository.git(arguments)?;
     }
-    let script = Script::default()
-        .rule(write("T1", "notes.txt", "canary-4711\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "notes.txt", "canary-4711\n");
     let exactly = |settings: &mut orchestrate_coordinator::Settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     };
@@ -396,8 +384,8 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
         .play("- [ ] T1 note\n", &script, exactly)?
         .report
         .run_id;
-    world.repository.git(&["pack-refs", "--all"])?;
-    world.repository.git(&["branch", "loose"])?;
+    world.git("pack-refs --all")?;
+    world.git("branch loose")?;
     let look = format!(
         "c=$(sed 's/gitdir: //' .git); test -d \"$c/objects\" || c=$c/../..; \
          (git log --all -p; git for-each-ref; git branch -a; git show orchestrate/{other}/T1:notes.txt; \
@@ -417,22 +405,20 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
         ("git_commit".to_owned(), json!({"message": "Work of T2"})),
         command(tell),
     ];
-    let script =
-        calls
-            .iter()
-            .zip(1..)
-            .fold(Script::default(), |script, ((tool, arguments), turn)| {
-                script.rule(Rule::task("T2").turn(turn).call(tool, arguments))
-            });
+    let script = calls
+        .iter()
+        .zip(1..)
+        .fold(Script::default(), |script, ((tool, arguments), turn)| {
+            script.rule(on("T2", turn).call(tool, arguments))
+        });
     let played = world.play("- [ ] T2 look\n", &script.rule(done("T2")), exactly)?;
-    played.require(0, &[("T2", Merged)])?;
+    played.require_merged(&["T2"])?;
     let told = world.merged(&played.report, "told.txt")?;
-    let subject = world
-        .repository
-        .git(&["log", "-1", "--format=%s", "main"])?;
-    if told != format!("?? told.txt\nWork of T2\nv1\norigin/main\n  loose\nv1\n{subject}") {
-        return fail(told);
-    }
+    let subject = world.git("log -1 --format=%s main")?;
+    assert_eq!(
+        told,
+        format!("?? told.txt\nWork of T2\nv1\norigin/main\n  loose\nv1\n{subject}")
+    );
     let found = world.merged(&played.report, "found.txt")?;
     let is_seen = found.contains("canary") || found.contains(&format!("{other}/integration\n"));
     assert_eq!(is_seen, tier == Confinement::Unconfined, "{found}");
@@ -453,16 +439,12 @@ fn look_around(world: &World, tier: Confinement) -> Result<(String, String), Fai
          git ls-files && git log -g --oneline) > told.txt 2>&1 && echo without complaints >> told.txt; true"
     );
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({ "command": command })),
-        )
+        .rule(shell(on("T1", 1), &command))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 look\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     Ok((
         world.merged(&played.report, "found.txt")?,
         world.merged(&played.report, "told.txt")?,

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
-use orchestrate_core::TaskState::Merged;
+
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::egress::EgressDecision;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, client_hello, done, fail};
+use crate::support::{Case, Outcome, Played, Script, World, case, client_hello, done, on, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
@@ -137,17 +137,13 @@ fn play(tier: Confinement, lines: &str) -> Result<(World, Played), Failed> {
     );
     let command = json!({"command": "bash run.sh", "network": true});
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("write_file", &json!({"path": "run.sh", "content": script})),
-        )
-        .rule(Rule::task("T1").turn(2).call("run_shell_command", &command))
+        .rule(write("T1", "run.sh", &script))
+        .rule(on("T1", 2).call("run_shell_command", &command))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 connect\n", &script, |settings| {
         online(settings, tier)
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     Ok((world, played))
 }
 
@@ -206,12 +202,13 @@ fn a_program_reaches_no_other_host(tier: Confinement) -> Outcome {
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     let reached = said.matches(PAGE).count();
-    if reached != 2
-        || said.matches("HTTP/1.1 403 ").count() != table.len()
-        || server.asked().len() != 2
-    {
-        return fail(format!("{said}\n{:?}", server.asked()));
-    }
+    assert!(
+        reached == 2
+            && said.matches("HTTP/1.1 403 ").count() == table.len()
+            && server.asked().len() == 2,
+        "{said}\n{:?}",
+        server.asked()
+    );
     // What stands before an `@` may be a password, and is recorded nowhere.
     let recorded = table
         .each_ref()
@@ -257,10 +254,11 @@ fn a_spelling_is_no_other_host(tier: Confinement) -> Outcome {
     );
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
-    if said.matches(PAGE).count() != 1 || said.matches("HTTP/1.1 403 ").count() != 2 * refused.len()
-    {
-        return fail(said);
-    }
+    assert!(
+        said.matches(PAGE).count() == 1
+            && said.matches("HTTP/1.1 403 ").count() == 2 * refused.len(),
+        "{said}"
+    );
     require_refused(
         &played,
         &[
@@ -322,9 +320,10 @@ fn a_tunnel_leads_nowhere_else(tier: Confinement) -> Outcome {
         said.matches(TUNNEL).count(),
         said.matches(" 200 Connection established").count(),
     );
-    if reached != (1, 4) || !said.contains("port 25 of `example.org` is not one of the web's") {
-        return fail(said);
-    }
+    assert!(
+        reached == (1, 4) && said.contains("port 25 of `example.org` is not one of the web's"),
+        "{said}"
+    );
     let of_names = decisions(&played)
         .into_iter()
         .filter(|made| made.rule == "built-in:server-name")

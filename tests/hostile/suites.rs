@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::who::User;
-use crate::support::{Outcome, PLACE, REQUIRE, fail, workspace_cargo};
+use crate::support::{Outcome, PLACE, REQUIRE, workspace_cargo};
 
 /// The modules that contain attacks: each test in one of them is a row of the table. The tests of
 /// decisions start nothing.
@@ -72,11 +72,8 @@ pub(super) fn all(is_named: impl Fn(&Path, &str) -> bool) -> Result<Vec<Suite>, 
         }
         suites.extend((!suite.tests.is_empty()).then_some(suite));
     }
-    if suites.is_empty() {
-        fail("no test program holds an attack")
-    } else {
-        Ok(suites)
-    }
+    assert!(!suites.is_empty(), "no test program holds an attack");
+    Ok(suites)
 }
 
 /// Reports whether a test is an attack, by its module.

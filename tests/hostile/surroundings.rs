@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
-use orchestrate_core::TaskState::Merged;
+
 use orchestrate_sandbox::Confinement;
-use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Running, Script, World, case, done, fail, git, require_words, sandboxed,
-    until,
+    Case, Outcome, Running, Script, World, case, done, fail, git, on, require_words, sandboxed,
+    shell, until,
 };
 use crate::tools::web::Server;
 
@@ -65,11 +64,7 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let before = git(world.repository.path(), &["config", "--list", "--local"])?;
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({ "command": ATTEMPTS })),
-        )
+        .rule(shell(on("T1", 1), ATTEMPTS))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 try\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
@@ -99,11 +94,12 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
         };
     }
     let played = played?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let found = world.merged(&played.report, "found.txt")?;
-    if !found.is_empty() {
-        return fail(format!("an agent wrote to the git directory: {found}"));
-    }
+    assert!(
+        found.is_empty(),
+        "an agent wrote to the git directory: {found}"
+    );
     let after = git(world.repository.path(), &["config", "--list", "--local"])?;
     let other = git(world.repository.path(), &["rev-parse", "--verify", "other"]);
     assert_eq!(before, after, "the repository is not as it was");
@@ -164,11 +160,8 @@ fn a_repository_chooses_no_endpoint() -> Outcome {
         .env("OPENAI_BASE_URL", format!("{url}/v1"))
         .env("OPENAI_API_KEY", "key-of-the-user")
         .run()?;
-    if server.asked().is_empty() {
-        fail("the control asks nobody")
-    } else {
-        Ok(())
-    }
+    assert!(!server.asked().is_empty(), "the control asks nobody");
+    Ok(())
 }
 
 /// Starts a run whose command waits for the file `go` in the folder that is returned.
@@ -232,11 +225,11 @@ fn nobody_reads_the_memory_of_a_run() -> Outcome {
     assert!(has_none, "core files: {core:?}, hidden: {is_hidden}");
     assert!(is_hidden, "core files: {core:?}, hidden: {is_hidden}");
     // The control: a process that hides nothing is read.
-    if read(std::process::id(), "environ")?.is_empty() {
-        fail("the control shows nothing")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !read(std::process::id(), "environ")?.is_empty(),
+        "the control shows nothing"
+    );
+    Ok(())
 }
 
 fn ends(running: &mut Running) -> Outcome {

@@ -5,7 +5,7 @@ use libtest_mimic::Failed;
 use super::plays::{self, Play};
 use super::scene::{self, Deed, KILLED, Scene};
 use super::{End, NO_FAULT, SHORTER_FORM, places};
-use crate::support::{Case, Outcome, case, fail};
+use crate::support::{Case, Outcome, case};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -41,11 +41,10 @@ fn sent_back(deed: Deed, play: &Play) -> Outcome {
         scene.act(deed, fault)?.exits(KILLED)?;
         scene.require_untouched()?;
         let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
-        if end != expected {
-            return fail(format!(
-                "{deed:?} {fault}: {end:#?}\ninstead of\n{expected:#?}"
-            ));
-        }
+        assert_eq!(
+            end, expected,
+            "{deed:?} {fault}: {end:#?}\ninstead of\n{expected:#?}"
+        );
         scene.require_untouched()?;
     }
     scene::say(&format!(
@@ -59,7 +58,7 @@ fn cleaning_loses_nothing_and_is_finished_by_the_next() -> Outcome {
     for fault in ["before:1", "after:1"] {
         let scene = Scene::of(&plays::commands())?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        let refs = scene.world.repository.git(&["for-each-ref"])?;
+        let refs = scene.world.git("for-each-ref")?;
         // The worktrees of merged work are gone; a person has made two of them again.
         scene.world.worktree_again(&scene.run()?, "T1")?;
         let unkept = scene
@@ -69,17 +68,15 @@ fn cleaning_loses_nothing_and_is_finished_by_the_next() -> Outcome {
         std::fs::write(&unkept, "nowhere else\n")?;
         for (fault, code) in [(fault, KILLED), (NO_FAULT, 0)] {
             scene.act(Deed::Clean, fault)?.exits(code)?;
-            if std::fs::read_to_string(&unkept)? != "nowhere else\n"
-                || scene.world.repository.git(&["for-each-ref"])? != refs
-            {
-                return fail(format!("{fault} lost something"));
-            }
+            assert!(
+                std::fs::read_to_string(&unkept)? == "nowhere else\n"
+                    && scene.world.git("for-each-ref")? == refs,
+                "{fault} lost something"
+            );
             scene.require_untouched()?;
         }
-        let left = scene.world.repository.git(&["worktree", "list"])?;
-        if left.lines().count() != 2 {
-            return fail(format!("{fault} left worktrees:\n{left}"));
-        }
+        let left = scene.world.git("worktree list")?;
+        assert_eq!(left.lines().count(), 2, "{fault} left worktrees:\n{left}");
     }
     Ok(())
 }
@@ -104,21 +101,17 @@ fn a_drop_is_finished_by_the_next() -> Outcome {
         let state = scene.state()?;
         let tip = scene
             .world
-            .repository
-            .git(&["rev-parse", &state.run_id.integration_branch()])?;
-        if state.exit_code != Some(0) || tip != state.integration.as_str() {
-            return fail(format!(
-                "{fault}: {tip} instead of {}, exit code {:?}",
-                state.integration, state.exit_code
-            ));
-        }
+            .git(&format!("rev-parse {}", state.run_id.integration_branch()))?;
+        assert!(
+            state.exit_code == Some(0) && tip == state.integration.as_str(),
+            "{fault}: {tip} instead of {}, exit code {:?}",
+            state.integration,
+            state.exit_code
+        );
         let left = scene
             .world
-            .repository
-            .git(&["ls-tree", "--name-only", &tip, "log.txt"])?;
-        if !left.is_empty() {
-            return fail(format!("{fault}: the work is still there"));
-        }
+            .git(&format!("ls-tree --name-only {tip} log.txt"))?;
+        assert!(left.is_empty(), "{fault}: the work is still there");
         scene.require_untouched()?;
     }
     Ok(())

@@ -69,9 +69,7 @@ fn a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing() -> Outcome {
             ));
         }
     }
-    if !failures.is_empty() {
-        return fail(failures.join("\n"));
-    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
     scene::say(&format!(
         "the disk full at a fact: {0} of {0} ended the same",
         tried.len()

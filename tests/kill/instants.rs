@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::scene::{self, KILLED, Scene};
 use super::stopped::PATIENCE;
 use super::{LONG_FORM, NO_FAULT, Play, Reference, trees};
-use crate::support::{Case, Outcome, Ran, case, fail, until};
+use crate::support::{Case, Outcome, Ran, case, until};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -77,12 +77,12 @@ fn at_random_instants(alone: bool) -> Outcome {
     };
     let (reference, _) = Reference::run(name, 0, play())?;
     let agents = form.roots * (1 + form.below * 3);
-    if reference.end.parents.len() != agents {
-        return fail(format!(
-            "{} agents instead of {agents}",
-            reference.end.parents.len()
-        ));
-    }
+    assert_eq!(
+        reference.end.parents.len(),
+        agents,
+        "{} agents instead of {agents}",
+        reference.end.parents.len()
+    );
     // On average a kill comes after half of these appends.
     let span = if form.kills < 10 {
         reference.appends / 2

@@ -9,7 +9,7 @@ use super::plays::Play;
 use super::scene::{Deed, FAILED, KILLED, PLAN, Scene};
 use super::{CHILD_ARGUMENT, NO_FAULT};
 use crate::person::look;
-use crate::support::{Case, Invocation, Outcome, Script, case, fail, write_program};
+use crate::support::{Case, Invocation, Outcome, Script, case, write_program};
 
 /// Changes a file and adds one whose name comes later; deletes none that [`look`] reads.
 const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
@@ -75,7 +75,7 @@ impl Landable {
         let mut run = Self::of(TASKS, "kept.txt", "kept\n")?;
         if has_moved {
             commit(&run.scene, "meanwhile.txt", "m\n")?;
-            run.tip = run.scene.world.repository.git(&["rev-parse", "main"])?;
+            run.tip = run.scene.world.git("rev-parse main")?;
         }
         Ok(run)
     }
@@ -86,14 +86,14 @@ impl Landable {
         scene.world.repository.write(PLAN, tasks)?;
         commit(&scene, file, text)?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        let tip = scene.world.repository.git(&["rev-parse", "main"])?;
+        let tip = scene.world.git("rev-parse main")?;
         Ok(Self { scene, tip })
     }
 
     /// Returns everything that landing may move. A merge that is repeated has another time, so its
     /// commit is replaced by a word.
     fn look(&self) -> Result<String, Failed> {
-        let main = self.scene.world.repository.git(&["rev-parse", "main"])?;
+        let main = self.scene.world.git("rev-parse main")?;
         let seen = look(&self.scene.world.repository)?;
         Ok(if main == self.tip {
             seen
@@ -125,29 +125,17 @@ impl Landable {
 
     fn require(&self, expected: &str, when: &str) -> Outcome {
         let seen = self.look()?;
-        if seen == expected {
-            Ok(())
-        } else {
-            fail(format!("{when}:\n{seen}\ninstead of\n{expected}"))
-        }
+        assert_eq!(seen, expected, "{when}:\n{seen}\ninstead of\n{expected}");
+        Ok(())
     }
 }
 
 fn commit(scene: &Scene, file: &str, text: &str) -> Outcome {
     scene.world.repository.write(file, text)?;
-    scene.world.repository.git(&["add", file])?;
+    scene.world.git(&format!("add {file}"))?;
     scene
         .world
-        .repository
-        .git(&[
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "Meanwhile",
-            "--",
-            file,
-        ])
+        .git(&format!("commit -q --allow-empty -m Meanwhile -- {file}"))
         .map(drop)
 }
 
@@ -157,11 +145,10 @@ fn at_an_append_a_landing_is_finished_by_the_next(has_moved: bool) -> Outcome {
     let before = run.look()?;
     let landing = run.act(Deed::Land)?;
     let landed = run.look()?;
-    if landed == before {
-        return fail(
-            "the control fails: a landing that nothing kills moves nothing that would be seen",
-        );
-    }
+    assert_ne!(
+        landed, before,
+        "the control fails: a landing that nothing kills moves nothing that would be seen"
+    );
     let undoing = run.act(Deed::Undo)?;
     run.require(&before, "taken back")?;
     let ways = [
@@ -175,9 +162,10 @@ fn at_an_append_a_landing_is_finished_by_the_next(has_moved: bool) -> Outcome {
             }
             run.scene.act(deed, &fault)?.exits(KILLED)?;
             let seen = run.look()?;
-            if seen != *from && seen != *to {
-                return fail(format!("{deed:?} {fault} left\n{seen}"));
-            }
+            assert!(
+                !(seen != *from && seen != *to),
+                "{deed:?} {fault} left\n{seen}"
+            );
             run.act_again(deed)?;
             run.require(to, &format!("{deed:?} again after {fault}"))?;
             if deed == Deed::Land {
@@ -238,8 +226,7 @@ fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
     let file = home.join(".gitconfig").display().to_string();
     run.scene
         .world
-        .repository
-        .git(&["config", "--file", &file, key, value])
+        .git(&format!("config --file {file} {key} {value}"))
         .map(drop)
 }
 
@@ -345,12 +332,11 @@ fn without_room(then: &str, code: i32) -> Outcome {
             .run()?
             .exits(code)?;
         let half = run.scene.world.repository.read("kept.txt")?;
-        if half.is_empty() || !half.trim_matches('o').is_empty() || half.len() >= 6_000 {
-            return fail(format!(
-                "{} bytes are not half of what is put back",
-                half.len()
-            ));
-        }
+        assert!(
+            !half.is_empty() && half.trim_matches('o').is_empty() && half.len() < 6_000,
+            "{} bytes are not half of what is put back",
+            half.len()
+        );
         run.act_again(next)?;
         run.require(expected, &format!("{next:?} again"))?;
         if next == Deed::Land {

@@ -174,7 +174,7 @@ impl End {
             .to_owned();
         let files = scene.world.repository.git(&["diff", EMPTY_TREE, &commit])?;
         let branch = report["integration_branch"].as_str().unwrap_or_default();
-        if scene.world.repository.git(&["rev-parse", branch])? != commit {
+        if scene.world.git(&format!("rev-parse {branch}"))? != commit {
             return fail(format!("{branch} is not at {commit}"));
         }
         let parents = scene
@@ -244,9 +244,7 @@ impl Reference {
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let end = End::of(&scene, &ran.stdout)?;
         let appends = ran.stderr.trim().parse()?;
-        if end.report["status"] != json!("succeeded") {
-            return fail(format!("{:#}", end.report));
-        }
+        assert_eq!(end.report["status"], json!("succeeded"), "{:#}", end.report);
         let events = scene.events()?;
         Ok((
             Self {
@@ -279,9 +277,7 @@ impl Reference {
 
     /// Requires of a run's end what [`Reference::require_same`] requires.
     fn require_same_end(&self, scene: &Scene, end: &End, kills: usize) -> Outcome {
-        if *end != self.end {
-            return fail(format!("{end}\ninstead of\n{}", self.end));
-        }
+        assert_eq!(*end, self.end, "{end}\ninstead of\n{}", self.end);
         scene.require_untouched()?;
         require_requests_derivable(scene)?;
         require_read_once(&scene.events()?)?;
@@ -513,12 +509,12 @@ fn once(
 /// enough appends.
 fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     for wanted in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
-        if !events
-            .iter()
-            .any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
-        {
-            return fail(format!("the reference run has no {wanted:?}"));
-        }
+        assert!(
+            events
+                .iter()
+                .any(|event| matches!(event, Event::TaskReturned { cause,.. } if *cause == wanted)),
+            "the reference run has no {wanted:?}"
+        );
     }
     // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message
     // arrives, and under load T2 may be done before it is sent.
@@ -528,18 +524,17 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
         }
         _ => None,
     });
-    if failed
-        .clone()
-        .any(|tool| !["read_file", "send_message_to_agent"].contains(&tool))
-    {
-        return fail(format!(
-            "a call of the reference run failed: {:?}\n{events:#?}",
-            failed.collect::<Vec<_>>()
-        ));
-    }
-    if appends < LEAST_APPENDS {
-        return fail(format!("the reference run has only {appends} appends"));
-    }
+    assert!(
+        !failed
+            .clone()
+            .any(|tool| !["read_file", "send_message_to_agent"].contains(&tool)),
+        "a call of the reference run failed: {:?}\n{events:#?}",
+        failed.collect::<Vec<_>>()
+    );
+    assert!(
+        appends >= LEAST_APPENDS,
+        "the reference run has only {appends} appends"
+    );
     Ok(())
 }
 
@@ -559,9 +554,10 @@ fn require_read_once(events: &[Event]) -> Outcome {
                 } = envelope;
                 sent.insert((from.clone(), to.clone(), *sequence));
                 let call = call.as_ref().map(|of| (of.turn, of.call.clone()));
-                if !calls.insert((from.clone(), to.clone(), call)) {
-                    return fail(format!("a call has sent twice: {envelope:?}"));
-                }
+                assert!(
+                    calls.insert((from.clone(), to.clone(), call)),
+                    "a call has sent twice: {envelope:?}"
+                );
             }
             Event::MessageDelivered {
                 from, to, sequence, ..
@@ -573,11 +569,8 @@ fn require_read_once(events: &[Event]) -> Outcome {
     }
     delivered.sort();
     let sent: Vec<_> = sent.into_iter().collect();
-    if sent == delivered {
-        Ok(())
-    } else {
-        fail(format!("sent: {sent:?}\ndelivered: {delivered:?}"))
-    }
+    assert_eq!(sent, delivered, "sent: {sent:?}\ndelivered: {delivered:?}");
+    Ok(())
 }
 
 /// Requires that a kill costs an agent at most one request, whose reply was not recorded, as a
@@ -611,11 +604,10 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
         let repeated: usize = turns.values().map(|(requests, _)| requests - 1).sum();
         let unique = turns.values().all(|(_, replies)| *replies == 1);
         let switched: usize = switches.get(&task).copied().unwrap_or_default();
-        if repeated > kills + switched || !unique {
-            return fail(format!(
-                "{task} repeated {repeated} requests after {kills} kills: {turns:?}"
-            ));
-        }
+        assert!(
+            repeated <= kills + switched && unique,
+            "{task} repeated {repeated} requests after {kills} kills: {turns:?}"
+        );
     }
     Ok(())
 }
@@ -651,11 +643,11 @@ fn require_another_end(reference: &Reference, kind: &str) -> Outcome {
         EMPTY_TREE,
         scene.run()?.integration_branch().as_str(),
     ])?;
-    if files == reference.end.files {
-        fail(format!("it has all files without being resumed:\n{files}"))
-    } else {
-        Ok(())
-    }
+    assert_ne!(
+        files, reference.end.files,
+        "it has all files without being resumed:\n{files}"
+    );
+    Ok(())
 }
 
 /// Kills a run right before or after each of several appends, resumes it, and compares its end.
@@ -702,11 +694,10 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
             " ({survivors} of them before their append k came)"
         ));
     }
-    if survivors > places.len().div_ceil(SURVIVORS_ONE_IN) {
-        return fail(format!(
-            "{told}: that is no longer by chance, and tries nothing"
-        ));
-    }
+    assert!(
+        survivors <= places.len().div_ceil(SURVIVORS_ONE_IN),
+        "{told}: that is no longer by chance, and tries nothing"
+    );
     if failures.is_empty() {
         scene::say(&told);
         return Ok(());
@@ -805,9 +796,8 @@ fn around_a_rejected_key_the_task_waits_or_goes_on() -> Outcome {
         // The endpoint accepts the key from now on.
         let report: Value = serde_json::from_str(&scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
         let task = &report["tasks"][0];
-        if task["state"] != json!("merged") || task["attempt"] != json!(1) {
-            return fail(format!("{kind}:{at}: {report:#}"));
-        }
+        assert_eq!(task["state"], json!("merged"), "{kind}:{at}: {report:#}");
+        assert_eq!(task["attempt"], json!(1), "{kind}:{at}: {report:#}");
         scene.require_untouched()?;
     }
     Ok(())

@@ -11,7 +11,9 @@ use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::run::agents::waits::LEAD;
-use crate::support::{ModelServer, Reply, Rule, Script};
+use crate::support::{
+    ModelServer, Reply, Rule, Script, after, on, put, reads, waits, write, writes,
+};
 
 /// The task that a user sends back, and the message with it.
 pub(super) const SENT_BACK: &str = "T1";
@@ -59,14 +61,11 @@ impl Play {
 /// request: after any interruption T2 reads its notes first and continues from there, and the task
 /// that is merged second adds its line to the other's.
 pub(super) fn two_agents() -> Play {
-    let reads = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
-    let writes = |rule: Rule, path: &str, text: &str| {
-        rule.call("write_file", &json!({"path": path, "content": text}))
-    };
+    let writes = |rule: Rule, path: &str, text: &str| put(rule, path, text);
     let deletes = |rule: Rule, path: &str| rule.call("delete_file", &json!({ "path": path }));
     let (one, two) = (
-        |text: &str| Rule::task("T1").last_contains(text),
-        |text: &str| Rule::task("T2").last_contains(text),
+        |text: &str| after("T1", text),
+        |text: &str| after("T2", text),
     );
     let both = "one\nT1\nT2\nthree\n";
     let conflicted = |task: &str| Rule::task(task).returned(ReturnCause::Conflict);
@@ -144,9 +143,7 @@ pub(super) fn half_failing() -> Play {
 /// Returns a task whose reviewer requests a change before it approves, and a command that needs the
 /// approved work.
 pub(super) fn reviewed() -> Play {
-    let says = |rule: Rule, text: &str| {
-        rule.call("write_file", &json!({"path": "one.txt", "content": text}))
-    };
+    let says = |rule: Rule, text: &str| put(rule, "one.txt", text);
     let judges = |rule: Rule, verdict: &serde_json::Value| rule.call("review_verdict", verdict);
     let (one, two) = (|| Rule::task("T1"), || Rule::task("T2"));
     let change = json!({"task": "T1", "text": "say final"});
@@ -222,19 +219,15 @@ fn writes_once(conversation: &str) -> Reply {
 
 /// Returns three tasks, of which the first waits for the second, and that one for the third.
 pub(super) fn waiting() -> Play {
-    let writes =
-        |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
     let of = |script: Script, task: &str, path: &str, first: Rule| {
-        let then = |text: &str| Rule::task(task).last_contains(text);
+        let then = |text: &str| after(task, text);
         script
             .rule(writes(then(INTERRUPTED), path))
             .rule(then(path).text("Done."))
             .rule(writes(then("all of them are done"), path))
             .rule(first)
     };
-    let waits = |task: &str, for_: &str| {
-        Rule::task(task).call("wait_for_agents", &json!({"agent_ids": [for_]}))
-    };
+    let waits = |task: &str, for_: &str| waits(Rule::task(task), &[for_]);
     let script = of(Script::default(), "T1", "one.txt", waits("T1", "T2"));
     let script = of(script, "T2", "two.txt", waits("T2", "T3"));
     let script = of(
@@ -252,9 +245,7 @@ pub(super) fn waiting() -> Play {
 
 /// Returns a task whose agent writes a file, spawns two children, and waits for them.
 pub(super) fn spawning() -> Play {
-    let writes =
-        |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
-    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let one = |text: &str| after("T1", text);
     let spawns = |rule: Rule, task: &str| {
         rule.call(
             "spawn_child_agent",
@@ -267,10 +258,7 @@ pub(super) fn spawning() -> Play {
                 .returned(ReturnCause::ChildrenEnded)
                 .text("Done."),
         )
-        .rule(writes(
-            Rule::task("T1").turn(2).last_contains(INTERRUPTED),
-            "begun.txt",
-        ))
+        .rule(writes(on("T1", 2).last_contains(INTERRUPTED), "begun.txt"))
         .rule(writes(one(INTERRUPTED), "one.txt"))
         .rule(spawns(spawns(one("begun.txt"), "Write two"), "Write three"))
         .rule(one("begins with your work").call(
@@ -279,9 +267,9 @@ pub(super) fn spawning() -> Play {
         ))
         .rule(writes(one("all of them are done"), "one.txt"))
         .rule(one("one.txt").text("Done."))
-        .rule(writes(Rule::task("T1").turn(1), "begun.txt"));
+        .rule(writes(on("T1", 1), "begun.txt"));
     for (child, path) in [("write_two", "two.txt"), ("write_three", "three.txt")] {
-        let then = |text: &str| Rule::task(child).last_contains(text);
+        let then = |text: &str| after(child, text);
         script = script.rule(writes(then(INTERRUPTED), path));
         script = script.rule(then(path).text("Done."));
         script = script.rule(writes(Rule::task(child), path));
@@ -295,12 +283,10 @@ pub(super) fn spawning() -> Play {
 /// Returns a task whose agent finishes before the two children that it has spawned, and goes on
 /// when it is told of them. Both children write the same file, so the work of one comes back to it.
 pub(super) fn family() -> Play {
-    let writes = |rule: Rule, path: &str, text: &str| {
-        rule.call("write_file", &json!({"path": path, "content": text}))
-    };
-    let reads = |rule: Rule| rule.call("read_file", &json!({"path": "shared.txt"}));
+    let writes = |rule: Rule, path: &str, text: &str| put(rule, path, text);
+    let reads = |rule: Rule| reads(rule, "shared.txt");
     let spawns = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
-    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let one = |text: &str| after("T1", text);
     let mut script = Script::default()
         .rule(writes(
             Rule::task("T1").returned(ReturnCause::ChildrenEnded),
@@ -310,12 +296,9 @@ pub(super) fn family() -> Play {
         .rule(writes(one(INTERRUPTED), "one.txt", "1\n"))
         .rule(one("one.txt").text("Done."))
         .rule(one("begins with your work").text("My children will do it."))
-        .rule(spawns(
-            spawns(Rule::task("T1").turn(1), "Write two"),
-            "Write three",
-        ));
+        .rule(spawns(spawns(on("T1", 1), "Write two"), "Write three"));
     for child in ["write_two", "write_three"] {
-        let then = |text: &str| Rule::task(child).last_contains(text);
+        let then = |text: &str| after(child, text);
         let own = format!("line of {child}\n");
         script = script
             .rule(reads(Rule::task(child).returned(ReturnCause::Conflict)))
@@ -324,7 +307,7 @@ pub(super) fn family() -> Play {
             .rule(writes(then("file not found"), "shared.txt", &own))
             .rule(then("line of").text("Done."))
             .rule(then("shared.txt").text("Done."))
-            .rule(writes(Rule::task(child).turn(1), "shared.txt", &own));
+            .rule(writes(on(child, 1), "shared.txt", &own));
     }
     Play {
         roles: READING_LEADS,
@@ -334,31 +317,20 @@ pub(super) fn family() -> Play {
 
 /// Returns one task whose agent has no turns left after its second one, and reports.
 pub(super) fn reporting() -> Play {
-    let writes = |rule: Rule| {
-        rule.call(
-            "write_file",
-            &json!({"path": "half.txt", "content": "half\n"}),
-        )
-    };
+    let writes = |rule: Rule| put(rule, "half.txt", "half\n");
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .last_contains("You have to stop")
-                .text("Half of it is written."),
-        )
+        .rule(after("T1", "You have to stop").text("Half of it is written."))
         .rule(writes(Rule::task("T1")));
     Play::of("- [ ] T1 write (turns: 2)\n", script)
 }
 
 /// Returns two tasks, of which the first asks the second and waits for the answer.
 pub(super) fn asking() -> Play {
-    let writes =
-        |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
     let sends =
         |rule: Rule, message: &serde_json::Value| rule.call("send_message_to_agent", message);
     let (one, two) = (
-        |text: &str| Rule::task("T1").last_contains(text),
-        |text: &str| Rule::task("T2").last_contains(text),
+        |text: &str| after("T1", text),
+        |text: &str| after("T2", text),
     );
     let question = json!({"agent_id": "T2", "message": "which port?", "wait": true});
     let script = Script::default()
@@ -373,7 +345,7 @@ pub(super) fn asking() -> Play {
             &json!({"agent_id": "T1", "message": {"port": 4711}, "reply_to": 1}),
         ))
         .rule(writes(two("is queued"), "two.txt"))
-        .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
+        .rule(waits(Rule::task("T2"), &["T1"]));
     let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
     Play {
         roles: LEADS,
@@ -384,9 +356,8 @@ pub(super) fn asking() -> Play {
 /// Returns a task whose agent spawns a child and ends it before that can begin, since agents work
 /// one at a time.
 pub(super) fn terminating() -> Play {
-    let writes =
-        |rule: Rule| rule.call("write_file", &json!({"path": "one.txt", "content": "1\n"}));
-    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let writes = |rule: Rule| writes(rule, "one.txt");
+    let one = |text: &str| after("T1", text);
     let first = Rule::task("T1")
         .call(
             "spawn_child_agent",
@@ -409,22 +380,17 @@ pub(super) fn terminating() -> Play {
 
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
-    obeying(
-        Rule::task(SENT_BACK)
-            .turn(1)
-            .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-    )
+    obeying(write(SENT_BACK, "one.txt", "1\n"))
 }
 
 /// Returns one task whose agent does nothing until the task is sent back.
 pub(super) fn lazy() -> Play {
-    obeying(Rule::task(SENT_BACK).turn(1).text("Nothing to do."))
+    obeying(on(SENT_BACK, 1).text("Nothing to do."))
 }
 
 fn obeying(first: Rule) -> Play {
     let one = || Rule::task(SENT_BACK);
-    let louder =
-        |rule: Rule| rule.call("write_file", &json!({"path": "one.txt", "content": "2\n"}));
+    let louder = |rule: Rule| put(rule, "one.txt", "2\n");
     let script = Script::default()
         .rule(louder(one().last_contains(LOUDER)))
         .rule(louder(one().last_contains(INTERRUPTED)))

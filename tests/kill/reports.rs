@@ -8,7 +8,7 @@ use orchestrate_core::task::FailureCause;
 
 use super::scene::{KILLED, Scene};
 use super::{NO_FAULT, Play, places, plays};
-use crate::support::{Case, Outcome, case, fail};
+use crate::support::{Case, Outcome, case};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -92,9 +92,9 @@ pub(super) fn require_one_report(scene: &Scene, arrives: bool) -> Outcome {
     let failed = state
         .tasks()
         .all(|record| record.state() == TaskState::Failed);
-    if is_once && is_kept && failed && (replies == 1 || !arrives) {
-        Ok(())
-    } else {
-        fail(format!("{events:#?}"))
-    }
+    assert!(is_once, "{events:#?}");
+    assert!(is_kept, "{events:#?}");
+    assert!(failed, "{events:#?}");
+    assert!((replies == 1 || !arrives), "{events:#?}");
+    Ok(())
 }

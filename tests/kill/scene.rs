@@ -104,7 +104,7 @@ impl Scene {
         for (name, role) in play.roles {
             let path = format!(".orchestrate/agents/{name}.md");
             world.repository.write(&path, role)?;
-            world.repository.git(&["add", &path])?;
+            world.git(&format!("add {path}"))?;
             world
                 .repository
                 .git(&["commit", "-q", "-m", "Add a role", "--", &path])?;

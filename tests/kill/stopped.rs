@@ -12,7 +12,7 @@ use serde_json::json;
 use super::plays::{self, Play};
 use super::scene::{Deed, FAILED, KILLED, Scene};
 use super::{End, LONG_FORM, NO_FAULT, Reference, two_agents};
-use crate::support::{Case, Outcome, Rule, Script, case, fail, there_is, until};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, on, there_is, until};
 
 /// How long a process of a killed run may outlive it.
 const LAST_BREATH: Duration = Duration::from_secs(60);
@@ -88,12 +88,13 @@ fn a_command_dies_with_its_coordinator_and_is_reported_as_interrupted() -> Outco
     })?;
 
     let second = scene.coordinate(NO_FAULT)?.exits(FAILED)?;
-    if !second
-        .stderr
-        .contains(&format!("process {} works on it", first.pid()))
-    {
-        return fail(second.stderr);
-    }
+    assert!(
+        second
+            .stderr
+            .contains(&format!("process {} works on it", first.pid())),
+        "{}",
+        second.stderr
+    );
 
     first.signal(Signal::KILL)?;
     until(LAST_BREATH, || Ok(sleepers()?.is_empty().then_some(())))?;
@@ -138,11 +139,8 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
         _ => None,
     });
     let ends: Vec<_> = ends.collect();
-    if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] {
-        Ok(())
-    } else {
-        fail(format!("{ends:?}"))
-    }
+    assert_eq!(ends, [ToolOutcome::Interrupted, ToolOutcome::Ok]);
+    Ok(())
 }
 
 /// The command writes a file, then waits for another one among the repository's objects, which it
@@ -204,13 +202,13 @@ fn a_worktree_deleted_by_hand_is_made_again() -> Outcome {
     let is_usable = || {
         scene
             .world
-            .repository
-            .git(&["-C", &place.display().to_string(), "status"])
+            .git(&format!("-C {} status", place.display()))
             .is_ok()
     };
-    if is_usable() {
-        return fail("the worktree is there although it was deleted");
-    }
+    assert!(
+        !is_usable(),
+        "the worktree is there although it was deleted"
+    );
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
     // It has gone a second time since, once its work was merged.
     let is_gone =
@@ -237,11 +235,10 @@ fn a_half_written_file_is_not_committed() -> Outcome {
     let Some((files, twin)) = end.files.split_once("diff --git a/src/twin.txt ") else {
         return fail(format!("the control is not committed:\n{end}"));
     };
-    if !twin.contains("\n+half\n") || twin.contains("diff --git ") {
-        return fail(format!(
-            "the twin is not the last file, or another one:\n{end}"
-        ));
-    }
+    assert!(
+        twin.contains("\n+half\n") && !twin.contains("diff --git "),
+        "the twin is not the last file, or another one:\n{end}"
+    );
     end.files = files.trim_end_matches('\n').to_owned();
     reference.require_same_end(&scene, &end, 1)
 }
@@ -314,7 +311,7 @@ fn a_full_disk_loses_nothing() -> Outcome {
 /// The shell deletes two of four files, and a call whose end was not recorded deletes a third. The
 /// work must not be returned as an accidental deletion.
 fn a_deletion_that_was_interrupted_is_a_recorded_one() -> Outcome {
-    let one = |turn| Rule::task("T1").turn(turn);
+    let one = |turn| on("T1", turn);
     let script = Script::default()
         .rule(one(1).call(
             "run_shell_command",
@@ -366,9 +363,6 @@ fn the_temporary_folder_is_left_empty() -> Outcome {
     coordinate("after:9")?.exits(KILLED)?;
     coordinate(NO_FAULT)?.exits(0)?;
     let left = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
-    if left.is_empty() {
-        Ok(())
-    } else {
-        fail(format!("{left:?}"))
-    }
+    assert!(left.is_empty(), "{left:?}");
+    Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::plays::Play;
 use crate::run::agents::hand_back::{LISTED, STRICT};
-use crate::support::{Rule, Script};
+use crate::support::{Rule, Script, after, on, put, reads, shell};
 
 /// The roles of a tree. No child may do more than its parent.
 const ROLES: &[(&str, &str)] = &[
@@ -31,15 +31,7 @@ const OVER: &str = "all of them are done";
 type Child<'c> = (&'c str, Option<&'c str>);
 
 fn then(task: &str, text: &str) -> Rule {
-    Rule::task(task).last_contains(text)
-}
-
-fn writes(rule: Rule, path: &str, content: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": content}))
-}
-
-fn reads(rule: Rule, path: &str) -> Rule {
-    rule.call("read_file", &json!({ "path": path }))
+    after(task, text)
 }
 
 fn spawns(rule: Rule, children: &[Child]) -> Rule {
@@ -67,13 +59,13 @@ fn leads(script: Script, task: &str, children: &[Child]) -> Script {
     let (begun, ended) = (format!("begun-{task}.txt"), format!("ended-{task}.txt"));
     script
         .rule(then(task, INTERRUPTED).call("get_agent_status", &json!({ "agent_id": first })))
-        .rule(writes(then(task, "there is no agent"), &begun, "1\n"))
-        .rule(writes(then(task, OVER), &ended, "1\n"))
+        .rule(put(then(task, "there is no agent"), &begun, "1\n"))
+        .rule(put(then(task, OVER), &ended, "1\n"))
         .rule(then(task, &ended).text("All of it is written."))
         .rule(spawns(then(task, &begun), children))
         .rule(waits(then(task, BEGUN), children))
         .rule(waits(then(task, &format!("{first} (")), children))
-        .rule(writes(Rule::task(task).turn(1), &begun, "1\n"))
+        .rule(put(on(task, 1), &begun, "1\n"))
 }
 
 /// Returns the rules of an agent that shares a file with its sibling, and keeps the lines of both
@@ -85,12 +77,12 @@ fn shares(script: Script, task: &str, path: &str, (first, end): (Option<Rule>, &
             Rule::task(task).returned(ReturnCause::Conflict),
             path,
         ))
-        .rule(writes(then(task, "<<<<<<<"), path, "line of both\n"))
+        .rule(put(then(task, "<<<<<<<"), path, "line of both\n"))
         .rule(reads(then(task, INTERRUPTED), path))
-        .rule(writes(then(task, "file not found"), path, &own))
+        .rule(put(then(task, "file not found"), path, &own))
         .rule(then(task, "line of").text(end))
         .rule(then(task, path).text(end));
-    script.rule(first.unwrap_or_else(|| writes(Rule::task(task).turn(1), path, &own)))
+    script.rule(first.unwrap_or_else(|| put(on(task, 1), path, &own)))
 }
 
 /// Returns a tree of three levels with everything in it: waits, a question to a parent that waits
@@ -110,24 +102,23 @@ pub(super) fn everything() -> Play {
     let script = Script::default()
         .rule(sends(then("lead_below", "which port?"), &answer))
         .rule(waits(then("lead_below", "is queued"), &low))
-        .rule(
-            Rule::task("write_three")
-                .returned(ReturnCause::Claims)
-                .call("run_shell_command", &json!({"command": CHECK})),
-        )
+        .rule(shell(
+            Rule::task("write_three").returned(ReturnCause::Claims),
+            CHECK,
+        ))
         .rule(then("write_three", "exit code 0").text(LISTED))
-        .rule(writes(
+        .rule(put(
             then("write_three", "4711"),
             "shared.txt",
             "line of write_three\n",
         ));
     let script = leads(leads(script, "T1", &top), "lead_below", &low);
-    let asks = sends(Rule::task("write_three").turn(1), &question);
+    let asks = sends(on("write_three", 1), &question);
     let script = shares(script, "write_three", "shared.txt", (Some(asks), LISTED));
     let script = shares(script, "write_four", "shared.txt", (None, "Done."));
     let script = script
         .rule(then("write_two", "two.txt").text("Done."))
-        .rule(writes(Rule::task("write_two"), "two.txt", "1\n"));
+        .rule(put(Rule::task("write_two"), "two.txt", "1\n"));
     Play {
         roles: ROLES,
         ..Play::of("- [ ] T1 lead (agent: lead)\n", script)
@@ -138,7 +129,7 @@ pub(super) fn everything() -> Play {
 pub(super) fn goal() -> Play {
     let script = leads(Script::default(), "greet_politely", &[("Write one", None)])
         .rule(then("write_one", "one.txt").text("Done."))
-        .rule(writes(Rule::task("write_one"), "one.txt", "1\n"));
+        .rule(put(Rule::task("write_one"), "one.txt", "1\n"));
     Play::of("Greet politely\n", script)
 }
 
@@ -181,10 +172,8 @@ fn branch(script: Script, lead: &str) -> Script {
     names.iter().fold(script, |script, name| {
         let task = id_of(name);
         let note = json!({"agent_id": "parent", "message": "it is begun", "kind": "status_update"});
-        let tells = Rule::task(&task)
-            .turn(1)
-            .call("send_message_to_agent", &note);
-        let script = script.rule(writes(
+        let tells = on(&task, 1).call("send_message_to_agent", &note);
+        let script = script.rule(put(
             then(&task, "is queued"),
             &shared,
             &format!("line of {task}\n"),

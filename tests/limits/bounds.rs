@@ -25,8 +25,8 @@ use serde_json::json;
 use tokio::sync::{Barrier, watch};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, answering, case, done, fail, plan_input, runtime,
-    sandboxed, write, write_or_end,
+    Case, Outcome, Played, Rule, Script, World, answering, case, done, fail, on, plan_input, reads,
+    runtime, sandboxed, shell, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -65,15 +65,13 @@ fn add_busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
     (1..=turns).fold(script, |script, turn| {
         let list = json!({"pattern": format!("nothing-{turn}")});
         let usage = json!({"input_tokens": tokens, "output_tokens": 10});
-        let rule = Rule::task(task).turn(turn).call("search_files", &list);
+        let rule = on(task, turn).call("search_files", &list);
         script.rule(if tokens > 0 { rule.usage(usage) } else { rule })
     })
 }
 
 fn turns_end_a_task() -> Outcome {
-    let script = add_busy(busy("T1", 9), "T4", 9, 0)
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+    let script = add_busy(busy("T1", 9), "T4", 9, 0).writes("T2", "two.txt", "2\n");
     let plan =
         "- [ ] T1 busy\n- [ ] T2 quick\n- [ ] T3 after (depends: T1)\n- [ ] T4 busy (turns: 2)\n";
     let played = World::lived_in()?.play(plan, &script, |settings| settings.run.max_turns = 4)?;
@@ -95,16 +93,12 @@ fn turns_end_a_task() -> Outcome {
 
 /// An agent that makes the same failing call again and again is ended; what it has written is kept.
 fn an_agent_that_repeats_itself_ends() -> Outcome {
-    let read = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
     let script = Script::default()
         .rule(write("T1", "half.txt", "half\n"))
-        .rule(read(Rule::task("T1"), "none.txt"));
+        .rule(reads(Rule::task("T1"), "none.txt"));
     let script = (1..=12)
         .fold(script, |script, turn| {
-            script.rule(read(
-                Rule::task("T2").turn(turn),
-                &format!("none-{turn}.txt"),
-            ))
+            script.rule(reads(on("T2", turn), &format!("none-{turn}.txt")))
         })
         .rule(write("T2", "two.txt", "2\n").turn(13))
         .rule(done("T2"));
@@ -126,17 +120,16 @@ fn an_agent_that_repeats_itself_ends() -> Outcome {
     let Some(kept) = kept.last() else {
         return fail(played.story());
     };
-    if world.repository.show(kept, "half.txt")? == "half" {
-        Ok(())
-    } else {
-        fail("half.txt is not kept")
-    }
+    assert_eq!(
+        world.repository.show(kept, "half.txt")?,
+        "half",
+        "half.txt is not kept"
+    );
+    Ok(())
 }
 
 fn a_tasks_budget_ends_it() -> Outcome {
-    let script = add_busy(Script::default(), "T1", 30, 3_000)
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+    let script = add_busy(Script::default(), "T1", 30, 3_000).writes("T2", "two.txt", "2\n");
     let script = add_busy(script, "T3", 12, 3_000)
         .rule(write("T3", "three.txt", "3\n").turn(13))
         .rule(done("T3"));
@@ -145,9 +138,10 @@ fn a_tasks_budget_ends_it() -> Outcome {
     played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Merged)])?;
     played.require_failure("T1", FailureCause::Budget, "budget of 20000")?;
     // The control: with a larger budget, the same requests use more than this one.
-    if require_within(&played, Some("T3"), 20_000).is_ok() {
-        return fail(played.story());
-    }
+    assert!(
+        require_within(&played, Some("T3"), 20_000).is_err(),
+        "{played}"
+    );
     require_within(&played, Some("T1"), 20_000)
 }
 
@@ -205,12 +199,9 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     let script =
         add_busy(Script::default(), "T1", 18, 3_000).rule(write("T1", "one.txt", "1\n").turn(19));
     let played = World::lived_in()?.play("- [ ] T1 busy\n", &script.rule(done("T1")), |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
-    if require_within(&played, None, 50_000).is_ok() {
-        fail(played.story())
-    } else {
-        Ok(())
-    }
+    played.require_merged(&["T1"])?;
+    assert!(require_within(&played, None, 50_000).is_err(), "{played}");
+    Ok(())
 }
 
 /// T1 is stopped by the run's budget only, T2 also by its own, so a larger budget of the run helps
@@ -221,9 +212,7 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
         "plan.md",
         "- [ ] T1 one\n- [ ] T2 two (tokens: 3000)\n- [ ] T3 three (depends: T1) (run: touch x)\n",
     )?;
-    let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "one.txt", "1\n");
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     let type_in = |arguments: &[&str]| world.types(arguments, 4);
     let ran = type_in(&[
@@ -234,11 +223,7 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
         "--budget-tokens",
         "3000",
     ])?;
-    let run = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname:lstrip=3)",
-        "refs/heads/orchestrate",
-    ])?;
+    let run = world.git("for-each-ref --format=%(refname:lstrip=3) refs/heads/orchestrate")?;
     let run = run.split('/').next().unwrap_or_default();
     let more = format!("orchestrate resume {run} --budget-tokens N");
     let told = "the run has used 0 of its budget of 3000 tokens; the next request";
@@ -255,11 +240,12 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     assert!(!resumed.stdout.contains("retry T2"), "{}", resumed.stdout);
     assert!(resumed.stdout.contains(helps), "{}", resumed.stdout);
     let reviewed = world.types(&["review", "T2"], 0)?;
-    if reviewed.stdout.contains("retry T2")
-        || !reviewed.stdout.contains("\n  orchestrate run PLAN\n")
-    {
-        return fail(reviewed.stdout);
-    }
+    assert!(!reviewed.stdout.contains("retry T2"), "{}", reviewed.stdout);
+    assert!(
+        reviewed.stdout.contains("\n  orchestrate run PLAN\n"),
+        "{}",
+        reviewed.stdout
+    );
     // The control: with more tokens for the run, what the smaller budget has stopped is done.
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let states: Vec<_> = (0..3)
@@ -317,7 +303,7 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     require_within(&played, None, CAP)?;
     // The task that waited first was served first.
     let order = |fits: fn(&Event) -> Option<&TaskId>| -> Vec<&TaskId> {
@@ -342,13 +328,9 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
 
 fn a_tasks_time_ends_it() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "echo half > half.txt; sleep 50"}),
-        ))
+        .rule(shell(on("T1", 1), "echo half > half.txt; sleep 50"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let plan = "- [ ] T1 slow (timeout: 1s)\n- [ ] T2 quick\n";
     let world = World::lived_in()?;
     let played = world.play(plan, &script, |_| {})?;
@@ -364,11 +346,12 @@ fn a_tasks_time_ends_it() -> Outcome {
     let Some(kept) = kept.last() else {
         return fail(played.story());
     };
-    if world.repository.show(kept, "half.txt")? == "half" {
-        Ok(())
-    } else {
-        fail("half.txt is not kept")
-    }
+    assert_eq!(
+        world.repository.show(kept, "half.txt")?,
+        "half",
+        "half.txt is not kept"
+    );
+    Ok(())
 }
 
 /// The task's time is up while the command's result is being committed.
@@ -392,7 +375,7 @@ fn work_that_was_done_in_time_is_handed_over() -> Outcome {
         tokio::time::resume();
         Ok::<_, Failed>(run.wait().await?)
     })?;
-    Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
+    Played::of(coordinator, report)?.require_merged(&["T1"])
 }
 
 /// The clock of the run that [`worked_on`] creates, in milliseconds.
@@ -477,9 +460,10 @@ fn resuming_gives_no_new_time() -> Outcome {
         let resumed = world.resume(&run, &Script::default(), |_| {})?;
         resumed.require(4, &[("T1", FailedTask)])?;
         resumed.require_failure("T1", FailureCause::Timeout, why)?;
-        if resumed.report.duration_ms > 90_000 {
-            return fail(format!("{why}: the pause was counted\n{}", resumed.story()));
-        }
+        assert!(
+            resumed.report.duration_ms <= 90_000,
+            "{why}: the pause was counted\n{resumed}"
+        );
     }
     Ok(())
 }
@@ -487,11 +471,7 @@ fn resuming_gives_no_new_time() -> Outcome {
 /// T1 is stopped by the run's time limit, T2 by its own, so more time for the run lets only T1
 /// continue.
 fn a_person_gives_a_run_more_time() -> Outcome {
-    let slow = |task: &str| {
-        Rule::task(task)
-            .turn(1)
-            .call("run_shell_command", &json!({"command": "sleep 50"}))
-    };
+    let slow = |task: &str| shell(on(task, 1), "sleep 50");
     let script = Script::default()
         .rule(slow("T1"))
         .rule(write("T1", "one.txt", "1\n").turn(3))
@@ -632,15 +612,11 @@ fn more_time_is_what_is_named_next() -> Outcome {
 /// Finished work that is approved when no time is left would fail, so the approval is refused until
 /// there is more time.
 fn finished_work_is_not_approved_out_of_time() -> Outcome {
-    let publish = Rule::task("T1").turn(1).call(
-        "run_shell_command",
-        &json!({"command": "touch published.txt"}),
-    );
+    let publish = shell(on("T1", 1), "touch published.txt");
     let script = Script::default()
         .rule(publish)
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let world = World::lived_in()?;
     let first = world.play("- [ ] T1 publish\n- [ ] T2 write\n", &script, |settings| {
         let rule = "run_shell_command(touch*)".to_owned();
@@ -730,18 +706,12 @@ fn the_context_bound_holds() -> Outcome {
     let giant: String = (0..40_000)
         .map(|line| format!("line {line} of a very long file\n"))
         .collect();
-    world.repository.write("giant.txt", &giant)?;
-    world.repository.commit_all("Add a giant")?;
+    world.commit("giant.txt", &giant)?;
     let mut script = Script::default();
     for turn in 1..=12 {
         let offset = turn * 1000;
         script = script.rule(
-            Rule::task("T1")
-                .turn(turn)
-                .call(
-                    "run_shell_command",
-                    &json!({"command": format!("tail -n +{offset} giant.txt")}),
-                )
+            shell(on("T1", turn), &format!("tail -n +{offset} giant.txt"))
                 .call("read_file", &json!({"path": "giant.txt", "offset": offset})),
         );
     }
@@ -749,7 +719,7 @@ fn the_context_bound_holds() -> Outcome {
         .rule(write("T1", "small.txt", "1\n").turn(13))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 read a lot\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
     let largest = requests
         .iter()
@@ -771,11 +741,8 @@ fn the_context_bound_holds() -> Outcome {
         Event::ContextCompacted { compaction, .. } => compaction.dropped,
         _ => None,
     });
-    if dropped.is_empty() {
-        fail(played.story())
-    } else {
-        Ok(())
-    }
+    assert!(!dropped.is_empty(), "{played}");
+    Ok(())
 }
 
 fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
@@ -790,7 +757,7 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
     }
     world.repository.commit_all("Add sources")?;
     let calls = |turn, one: fn(u32, &str) -> (&'static str, serde_json::Value)| {
-        (1..=8).fold(Rule::task("T1").turn(turn), |rule, number| {
+        (1..=8).fold(on("T1", turn), |rule, number| {
             let (name, arguments) = one(number, &source);
             rule.call(name, &arguments)
         })
@@ -807,7 +774,7 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
         }))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 copy the sources\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let counter = Tokenizer::load()?;
     let largest = played
         .requests()?
@@ -815,9 +782,10 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
         .map(|request| request_tokens(request, &counter))
         .max()
         .unwrap_or(0);
-    if largest > 16_000 {
-        return fail(format!("the largest request has {largest} tokens"));
-    }
+    assert!(
+        largest <= 16_000,
+        "the largest request has {largest} tokens"
+    );
     let read = played.results("T1")?;
     let paged = read
         .iter()
@@ -828,20 +796,19 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
 }
 
 fn the_fixed_prompt_is_small() -> Outcome {
-    let script = Script::default()
-        .rule(write("T1", "one.txt", "1\n"))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "one.txt", "1\n");
     let played = World::lived_in()?.play("- [ ] T1 one\n", &script, |_| {})?;
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
     let Some(first) = requests.first() else {
         return fail(played.story());
     };
     let tokens = fixed_tokens(&first.system, &first.tools, &counter);
-    if tokens < 2_500 && first.tools.len() == 22 {
-        Ok(())
-    } else {
-        fail(format!("{tokens} tokens, {} tools", first.tools.len()))
-    }
+    assert!(
+        tokens < 2_500 && first.tools.len() == 22,
+        "{tokens} tokens, {} tools",
+        first.tools.len()
+    );
+    Ok(())
 }
 
 fn the_smallest_context_is_enough_to_work_in() -> Outcome {
@@ -849,19 +816,12 @@ fn the_smallest_context_is_enough_to_work_in() -> Outcome {
         return fail("no bound");
     };
     let world = World::lived_in()?;
-    world
-        .repository
-        .write("long.txt", &"some words of a line\n".repeat(400))?;
-    world.repository.commit_all("Add a long file")?;
+    world.commit("long.txt", &"some words of a line\n".repeat(400))?;
     // The role with the most tools, and a role that only reads.
     let plan = "- [ ] T1 Look and write @implementer\n- [ ] T2 Look and tell @reviewer\n";
     let text = "a line of a file that is written\n".repeat(20);
     let script = Script::default()
-        .rule(
-            Rule::any()
-                .turn(1)
-                .call("read_file", &json!({"path": "long.txt"})),
-        )
+        .rule(reads(Rule::any().turn(1), "long.txt"))
         .rule(
             Rule::any()
                 .turn(2)
@@ -872,7 +832,7 @@ fn the_smallest_context_is_enough_to_work_in() -> Outcome {
     let played = world.play(plan, &script, |settings| {
         settings.run.context_tokens = least
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])
+    played.require_merged(&["T1", "T2"])
 }
 
 /// Returns the largest number of agents at work at once: started, and neither committed nor failed.
@@ -898,9 +858,7 @@ fn six_tasks() -> (String, Script) {
         .map(|name| format!("- [ ] {name} write\n"))
         .collect();
     let script = names.iter().fold(Script::default(), |script, name| {
-        script
-            .rule(write(name, &format!("{name}.txt"), "1\n"))
-            .rule(done(name))
+        script.writes(name, &format!("{name}.txt"), "1\n")
     });
     (plan, script)
 }
@@ -928,7 +886,7 @@ fn three_agents_work_at_once() -> Outcome {
     let played = World::lived_in()?.play(plan, &Script::default(), |settings| {
         settings.model = Some(model)
     })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_merged(&["T1", "T2", "T3"])?;
     let committed = played.first(|event| matches!(event, Event::TaskCommitted { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
     let before = |end: u64, fits: fn(&Event) -> bool| {
@@ -944,11 +902,12 @@ fn three_agents_work_at_once() -> Outcome {
     let open = before(replied, |event| {
         matches!(event, Event::ModelRequested { .. })
     });
-    if (spawned, open) == (3, 3) {
-        Ok(())
-    } else {
-        fail(format!("{spawned} spawned, {open} open calls"))
-    }
+    assert_eq!(
+        (spawned, open),
+        (3, 3),
+        "{spawned} spawned, {open} open calls"
+    );
+    Ok(())
 }
 
 fn a_panicking_worker_fails_its_task_alone() -> Outcome {
@@ -973,9 +932,7 @@ fn a_panicking_worker_fails_its_task_alone() -> Outcome {
 }
 
 fn a_name_that_is_no_model_fails_its_task_alone() -> Outcome {
-    let script = Script::default()
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+    let script = Script::default().writes("T2", "two.txt", "2\n");
     let world = World::lived_in()?;
     let model = script.write_to(&world.home.path().join("other.jsonl"))?;
     let plan = format!("- [ ] T1 write (model: nobody/knows)\n- [ ] T2 write (model: {model})\n");

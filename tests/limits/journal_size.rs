@@ -1,10 +1,11 @@
 //! What the turns of an agent add to the journal does not grow with its conversation.
 
-use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::Event;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, bytes_of_turns, case, fail};
+use crate::support::{
+    Case, Outcome, Rule, Script, World, bytes_of_turns, case, fail, on, put, reads,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -25,17 +26,10 @@ fn reading(lines: usize) -> Result<(World, Script), libtest_mimic::Failed> {
             &path,
             &format!("a line of the file {turn:03}\n").repeat(lines),
         )?;
-        script = script.rule(
-            Rule::task("T1")
-                .turn(turn)
-                .call("read_file", &json!({ "path": path })),
-        );
+        script = script.rule(reads(on("T1", turn), &path));
     }
     world.repository.commit_all("Add files to read")?;
-    let write = Rule::task("T1").turn(TURNS + 1).call(
-        "write_file",
-        &json!({"path": "end.txt", "content": "end\n"}),
-    );
+    let write = put(Rule::task("T1").turn(TURNS + 1), "end.txt", "end\n");
     Ok((
         world,
         script.rule(write).rule(Rule::task("T1").text("Done.")),
@@ -47,7 +41,7 @@ fn a_late_turn_adds_as_much_as_an_early_one() -> Outcome {
     let played = world.play("- [ ] T1 read\n", &script, |settings| {
         settings.run.context_tokens = 100_000
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let turns = bytes_of_turns(played.coordinator.store(), &played.facts)?;
     let requests = played.requests()?;
     let sent = requests
@@ -66,7 +60,7 @@ fn a_late_turn_adds_as_much_as_an_early_one() -> Outcome {
 fn a_compacted_conversation_is_stored_once() -> Outcome {
     let (world, script) = reading(60)?;
     let played = world.play("- [ ] T1 read\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let compactions =
         played.pick(|event| matches!(event, Event::ContextCompacted { .. }).then_some(()));
     let turns = bytes_of_turns(played.coordinator.store(), &played.facts)?;

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use orchestrate_core::event::{Event, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, fail, until};
+use crate::support::{Case, Outcome, Rule, Script, World, case, fail, shell, until};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![case!(crafted_files_cost_the_coordinator_little)]
@@ -105,11 +105,8 @@ fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
     if part.is_none() {
         require_done(&world, agents)?;
     }
-    if peak == 0 {
-        fail(ran.stdout).map(|()| 0)
-    } else {
-        Ok(peak)
-    }
+    assert_ne!(peak, 0, "{}", ran.stdout);
+    Ok(peak)
 }
 
 /// Requires that the tools do what the agents ask for, if nothing is too large: refused calls cost
@@ -151,7 +148,7 @@ fn require_done(world: &World, agents: usize) -> Outcome {
 fn script(large: &str) -> Script {
     let named = |name: &str| json!({"path": format!("crafted/{name}")});
     let everything = json!({"path": "crafted"});
-    let shell = format!("head -c {large} /dev/zero | tr '\\0' a > large.txt");
+    let large = format!("head -c {large} /dev/zero | tr '\\0' a > large.txt");
     let lines = "seq 3000000 > lines.txt";
     let calls: [(&str, Value); CALLS] = [
         ("analyze_code_structure", everything),
@@ -185,18 +182,12 @@ fn script(large: &str) -> Script {
         .fold(Rule::any().turn(1), |rule, (name, arguments)| {
             rule.call(name, arguments)
         });
-    let written = Rule::any().turn(2).call(
-        "run_shell_command",
-        &json!({"command": format!("{shell}; {lines}")}),
-    );
+    let written = shell(Rule::any().turn(2), &format!("{large}; {lines}"));
     let looks = Rule::any()
         .turn(3)
         .call("git_diff", &json!({}))
         .call("analyze_dependencies", &json!({}));
-    let removed = Rule::any().turn(4).call(
-        "run_shell_command",
-        &json!({"command": "git clean -fdq; rm -f *.txt"}),
-    );
+    let removed = shell(Rule::any().turn(4), "git clean -fdq; rm -f *.txt");
     [first, written, looks, removed, Rule::any().text("Done.")]
         .into_iter()
         .fold(Script::default(), Script::rule)

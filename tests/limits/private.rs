@@ -128,8 +128,7 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 look (run: stat -c %a \"$HOME\" \"$TMPDIR\" > modes.txt)\n\
                 - [ ] T2 make (run: echo 2 > two.txt)\n";
-    world.repository.write("plan.md", plan)?;
-    world.repository.commit_all("Plan")?;
+    world.commit("plan.md", plan)?;
     let type_in =
         |arguments: &[&str]| type_in(tier, &world.home, world.repository.path(), arguments);
     type_in(&["run", "plan.md", "--verify", "test -d ."])?;
@@ -150,9 +149,10 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     type_in(&["clean"])?;
     require_closed(&world.home.path().join("state"))?;
     let own = world.repository.read("modes.txt")?;
-    if tier == Confinement::Fallback && own != "700\n700\n" {
-        return fail(format!("a command's own folders: {own}"));
-    }
+    assert!(
+        !(tier == Confinement::Fallback && own != "700\n700\n"),
+        "a command's own folders: {own}"
+    );
     let noted = world.home.path().join("noted");
     assert!(
         !open_to_others(&noted)?.is_empty(),
@@ -204,11 +204,12 @@ fn a_state_folder_of_somebody_else_is_refused() -> Outcome {
     let refused = |reason: &str| -> Outcome {
         let ran = world.types(&["run", "plan.md"], 2)?;
         let is_told = ran.stderr.contains(reason) && ran.stderr.contains("XDG_STATE_HOME");
-        if is_told && world.home.state().read_dir()?.next().is_none() {
-            Ok(())
-        } else {
-            fail(ran.stderr)
-        }
+        assert!(
+            is_told && world.home.state().read_dir()?.next().is_none(),
+            "{}",
+            ran.stderr
+        );
+        Ok(())
     };
     std::fs::set_permissions(&above, std::fs::Permissions::from_mode(0o777))?;
     refused("every user can write to")?;
@@ -229,9 +230,10 @@ fn a_state_folder_of_somebody_else_is_refused() -> Outcome {
             &["check", "plan.md"],
         ] {
             let ran = world.types(looking, 2)?;
-            if !(ran.stderr + &ran.stdout).contains("belongs to another user") {
-                return fail(format!("{looking:?} does not say it"));
-            }
+            assert!(
+                (ran.stderr + &ran.stdout).contains("belongs to another user"),
+                "{looking:?} does not say it"
+            );
         }
     }
     Ok(())

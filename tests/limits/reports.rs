@@ -8,7 +8,7 @@ use orchestrate_core::{ModelRequest, ReachedLimit};
 use serde_json::json;
 
 use crate::run::agents::waits;
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
+use crate::support::{Case, Outcome, Played, Script, World, after, case, fail, on, waits, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -29,10 +29,10 @@ const REPORT: &str = "Half of it is found.";
 
 /// Adds an agent that searches for something else in each turn, and reports when it is asked to.
 fn busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
-    let script = script.rule(Rule::task(task).last_contains(LAST).text(REPORT));
+    let script = script.rule(after(task, LAST).text(REPORT));
     (1..=turns).fold(script, |script, turn| {
         let call = json!({"pattern": format!("nothing-{turn}")});
-        let rule = Rule::task(task).turn(turn).call("search_files", &call);
+        let rule = on(task, turn).call("search_files", &call);
         script.rule(if tokens > 0 {
             rule.usage(json!({"input_tokens": tokens, "output_tokens": 10}))
         } else {
@@ -95,9 +95,7 @@ fn require_report(played: &Played, of: &str, cause: FailureCause) -> Outcome {
 }
 
 fn an_agent_out_of_turns_makes_one_last_request() -> Outcome {
-    let script = busy(Script::default(), "T1", 9, 0)
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+    let script = busy(Script::default(), "T1", 9, 0).writes("T2", "two.txt", "2\n");
     let script = script.rule(write("T1", "half.txt", "half\n"));
     let plan = "- [ ] T1 busy (turns: 3)\n- [ ] T2 quick\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
@@ -167,8 +165,8 @@ fn every_agent_of_a_run_out_of_tokens_stays_within_its_budget() -> Outcome {
 fn slow(script: Script, task: &str) -> Script {
     let command = json!({"command": "echo half > half.txt; sleep 50"});
     script
-        .rule(Rule::task(task).last_contains(LAST).text(REPORT))
-        .rule(Rule::task(task).turn(1).call("run_shell_command", &command))
+        .rule(after(task, LAST).text(REPORT))
+        .rule(on(task, 1).call("run_shell_command", &command))
 }
 
 fn an_agent_out_of_time_reports() -> Outcome {
@@ -188,11 +186,12 @@ fn an_agent_out_of_time_reports() -> Outcome {
     let Some(kept) = kept.last() else {
         return fail(played.story());
     };
-    if world.repository.show(kept, "half.txt")? == "half" {
-        Ok(())
-    } else {
-        fail("half.txt is not kept")
-    }
+    assert_eq!(
+        world.repository.show(kept, "half.txt")?,
+        "half",
+        "half.txt is not kept"
+    );
+    Ok(())
 }
 
 fn the_agents_of_a_run_out_of_time_report() -> Outcome {
@@ -216,17 +215,9 @@ fn the_agents_of_a_run_out_of_time_report() -> Outcome {
 /// time.
 fn an_agent_that_waits_when_the_run_is_out_of_time_reports() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").last_contains(LAST).text(REPORT))
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("spawn_child_agent", &json!({"task": "Write two"})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("wait_for_agents", &json!({"agent_ids": ["write_two"]})),
-        );
+        .rule(after("T1", LAST).text(REPORT))
+        .rule(on("T1", 1).call("spawn_child_agent", &json!({"task": "Write two"})))
+        .rule(waits(on("T1", 2), &["write_two"]));
     let (plan, script) = ("- [ ] T1 lead (agent: lead)\n", slow(script, "write_two"));
     let played = waits::world()?.play(plan, &script, |settings| {
         settings.run.timeout_ms = Some(6_000)

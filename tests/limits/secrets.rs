@@ -8,7 +8,8 @@ use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use serde_json::json;
 
 use crate::support::{
-    Case, ModelServer, Outcome, Reply, Rule, Script, World, case, done, fail, write,
+    Case, ModelServer, Outcome, Reply, Script, World, case, done, fail, on, put, reads, shell,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -92,25 +93,17 @@ fn world() -> Result<World, Failed> {
         .repository
         .write("remote.txt", &format!("{remote}\n{PASSWORD}\n"))?;
     world.repository.commit_all("Add what nobody should")?;
-    world
-        .repository
-        .git(&["remote", "add", "origin", &remote])?;
+    world.git(&format!("remote add origin {remote}"))?;
     Ok(world)
 }
 
 fn what_a_tool_reads_is_redacted() -> Outcome {
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("run_shell_command", &json!({"command": PRINT}))
-                .call("read_file", &json!({"path": "secret.txt"}))
-                .call("grep", &json!({"pattern": "password"}))
-                .call(
-                    "run_shell_command",
-                    &json!({"command": "yes \"$(cat secret.txt)\" | head -n 4000"}),
-                ),
-        )
+        .rule(shell(
+            reads(shell(on("T1", 1), PRINT), "secret.txt")
+                .call("grep", &json!({"pattern": "password"})),
+            "yes \"$(cat secret.txt)\" | head -n 4000",
+        ))
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
     let play = |key: Option<&str>| {
@@ -121,7 +114,7 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
                 .into_iter()
                 .collect();
         })?;
-        played.require(0, &[("T1", Merged)])?;
+        played.require_merged(&["T1"])?;
         Ok::<_, Failed>((world, played))
     };
     let (world, played) = play(Some(KEY))?;
@@ -142,25 +135,20 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
         .into_iter()
         .filter(|trace| !told.contains(trace))
         .collect();
-    if missing == [PASSWORD[..14].to_lowercase()] {
-        Ok(())
-    } else {
-        fail(format!("{missing:?} in {told}"))
-    }
+    assert_eq!(
+        missing,
+        [PASSWORD[..14].to_lowercase()],
+        "{missing:?} in {told}"
+    );
+    Ok(())
 }
 
 /// An agent that writes back what it read would replace the key with the mark.
 fn what_was_redacted_is_never_written_back() -> Outcome {
     let marked = "key = [redacted:OPENAI_API_KEY]";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "write_file",
-            &json!({"path": "secret.txt", "content": marked}),
-        ))
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": "new.txt", "content": format!("k={KEY}")}),
-        ))
+        .rule(write("T1", "secret.txt", marked))
+        .rule(put(on("T1", 2), "new.txt", &format!("k={KEY}")))
         .rule(write("T1", "one.txt", "1\n").turn(3))
         .rule(done("T1"));
     let play = |name: &str| {
@@ -173,7 +161,7 @@ fn what_was_redacted_is_never_written_back() -> Outcome {
             };
             settings.environment = [(name.to_owned(), key.to_owned())].into();
         })?;
-        played.require(0, &[("T1", Merged)])?;
+        played.require_merged(&["T1"])?;
         let merged = world.merged(&played.report, "secret.txt")?;
         Ok::<_, Failed>((merged, world.merged(&played.report, "new.txt").ok(), played))
     };
@@ -194,9 +182,7 @@ fn what_was_redacted_is_never_written_back() -> Outcome {
 /// A password that is an ordinary word is not redacted, so an agent can read and write that word.
 fn ordinary_words_stay_what_they_are() -> Outcome {
     let code = "def check(password): return password != 'postgres'";
-    let script = Script::default()
-        .rule(write("T1", "check.py", code))
-        .rule(done("T1"));
+    let script = Script::default().writes("T1", "check.py", code);
     let world = world()?;
     let played = world.play("- [ ] T1 write\n", &script, |settings| {
         let given = [
@@ -207,7 +193,7 @@ fn ordinary_words_stay_what_they_are() -> Outcome {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
     })?;
-    played.require(0, &[("T1", Merged)])?;
+    played.require_merged(&["T1"])?;
     let merged = world.merged(&played.report, "check.py")?;
     assert_eq!(merged, code);
     Ok(())
@@ -215,10 +201,7 @@ fn ordinary_words_stay_what_they_are() -> Outcome {
 
 fn what_a_check_says_is_redacted() -> Outcome {
     let world = world()?;
-    world
-        .repository
-        .write("check.sh", &format!("{PRINT}\nexit 1\n"))?;
-    world.repository.commit_all("Add a check")?;
+    world.commit("check.sh", &format!("{PRINT}\nexit 1\n"))?;
     let plan = "- [ ] T1 make (run: sh check.sh; true)\n- [ ] T2 make (run: echo 2 > two.txt) (verify: sh check.sh)\n";
     let played = world.play(plan, &Script::default(), |settings| {
         settings.environment = [("OPENAI_API_KEY".to_owned(), KEY.to_owned())].into();

@@ -6,7 +6,9 @@ use libtest_mimic::Failed;
 use orchestrate_core::ToolSettings;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, sandboxed, says};
+use crate::support::{
+    Case, Outcome, Script, World, after, at, case, done, fail, on, sandboxed, says,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -65,9 +67,9 @@ fn a_run_keeps_to_the_profile_of_the_reference() -> Outcome {
     let world = World::with_plan("- [ ] T1 write\n")?;
     let profile = world.write("tools.json", PROFILE)?;
     let write = |path: &str| json!({"path": path, "content": "x\n"});
-    let step = |after: &str| Rule::task("T1").last_contains(after);
+    let step = |text: &str| after("T1", text);
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &write("a.rs")))
+        .rule(on("T1", 1).call("write_file", &write("a.rs")))
         .rule(
             step("none of the endings that the user allows")
                 .call("run_shell_command", &json!({"command": "curl x"})),
@@ -112,12 +114,9 @@ fn a_run_keeps_to_the_profile_of_the_reference() -> Outcome {
     if frozen != Some(serde_json::from_str(PROFILE)?) {
         return fail(format!("run {id} froze {started:?}\n{log}"));
     }
-    let paths = world.repository.git(&[
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &format!("orchestrate/{id}/integration"),
-    ])?;
+    let paths = world.git(&format!(
+        "ls-tree -r --name-only orchestrate/{id}/integration"
+    ))?;
     assert!(paths.contains("a.md"), "{paths}\n{log}");
     assert!(!paths.contains("a.rs"), "{paths}\n{log}");
     Ok(())
@@ -177,9 +176,10 @@ fn each_says_where_it_comes_from() -> Outcome {
         require(&by_default, key, value, "default")?;
     }
     let extensions = by_default.get("tools.file_operations.allowed_extensions");
-    if extensions.is_none_or(|(value, _)| !value.is_empty()) {
-        return fail("some kinds of files are refused by default");
-    }
+    assert!(
+        !extensions.is_none_or(|(value, _)| !value.is_empty()),
+        "some kinds of files are refused by default"
+    );
     for variable in ["RALPH_TOOLS_CONFIG", "ORCHESTRATE_TOOLS_CONFIG"] {
         let found = shown(&world, &[(variable, &json)])?;
         SHOWN

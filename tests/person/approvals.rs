@@ -14,8 +14,8 @@ use orchestrate_core::run::request::{Request, RequestRefused};
 use serde_json::json;
 
 use crate::support::{
-    Case, Need, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, runtime,
-    says, write,
+    Case, Need, Outcome, Played, Rule, Script, World, after, at, case, done, fail, on, plan_input,
+    put, reads, runtime, says, shell, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -51,18 +51,10 @@ fn ask(settings: &mut Settings, parks: bool) {
 
 fn script() -> Script {
     Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "touch published.txt"}),
-        ))
-        .rule(
-            Rule::task("T1")
-                .last_contains("not today")
-                .call("write_file", &json!({"path": "no.txt", "content": "no\n"})),
-        )
+        .rule(shell(on("T1", 1), "touch published.txt"))
+        .rule(put(after("T1", "not today"), "no.txt", "no\n"))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"))
+        .writes("T2", "two.txt", "2\n")
 }
 
 fn open_call(played: &Played) -> Result<CallHash, Failed> {
@@ -110,7 +102,7 @@ fn answer(world: &World, allowed: bool, message: Option<&str>) -> Result<Played,
 fn an_approved_call_runs_once_it_is_resumed() -> Outcome {
     let world = World::lived_in()?;
     let resumed = answer(&world, true, None)?;
-    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    resumed.require_merged(&["T1", "T2"])?;
     let commands = resumed.pick(|event| match event {
         Event::ToolStarted {
             task, arguments, ..
@@ -178,13 +170,13 @@ fn an_answer_that_is_carried_out_as_the_run_ends_is_obeyed() -> Outcome {
             other => fail(format!("{other:?}")),
         }
     })?;
-    Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
+    Played::of(coordinator, report)?.require_merged(&["T1", "T2"])
 }
 
 fn a_rejected_call_is_told_to_the_model() -> Outcome {
     let world = World::lived_in()?;
     let resumed = answer(&world, false, Some("not today"))?;
-    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    resumed.require_merged(&["T1", "T2"])?;
     let refused = resumed.pick(|event| match event {
         Event::ToolFinished { task, outcome, .. } if task.as_str() == "T1" => Some(*outcome),
         _ => None,
@@ -204,7 +196,7 @@ fn a_live_run_takes_the_answer() -> Outcome {
     // arrives.
     let script = (1..=200).fold(script_of_t1(), |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
-        script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
+        script.rule(on("T2", turn).call("run_shell_command", &look))
     });
     let coordinator = world.coordinator(&script, |settings| {
         ask(settings, true);
@@ -231,15 +223,14 @@ fn a_live_run_takes_the_answer() -> Outcome {
         )?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
-    Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
+    Played::of(coordinator, report)?.require_merged(&["T1", "T2"])
 }
 
 /// Two identical calls of one turn are two calls: each has its own answer.
 fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let world = World::lived_in()?;
     let touch = json!({"command": "touch published.txt"});
-    let twice = Rule::task("T1")
-        .turn(1)
+    let twice = on("T1", 1)
         .call("run_shell_command", &touch)
         .call("run_shell_command", &touch);
     let script = Script::default().rule(twice).rule(done("T1"));
@@ -269,7 +260,7 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
         },
     )?;
     let ended = world.resume(&run, &script, parks)?;
-    ended.require(0, &[("T1", Merged)])?;
+    ended.require_merged(&["T1"])?;
     let outcomes = ended.pick(|event| match event {
         Event::ToolFinished { outcome, .. } => Some(*outcome),
         _ => None,
@@ -292,14 +283,10 @@ fn a_pause_changes_no_result() -> Outcome {
         world.repository.write(name, &long)?;
     }
     world.repository.commit_all("Add long files")?;
-    let turn = Rule::task("T1")
-        .turn(1)
-        .call("read_file", &json!({"path": "a.txt"}))
-        .call(
-            "run_shell_command",
-            &json!({"command": "touch published.txt"}),
-        )
-        .call("read_file", &json!({"path": "b.txt"}));
+    let turn = reads(
+        shell(reads(on("T1", 1), "a.txt"), "touch published.txt"),
+        "b.txt",
+    );
     let script = Script::default().rule(turn).rule(done("T1"));
     let parks = |settings: &mut Settings| ask(settings, true);
     let first = world.play("- [ ] T1 publish\n", &script, parks)?;
@@ -315,7 +302,7 @@ fn a_pause_changes_no_result() -> Outcome {
         },
     )?;
     let resumed = world.resume(&run, &script, parks)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     // A result records how long its call took, which its agent is not told, so only the bodies are
     // compared.
     let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/body")?.clone());
@@ -359,7 +346,7 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
         .take(LATER)
         .collect::<Result<Vec<_>, _>>()?;
     let resumed = world.resume(&run, &script(), |settings| ask(settings, true))?;
-    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    resumed.require_merged(&["T1", "T2"])?;
     let refused = Some(Err(RequestRefused::NoSuchCall { call: call.clone() }));
     let answers = later
         .into_iter()
@@ -380,21 +367,14 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
 /// Returns a script in which T1 publishes as in [`script`] and then tells T2, which waits for that.
 fn script_of_t1() -> Script {
     Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "touch published.txt"}),
-        ))
-        .rule(Rule::task("T1").turn(2).call(
+        .rule(shell(on("T1", 1), "touch published.txt"))
+        .rule(on("T1", 2).call(
             "send_message_to_agent",
             &json!({"agent_id": "T2", "message": "it is published"}),
         ))
         .rule(done("T1"))
-        .rule(
-            Rule::task("T2")
-                .last_contains("it is published")
-                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
-        )
-        .rule(Rule::task("T2").last_contains("two.txt").text("Done."))
+        .rule(put(after("T2", "it is published"), "two.txt", "2\n"))
+        .rule(after("T2", "two.txt").text("Done."))
 }
 
 fn a_program_without_a_terminal_parks_if_it_is_told_to() -> Outcome {
@@ -457,24 +437,17 @@ fn require_contains(text: &str, part: &str) -> Outcome {
 
 fn a_denied_call_that_the_agent_gets_over_fails_nothing() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "touch published.txt"}),
-        ))
+        .rule(shell(on("T1", 1), "touch published.txt"))
         .rule(write("T1", "other.txt", "1\n").turn(2))
         .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two.txt", "2\n");
     let played = World::lived_in()?.play(PLAN, &script, |settings| ask(settings, false))?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])
+    played.require_merged(&["T1", "T2"])
 }
 
 fn asking_nobody_fails_with_a_code_of_its_own() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": "touch published.txt"}),
-        ))
+        .rule(shell(on("T1", 1), "touch published.txt"))
         .rule(Rule::task("T1").text("I cannot."));
     let (nobody, somebody) = (World::lived_in()?, World::lived_in()?);
     let play = |world: &World, parks| {
@@ -503,9 +476,7 @@ fn hiding() -> String {
 /// the call's id.
 fn parked_at_a_desk() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
-    let asks = Rule::task("T1")
-        .turn(1)
-        .call("run_shell_command", &json!({ "command": hiding() }));
+    let asks = on("T1", 1).call("run_shell_command", &json!({ "command": hiding() }));
     let model = world.script(
         &Script::default()
             .rule(asks)
@@ -588,11 +559,8 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
 
 /// Requires that the file that the call makes is in the result of the only run.
 fn require_published(world: &World) -> Outcome {
-    let result = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/heads/orchestrate/*/integration",
-    ])?;
+    let result =
+        world.git("for-each-ref --format=%(refname) refs/heads/orchestrate/*/integration")?;
     world.repository.show(&result, "published.txt").map(drop)
 }
 
@@ -604,7 +572,7 @@ const WORDS_LIKE_KEYS: &str = "touch sk-published-to.attacker.example.com eyJhbG
 /// the call's id.
 fn parked_with(command: &str) -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
-    let asks = Rule::task("T1").turn(1).call(
+    let asks = on("T1", 1).call(
         "run_shell_command",
         &json!({"command": command, "timeout": 9}),
     );
@@ -756,9 +724,10 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     )?;
     // Nothing is said of an approval that is refused.
     let refused = other.types(&["approve", "T1"], 2)?;
-    if refused.stderr.contains("approved unseen") {
-        fail(refused.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(
+        !refused.stderr.contains("approved unseen"),
+        "{}",
+        refused.stderr
+    );
+    Ok(())
 }

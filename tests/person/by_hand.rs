@@ -7,7 +7,7 @@ use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, at, case, done, fail, require_words, write,
+    Case, Outcome, Rule, Script, World, at, case, done, fail, on, put, require_words, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -113,11 +113,9 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     let own = world
         .repository
         .git(&["log", "-1", "--format=%b", "--grep", "Mend two", &result])?;
-    if own.contains("Assisted-by") || !own.contains("Orchestrate-Task: T1") {
-        fail(own)
-    } else {
-        Ok(())
-    }
+    assert!(!own.contains("Assisted-by"), "{own}");
+    assert!(own.contains("Orchestrate-Task: T1"), "{own}");
+    Ok(())
 }
 
 /// The agent whose work conflicts says that it is done, whatever it is told.
@@ -167,11 +165,12 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
         integration,
     ])?;
     let text = world.repository.show(integration, "shared.txt")?;
-    if (text.as_str(), own.trim_end()) == ("one\ntwo", "Keep both lines") {
-        Ok(())
-    } else {
-        fail(text)
-    }
+    assert_eq!(
+        (text.as_str(), own.trim_end()),
+        ("one\ntwo", "Keep both lines"),
+        "{text}"
+    );
+    Ok(())
 }
 
 /// All of the work is approved with it, and nothing returns.
@@ -215,10 +214,7 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
                 .times(1),
         )
         .rule(write("T1", "src/good.txt", "good\n"))
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": "bad.txt", "content": "bad\n"}),
-        ))
+        .rule(put(on("T1", 2), "bad.txt", "bad\n"))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 two files\n", &script, |settings| {
         settings.run.merge = MergeMode::Review
@@ -238,9 +234,7 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
     ];
     let waits = world.types(&only, 3)?.json()?;
     let integration = &played.report.integration_branch;
-    let of_part = world
-        .repository
-        .git(&["ls-tree", "-r", "--name-only", integration])?;
+    let of_part = world.git(&format!("ls-tree -r --name-only {integration}"))?;
     assert!(of_part.contains("src/good.txt"), "{of_part}");
     assert!(!of_part.contains("bad.txt"), "{of_part}");
     let task = at(&waits, "/tasks/0")?;
@@ -261,15 +255,7 @@ fn a_rest_of_which_nothing_is_made_is_told() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
         .rule(write("T1", "good.txt", "good\n"))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call(
-                    "write_file",
-                    &json!({"path": "bad.txt", "content": "bad\n"}),
-                )
-                .times(1),
-        )
+        .rule(put(on("T1", 2), "bad.txt", "bad\n").times(1))
         .rule(done("T1"));
     world.play("- [ ] T1 two files\n", &script, |settings| {
         settings.run.merge = MergeMode::Review
@@ -284,8 +270,7 @@ fn a_rest_of_which_nothing_is_made_is_told() -> Outcome {
     for kept in kept.as_array().into_iter().flatten() {
         let commit = at(kept, "/commit")?.as_str().unwrap_or_default();
         if world
-            .repository
-            .git(&["ls-tree", "-r", "--name-only", commit])?
+            .git(&format!("ls-tree -r --name-only {commit}"))?
             .contains("bad.txt")
         {
             return Ok(());

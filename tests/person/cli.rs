@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::support::{
     Case, Home, Outcome, Ran, Repository, Script, World, at, case, done, fail, lines, sandboxed,
-    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -78,9 +77,10 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     ];
     for arguments in table {
         let ran = world.types(arguments, 2)?;
-        if !format!("{}{}", ran.stdout, ran.stderr).contains("not available yet") {
-            return fail(format!("{arguments:?}: {ran:?}"));
-        }
+        assert!(
+            format!("{}{}", ran.stdout, ran.stderr).contains("not available yet"),
+            "{arguments:?}: {ran:?}"
+        );
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
         .repository
         .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     for key in ["user.name", "user.email"] {
-        world.repository.git(&["config", "--unset", key])?;
+        world.git(&format!("config --unset {key}"))?;
     }
     let person =
         |name: &str| format!("[user]\n\tname = {name}\n\temail = {name}@example.invalid\n");
@@ -143,7 +143,7 @@ fn gits_variables_say_who_commits() -> Outcome {
     world
         .repository
         .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    world.repository.git(&["config", "--unset", "user.name"])?;
+    world.git("config --unset user.name")?;
     let author = [
         ("GIT_AUTHOR_NAME", "Ada"),
         ("GIT_AUTHOR_EMAIL", "ada@example.invalid"),
@@ -158,14 +158,15 @@ fn gits_variables_say_who_commits() -> Outcome {
     };
     let refused = type_in(&["run", "plan.md"], &author)?.exits(2)?;
     let doctor = type_in(&["doctor"], &both)?.stdout;
-    if !refused.stderr.contains("git config user.name")
-        || !doctor.contains("git has a user.name and user.email")
-    {
-        return fail(refused.stderr + &doctor);
-    }
+    assert!(
+        refused.stderr.contains("git config user.name")
+            && doctor.contains("git has a user.name and user.email"),
+        "{}",
+        refused.stderr + &doctor
+    );
     type_in(&["run", "plan.md"], &both)?.exits(0)?;
     // The committer's name may come from the configuration, too.
-    world.repository.git(&["config", "committer.name", "Bot"])?;
+    world.git("config committer.name Bot")?;
     world.repository.git(&[
         "-c",
         "user.name=Eve",
@@ -251,11 +252,12 @@ fn bad_surroundings_are_refused_before_anything_begins() -> Outcome {
         "--base-url",
         "orchestrate demo",
     ];
-    if ways.iter().all(|way| ran.stderr.contains(way)) {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert!(
+        ways.iter().all(|way| ran.stderr.contains(way)),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
 }
 
 fn the_stream_ends_with_the_json_object() -> Outcome {
@@ -380,10 +382,9 @@ fn a_merge_of_the_users_hides_no_run() -> Outcome {
         .repository
         .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.types(&["run", "plan.md"], 0)?;
-    world.repository.write(
-        ".git/MERGE_HEAD",
-        &world.repository.git(&["rev-parse", "HEAD"])?,
-    )?;
+    world
+        .repository
+        .write(".git/MERGE_HEAD", &world.git("rev-parse HEAD")?)?;
     let table: [(&[&str], i32); 9] = [
         (&["status"], 0),
         (&["log"], 0),
@@ -498,9 +499,7 @@ fn killed(home: &Home) -> Result<Repository, Failed> {
         "plan.md",
         &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"),
     )?;
-    let script = Script::default()
-        .rule(write("T2", "looked", "1\n"))
-        .rule(done("T2"));
+    let script = Script::default().writes("T2", "looked", "1\n");
     let model = script.write_to(&home.path().join("model.jsonl"))?;
     let arguments = [
         "run",
@@ -615,8 +614,7 @@ fn errors_have_the_format_that_is_set() -> Outcome {
 /// A run that succeeds but cannot be landed ends as the landing does.
 fn what_cannot_be_landed_waits_for_a_person() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("mine.txt", "1\n")?;
-    world.repository.commit_all("Add a file")?;
+    world.commit("mine.txt", "1\n")?;
     world.repository.write("mine.txt", "mine\n")?;
     world.repository.write(
         "plan.md",
@@ -627,7 +625,7 @@ fn what_cannot_be_landed_waits_for_a_person() -> Outcome {
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
     let kept = world.repository.read("mine.txt")? == "mine\n";
     assert!(agrees && kept && ran.stderr.contains("mine.txt"), "{ran:?}");
-    world.repository.git(&["restore", "mine.txt"])?;
+    world.git("restore mine.txt")?;
     let landed = world.types(&["run", "plan.md", "--land"], 0)?;
     let said = landed.stderr.contains("has landed") && !landed.stdout.contains("orchestrate land");
     assert!(said, "{landed:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, World, at, case, fail, says};
+use crate::support::{Case, Outcome, World, at, case, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -30,15 +30,13 @@ fn run(world: &World, name: &str) -> Result<String, Failed> {
 
 /// Returns everything of a run that is left: its refs, and its folders in the user's state.
 fn left_of(world: &World, run: &str) -> Result<Vec<String>, Failed> {
-    let refs = world
-        .repository
-        .git(&["for-each-ref", "--format=%(refname)"])?;
+    let refs = world.git("for-each-ref --format=%(refname)")?;
     let mut left: Vec<String> = refs
         .lines()
         .filter(|name| name.contains(run))
         .map(str::to_owned)
         .collect();
-    let worktrees = world.repository.git(&["worktree", "list"])?;
+    let worktrees = world.git("worktree list")?;
     left.extend(
         worktrees
             .lines()
@@ -67,9 +65,10 @@ fn a_run_is_removed_after_it_was_said_what_is_lost() -> Outcome {
         .tasks()
         .next()
         .and_then(|record| record.branch().map(str::to_owned));
-    if left_of(&world, &first)?.is_empty() || task.is_none() {
-        return fail("the run has left nothing to remove");
-    }
+    assert!(
+        !left_of(&world, &first)?.is_empty() && task.is_some(),
+        "the run has left nothing to remove"
+    );
     let lost = [" Add one (refs/heads/orchestrate/", "lost: "];
     says(&world.types(&["discard", &first, "--dry-run"], 0)?, &lost)?;
     // Without a terminal, nothing is removed without a yes.
@@ -102,14 +101,15 @@ fn what_has_landed_is_not_lost() -> Outcome {
     let object = world
         .types(&["discard", &first, "--dry-run", "--json"], 0)?
         .json()?;
-    if object["lost"] != json!([]) || object["events"].as_u64().unwrap_or_default() < 10 {
-        return fail(object);
-    }
+    assert!(
+        object["lost"] == json!([]) && object["events"].as_u64().unwrap_or_default() >= 10,
+        "{object}"
+    );
     says(
         &world.types(&["discard", &first, "--yes"], 0)?,
         &["is gone"],
     )?;
-    let files = world.repository.git(&["ls-tree", "--name-only", "main"])?;
+    let files = world.git("ls-tree --name-only main")?;
     assert!(files.contains("one"), "{files}");
     Ok(())
 }

@@ -8,8 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use crate::support::{
-    COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, WAITING, World, at, case, done, fail,
-    sandboxed, says, there_is, until, write, write_program,
+    COLUMNS, Case, Need, Outcome, ROWS, Script, WAITING, World, at, case, done, fail, on,
+    sandboxed, says, shell, there_is, until, write, write_program,
 };
 
 /// How long a command may take to start on a loaded machine.
@@ -128,8 +128,7 @@ fn the_last_line_of_a_landings_check_is_shown() -> Outcome {
     );
     world.types(&["run", "plan.md", "--verify", waits], 0)?;
     // The result is merged with it, so that the check has another tree.
-    world.repository.write("beside.txt", "")?;
-    world.repository.commit_all("Go on")?;
+    world.commit("beside.txt", "")?;
     world.repository.write(".git/objects/landing", "")?;
     let terminal = world.orchestrate(&["land"]).start_in_terminal()?;
     terminal.shows(": 123 tests")?;
@@ -162,9 +161,10 @@ fn what_is_said_from_elsewhere_leaves_live_lines_whole() -> Outcome {
             .iter()
             .filter(|line| line.starts_with("process "))
             .count();
-        if told == 0 || lines.iter().any(|line| is_live(line)) {
-            return fail(format!("{format}: {lines:#?}"));
-        }
+        assert!(
+            told != 0 && !lines.iter().any(|line| is_live(line)),
+            "{format}: {lines:#?}"
+        );
     }
     Ok(())
 }
@@ -190,8 +190,8 @@ fn a_diff_goes_through_the_pager_of_the_person() -> Outcome {
         "#!/bin/sh\necho MINE\ncat\n",
     )?;
     let theirs = program(&repository.join("less"), "#!/bin/sh\necho THEIRS\n")?;
-    world.repository.git(&["config", "core.pager", &theirs])?;
-    world.repository.git(&["config", "pager.diff", &theirs])?;
+    world.git(&format!("config core.pager {theirs}"))?;
+    world.git(&format!("config pager.diff {theirs}"))?;
     // On the `PATH`, the repository's programs come before the user's own, with the same name.
     let own = world.home.path().join("own");
     std::fs::create_dir(&own)?;
@@ -259,9 +259,7 @@ fn a_diff_can_be_json() -> Outcome {
 
 fn status_tells_what_an_agent_does() -> Outcome {
     let world = World::with_plan("- [ ] T1 Look\n- [ ] T2 Wait (run: sleep 60)\n")?;
-    let asks = Rule::task("T1")
-        .turn(2)
-        .call("run_shell_command", &json!({"command": "touch asked"}));
+    let asks = shell(on("T1", 2), "touch asked");
     let model = world.script(
         &Script::default()
             .rule(write("T1", "one.txt", "1\n").turn(1))
@@ -411,9 +409,10 @@ fn a_run_after_a_move_joins_the_others() -> Outcome {
         .flatten()
         .map(|run| run["run_id"].clone())
         .collect();
-    if listed != [next.json()?["run_id"].clone(), run["run_id"].clone()] {
-        return fail(format!("{listed:?}"));
-    }
+    assert_eq!(
+        listed,
+        [next.json()?["run_id"].clone(), run["run_id"].clone()]
+    );
     let run = run["run_id"].as_str().unwrap_or_default();
     says(&types(&["land", run])?.exits(0)?, &["has landed"])?;
     says(&types(&["clean", run])?.exits(0)?, &["has no worktrees"]).map(drop)
@@ -465,8 +464,7 @@ fn a_new_test_is_no_risk() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 New (run: mkdir -p tests; echo 1 > tests/new.sh)\n- [ ] T2 Old (run: echo 1 >> tests/old.sh)\n",
     )?;
-    world.repository.write("tests/old.sh", "0\n")?;
-    world.repository.commit_all("Add a test")?;
+    world.commit("tests/old.sh", "0\n")?;
     world.types(&["run", "plan.md"], 0)?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
     let risks = [&listed[0]["risk"], &listed[1]["risk"]];
@@ -490,8 +488,7 @@ fn names_are_written_out_and_kept_apart() -> Outcome {
         .iter()
         .map(|name| format!("printf 1 > \"$(printf '{name}')\"\n"))
         .collect();
-    world.repository.write("make.sh", &script)?;
-    world.repository.commit_all("Add a script")?;
+    world.commit("make.sh", &script)?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let shown = [
         "  a\\nb +1 -0\n",

@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Running, Script, World, at, case, done, fail, says, write,
+    Case, Outcome, Running, Script, World, after, at, case, done, fail, put, says, write,
 };
 
 /// The second task is built on the first, the third on neither.
@@ -45,11 +45,7 @@ fn ended(plan: &str, options: &[&str]) -> Result<World, Failed> {
 
 /// Returns the branch with the run's result.
 fn integration(world: &World) -> Result<String, Failed> {
-    let branches = world.repository.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/heads/orchestrate",
-    ])?;
+    let branches = world.git("for-each-ref --format=%(refname) refs/heads/orchestrate")?;
     let found = branches
         .lines()
         .find(|name| name.ends_with("/integration"))
@@ -58,7 +54,7 @@ fn integration(world: &World) -> Result<String, Failed> {
 }
 
 fn files(world: &World, commit: &str) -> Result<Vec<String>, Failed> {
-    let listed = world.repository.git(&["ls-tree", "--name-only", commit])?;
+    let listed = world.git(&format!("ls-tree --name-only {commit}"))?;
     Ok(listed
         .lines()
         .filter(|name| ["one", "two", "three"].contains(name))
@@ -85,9 +81,7 @@ fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)?;
     let branch = integration(&world)?;
     require_files(&world, &branch, &["three", "two"])?;
-    let history = world
-        .repository
-        .git(&["log", "--format=%s", &format!("main..{branch}")])?;
+    let history = world.git(&format!("log --format=%s main..{branch}"))?;
     assert!(
         !history
             .lines()
@@ -104,11 +98,11 @@ fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
     )?;
     world.types(&["land"], 0)?;
     require_files(&world, "main", &["three", "two"])?;
-    if world.repository.read("plan.md")?.contains("[x] T1") {
-        fail("T1 is ticked")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !world.repository.read("plan.md")?.contains("[x] T1"),
+        "T1 is ticked"
+    );
+    Ok(())
 }
 
 fn dependents_are_named_and_go_on_request() -> Outcome {
@@ -180,9 +174,7 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
         before,
         "nothing was dropped"
     );
-    let one = world
-        .repository
-        .git(&["show", &format!("{}:one", integration(&world)?)])?;
+    let one = world.git(&format!("show {}:one", integration(&world)?))?;
     assert_eq!(one, "1");
     Ok(())
 }
@@ -190,9 +182,7 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
 /// The second task starts from a result that contains the first, without depending on it.
 fn later_work_does_not_bring_it_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = Rule::task("T2")
-        .last_contains("write 3")
-        .call("write_file", &json!({"path": "two", "content": "3\n"}));
+    let again = put(after("T2", "write 3"), "two", "3\n");
     let script = Script::default()
         .rule(again)
         .rule(write("T1", "one", "1\n"))
@@ -210,7 +200,7 @@ fn later_work_does_not_bring_it_back() -> Outcome {
     world.types(&["reject", "T2", "-m", "write 3"], 0)?;
     let branch = integration(&world)?;
     require_files(&world, &branch, &["two"])?;
-    let two = world.repository.git(&["show", &format!("{branch}:two")])?;
+    let two = world.git(&format!("show {branch}:two"))?;
     assert_eq!(two, "3");
     Ok(())
 }
@@ -218,9 +208,7 @@ fn later_work_does_not_bring_it_back() -> Outcome {
 /// The retried agent only changes the file of its first attempt.
 fn a_retry_brings_back_all_work_of_a_task() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = Rule::task("T1")
-        .last_contains("more")
-        .call("write_file", &json!({"path": "three", "content": "3\n"}));
+    let again = put(after("T1", "more"), "three", "3\n");
     let script = Script::default()
         .rule(again)
         .rule(write("T1", "one", "1\n"))
@@ -264,11 +252,7 @@ fn approved_work_does_not_bring_it_back() -> Outcome {
 /// After the drop, the second task's work is in the result without its history.
 fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let write_two = |said: &str, content: &str| {
-        Rule::task("T2")
-            .last_contains(said)
-            .call("write_file", &json!({"path": "two", "content": content}))
-    };
+    let write_two = |said: &str, content: &str| put(after("T2", said), "two", content);
     let script = Script::default()
         .rule(write_two("write 3", "3\n"))
         .rule(write_two("write 4", "4\n"))
@@ -286,7 +270,7 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
         world.types(&["reject", "T2", "-m", said], 0)?;
         let branch = integration(&world)?;
         require_files(&world, &branch, &["two"])?;
-        let two = world.repository.git(&["show", &format!("{branch}:two")])?;
+        let two = world.git(&format!("show {branch}:two"))?;
         assert_eq!(two, content);
     }
     Ok(())

@@ -4,7 +4,7 @@
 use orchestrate_settings::KEYS;
 
 use crate::support::{
-    Case, Need, Outcome, World, case, fail, require_words, sandboxed, says, write_program,
+    Case, Need, Outcome, World, case, require_words, sandboxed, says, write_program,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -90,9 +90,10 @@ fn yes_sets_what_the_files_suggest_and_consents() -> Outcome {
         &world.repository.read("orchestrate.toml")?,
         &["\nverify = \"npm test\"\n"],
     )?;
-    if world.repository.read(".worktreeinclude")? != "node_modules/\n" {
-        return fail(world.repository.read(".worktreeinclude")?);
-    }
+    assert_eq!(
+        world.repository.read(".worktreeinclude")?,
+        "node_modules/\n"
+    );
     let doctor = world.types(&["doctor"], 0)?.stdout;
     assert!(!fixes.iter().any(|fix| doctor.contains(fix)), "{doctor}");
     let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
@@ -118,14 +119,16 @@ fn without_a_yes_nothing_is_set() -> Outcome {
             "nothing is set: `orchestrate init --force --yes` sets what is shown above",
         ],
     )?;
-    if world.repository.path().join(".worktreeinclude").exists() {
-        return fail("it wrote .worktreeinclude");
-    }
+    assert!(
+        !world.repository.path().join(".worktreeinclude").exists(),
+        "it wrote .worktreeinclude"
+    );
     let shown = world.types(&["config", "show", "--json"], 0)?.json()?;
     let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    if !shown["settings"]["verify"]["value"].is_null() || trust != serde_json::json!([]) {
-        return fail(format!("{shown} {trust}"));
-    }
+    assert!(
+        shown["settings"]["verify"]["value"].is_null() && trust == serde_json::json!([]),
+        "{shown} {trust}"
+    );
     Ok(())
 }
 
@@ -155,11 +158,8 @@ fn what_it_brings_along_is_missed_by_no_check_of_a_plan() -> Outcome {
     says(&world.types(&["check", "plan.md"], 0)?, &[MISSED])?;
     world.types(&["init", "--yes"], 0)?;
     let check = world.types(&["check", "plan.md"], 0)?;
-    if check.stdout.contains(MISSED) {
-        fail(check.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(!check.stdout.contains(MISSED), "{}", check.stdout);
+    Ok(())
 }
 
 fn every_setting_is_listed_also_without_a_value() -> Outcome {

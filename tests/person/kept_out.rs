@@ -5,7 +5,8 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Need, Outcome, Rule, Script, World, at, case, done, fail, sandboxed, says, write,
+    Case, Need, Outcome, Script, World, at, case, done, fail, on, put, sandboxed, says, write,
+    writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -29,9 +30,7 @@ const LEAVES: &str = "mkdir -p node_modules/a build src/__pycache__ keys && echo
     echo 1 > build/out.js && echo 1 > src/__pycache__/a.pyc && echo 1 > run.log && echo 1 > one.txt";
 
 fn files_of(world: &World, revision: &str) -> Result<String, Failed> {
-    world
-        .repository
-        .git(&["ls-tree", "-r", "--name-only", revision])
+    world.git(&format!("ls-tree -r --name-only {revision}"))
 }
 
 fn run_id(report: &Value) -> Result<String, Failed> {
@@ -101,9 +100,10 @@ fn a_new_secret_stays_in_its_worktree_and_its_task_waits() -> Outcome {
     if withheld != Some(2) || *at(&listed, "/withheld/0/path")? != ".env" {
         return fail(listed.to_string());
     }
-    if !world.repository.worktree("T1")?.join(".env").exists() {
-        return fail("the file is gone");
-    }
+    assert!(
+        world.repository.worktree("T1")?.join(".env").exists(),
+        "the file is gone"
+    );
     let approved = world.types(&["approve", "T1", "--json"], 0)?.json()?;
     let merged = files_of(
         &world,
@@ -137,11 +137,8 @@ fn what_a_tool_writes_on_purpose_is_committed() -> Outcome {
         json!({"command": "mkdir -p build && echo 1 > build/made.js && echo 1 > other.log"});
     let script = Script::default()
         .rule(write("T1", "build/config.js", "on purpose\n"))
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": "tests/data/a.log", "content": "x\n"}),
-        ))
-        .rule(Rule::task("T1").turn(3).call("run_shell_command", &makes))
+        .rule(put(on("T1", 2), "tests/data/a.log", "x\n"))
+        .rule(on("T1", 3).call("run_shell_command", &makes))
         .rule(done("T1"));
     let model = world.script(&script)?;
     let report = world
@@ -179,9 +176,7 @@ fn a_changed_secret_is_committed_at_high_risk() -> Outcome {
 
 fn no_model_sees_a_secret_that_waits() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
-    let again = |turn: u32, name: &str, arguments: Value| {
-        Rule::task("T1").turn(turn).call(name, &arguments)
-    };
+    let again = |turn: u32, name: &str, arguments: Value| on("T1", turn).call(name, &arguments);
     let script = Script::default()
         .rule(write("T1", ".env", "TOKEN=hush-hush\n"))
         .rule(again(
@@ -189,7 +184,7 @@ fn no_model_sees_a_secret_that_waits() -> Outcome {
             "write_file",
             json!({"path": "one.txt", "content": "1\n"}),
         ))
-        .rule(Rule::task("T1").turn(3).text("Done.\nClaims: done"))
+        .rule(on("T1", 3).text("Done.\nClaims: done"))
         .rule(again(4, "read_file", json!({"path": ".env"})))
         .rule(again(5, "grep", json!({"pattern": "TOKEN"})))
         .rule(again(
@@ -224,11 +219,7 @@ fn boxes_that_an_agent_ticks_enter_no_commit() -> Outcome {
     let edited = BOXES.replace("[ ]", "[x]") + "\nNotes: use tabs.\n";
     let script = Script::default()
         .rule(write("T1", "plan.md", &edited))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(on("T1", 2), "one.txt"))
         .rule(done("T1"));
     let model = world.script(&script)?;
     let ran = world.types(&["run", "plan.md", "--model", &model, "--json"], 1)?;
@@ -252,11 +243,7 @@ fn boxes_that_an_agent_ticks_enter_no_commit() -> Outcome {
 fn an_agent_that_only_ticks_boxes_has_done_nothing() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     world.repository.commit_all("the plan")?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "plan.md", "- [x] T1 one\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "plan.md", "- [x] T1 one\n"))?;
     let ran = world.types(&["run", "plan.md", "--model", &model, "--json"], 1)?;
     says(&ran, &["its agent changed boxes of the plan"])?;
     assert_eq!(states(&ran.json()?)?, [json!("failed")], "{}", ran.stdout);
@@ -267,7 +254,7 @@ fn a_task_that_leaves_only_a_log_is_told_so() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let leaves = json!({"command": "echo 1 > run.log"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &leaves))
+        .rule(on("T1", 1).call("run_shell_command", &leaves))
         .rule(done("T1"));
     let model = world.script(&script)?;
     says(
@@ -311,11 +298,8 @@ fn a_deleted_test_waits_and_the_rest_merges() -> Outcome {
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),
     )?;
-    if files.contains("test_a.py") {
-        fail(files)
-    } else {
-        Ok(())
-    }
+    assert!(!files.contains("test_a.py"), "{files}");
+    Ok(())
 }
 
 fn the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user() -> Outcome {
@@ -356,12 +340,11 @@ fn the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user() -> Outco
         let ran = world
             .orchestrate(&[&["run", "plan.md"], options].concat())
             .run()?;
-        if ran.code != code {
-            return fail(format!(
-                "{plan} {options:?}: {}\n{}{}",
-                ran.code, ran.stdout, ran.stderr
-            ));
-        }
+        assert_eq!(
+            ran.code, code,
+            "{plan}\n{options:?}\n{}\n{}",
+            ran.stdout, ran.stderr
+        );
     }
     Ok(())
 }
@@ -376,9 +359,10 @@ fn only_a_typed_landing_lands_a_high_risk() -> Outcome {
             "T1: risk HIGH: Cargo.lock is new: it pins versions",
         ],
     )?;
-    if world.repository.path().join("Cargo.lock").exists() {
-        return fail("it has landed");
-    }
+    assert!(
+        !world.repository.path().join("Cargo.lock").exists(),
+        "it has landed"
+    );
     says(
         &world.types(&["land"], 0)?,
         &[

@@ -9,10 +9,10 @@ use orchestrate_coordinator::{
     Landed, LandingError, PlanInput, ResultRefusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
-use serde_json::json;
 
 use crate::support::{
     Case, Outcome, Repository, Rule, Script, World, block_on, case, fail, plan_input, runtime,
+    write,
 };
 
 /// Two independent tasks, in text that must stay byte for byte.
@@ -64,17 +64,9 @@ impl Ended {
 
     fn of(world: World, change: impl Fn(&mut RunSettings)) -> Result<Self, Failed> {
         let script = Script::default()
-            .rule(
-                Rule::task("T1")
-                    .turn(1)
-                    .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-            )
+            .rule(write("T1", "one.txt", "1\n"))
             .rule(Rule::task("T1").text("Done."))
-            .rule(
-                Rule::task("T2")
-                    .turn(1)
-                    .call("write_file", &json!({"path": "kept.txt", "content": "2\n"})),
-            )
+            .rule(write("T2", "kept.txt", "2\n"))
             .rule(Rule::task("T2").text("Done."));
         let coordinator = world.coordinator(&script, |settings| change(&mut settings.run))?;
         let plan = PlanInput {
@@ -209,11 +201,11 @@ fn says(text: &'static str) -> impl Fn(&CoordinatorError) -> bool {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> Outcome {
-    if actual == expected {
-        Ok(())
-    } else {
-        fail(format!("got {actual:#?}\ninstead of {expected:#?}"))
-    }
+    assert_eq!(
+        actual, expected,
+        "got {actual:#?}\ninstead of {expected:#?}"
+    );
+    Ok(())
 }
 
 fn a_fast_forward_lands_and_is_undone() -> Outcome {
@@ -446,9 +438,10 @@ fn a_checkout_in_conflict_is_refused() -> Outcome {
     ended.world.repository.write("src/lib.txt", "stashed\n")?;
     ended.git(&["stash", "push", "-q", "--", "src/lib.txt"])?;
     commit_on_main(&ended, "src/lib.txt", "committed\n")?;
-    if ended.git(&["stash", "pop", "-q"]).is_ok() {
-        return fail("there is no conflict");
-    }
+    assert!(
+        ended.git(&["stash", "pop", "-q"]).is_err(),
+        "there is no conflict"
+    );
     ended.require_refused(says(
         "it has conflicts (src/lib.txt); resolve each file and `git add`",
     ))?;
@@ -470,7 +463,7 @@ fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {
 fn a_detached_head_is_refused() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
-    world.repository.git(&["checkout", "-q", "--detach"])?;
+    world.git("checkout -q --detach")?;
     Ended::of(world, |_| {})?.require_refused(is(|refusal| {
         matches!(refusal, ResultRefusal::DetachedHead { .. })
     }))

@@ -8,7 +8,8 @@ use libtest_mimic::Failed;
 use serde_json::json;
 
 use crate::support::{
-    Case, Invocation, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, says, write,
+    Case, Invocation, Need, Outcome, Ran, Rule, Script, World, after, at, case, fail, put, says,
+    write,
 };
 
 const PLAN: &str = "# Words\n\n- [ ] T1 one\n- [ ] T2 two\n";
@@ -64,15 +65,10 @@ pub(crate) fn cases() -> Vec<Case> {
 fn ended(options: &[&str]) -> Result<World, Failed> {
     let world = World::with_plan(PLAN)?;
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .last_contains("write 2")
-                .call("write_file", &json!({"path": "one", "content": "2\n"})),
-        )
+        .rule(put(after("T1", "write 2"), "one", "2\n"))
         .rule(write("T1", "one", "1\n"))
         .rule(Rule::task("T1").text("Wrote one.\n\nSigned-off-by: Nobody <nobody@example.invalid>"))
-        .rule(write("T2", "two", "2\n"))
-        .rule(done("T2"));
+        .writes("T2", "two", "2\n");
     let model = world.script(&script)?;
     world.types(
         &[&["run", "plan.md", "--model", &model], options].concat(),
@@ -89,29 +85,24 @@ fn same(actual: &str, expected: &str) -> Outcome {
 /// Commits a file to the user's branch, as the user would meanwhile.
 fn meanwhile(world: &World, file: &str, text: &str) -> Outcome {
     world.repository.write(file, text)?;
-    world.repository.git(&["add", file])?;
+    world.git(&format!("add {file}"))?;
     world
-        .repository
-        .git(&["commit", "-q", "-m", "Meanwhile", "--", file])
+        .git(&format!("commit -q -m Meanwhile -- {file}"))
         .map(drop)
 }
 
 fn a_squash_lands_one_commit_and_is_undone() -> Outcome {
     let world = ended(&[])?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    let before = world.git("rev-parse main")?;
     let landed = world.types(&["land", "--squash", "--json"], 0)?.json()?;
     if *at(&landed, "/brought")? != "squash" || *at(&landed, "/signed")? != json!(null) {
         return fail(landed.to_string());
     }
     same(
-        &world
-            .repository
-            .git(&["log", "--format=%s", &format!("{before}..main")])?,
+        &world.git(&format!("log --format=%s {before}..main"))?,
         "Words",
     )?;
-    let body = world
-        .repository
-        .git(&["log", "-1", "--format=%b", "main"])?;
+    let body = world.git("log -1 --format=%b main")?;
     let tasks =
         "- T1: one\n  Wrote one.\n\n  Signed-off-by: Nobody <nobody@example.invalid>\n- T2: two\n";
     assert!(
@@ -119,17 +110,14 @@ fn a_squash_lands_one_commit_and_is_undone() -> Outcome {
         "{body}"
     );
     assert!(body.contains("Assisted-by: orchestrate:script"), "{body}");
-    same(
-        &world.repository.git(&["status", "--porcelain"])?,
-        "?? plan.md",
-    )?;
+    same(&world.git("status --porcelain")?, "?? plan.md")?;
     says(&world.types(&["land"], 0)?, &["main already contains run"])?;
     says(
         &world.types(&["land", "--squash"], 0)?,
         &["main already contains run"],
     )?;
     world.types(&["land", "--undo"], 0)?;
-    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+    same(&world.git("rev-parse main")?, &before)
 }
 
 fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
@@ -138,7 +126,7 @@ fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
         if is_behind {
             meanwhile(&world, "mine", "m\n")?;
         }
-        let before = world.repository.git(&["rev-parse", "main"])?;
+        let before = world.git("rev-parse main")?;
         says(
             &world.types(&["land", "--rebase"], 0)?,
             &["one commit for each task"],
@@ -151,12 +139,7 @@ fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
         ])?;
         let mut commits: Vec<&str> = commits.lines().collect();
         commits.sort_unstable();
-        let merges = world.repository.git(&[
-            "log",
-            "--merges",
-            "--format=%s",
-            &format!("{before}..main"),
-        ])?;
+        let merges = world.git(&format!("log --merges --format=%s {before}..main"))?;
         assert_eq!(commits, ["one Test", "two Test"], "{merges}");
         assert!(merges.is_empty(), "{commits:?} {merges}");
         same(
@@ -168,7 +151,7 @@ fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
             "1\n2\n",
         )?;
         world.types(&["land", "--undo"], 0)?;
-        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+        same(&world.git("rev-parse main")?, &before)?;
     }
     Ok(())
 }
@@ -177,14 +160,14 @@ fn what_new_commits_change_is_checked_again() -> Outcome {
     for style in ["--squash", "--rebase"] {
         let world = ended(&["--verify", "test ! -e red"])?;
         meanwhile(&world, "red", "1\n")?;
-        let before = world.repository.git(&["rev-parse", "main"])?;
+        let before = world.git("rev-parse main")?;
         says(
             &world.types(&["land", style], 3)?,
             &["`test ! -e red` ended with exit code 1"],
         )?;
-        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
-        world.repository.git(&["rm", "-q", "red"])?;
-        world.repository.git(&["commit", "-q", "-m", "Repair"])?;
+        same(&world.git("rev-parse main")?, &before)?;
+        world.git("rm -q red")?;
+        world.git("commit -q -m Repair")?;
         world.types(&["land", style], 0)?;
     }
     Ok(())
@@ -193,14 +176,14 @@ fn what_new_commits_change_is_checked_again() -> Outcome {
 fn a_conflict_lands_nothing_in_any_style() -> Outcome {
     let world = ended(&[])?;
     meanwhile(&world, "one", "mine\n")?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    let before = world.git("rev-parse main")?;
     for style in [&["land"][..], &["land", "--squash"], &["land", "--rebase"]] {
         says(
             &world.types(style, 3)?,
             &["conflict with the result", "in one ("],
         )?;
     }
-    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+    same(&world.git("rev-parse main")?, &before)
 }
 
 /// The squashed commit is not in the result's history, so git alone would see a conflict in `one`.
@@ -209,27 +192,20 @@ fn only_new_work_lands_after_a_squash() -> Outcome {
         let world = ended(&[])?;
         world.types(&["land", "--squash"], 0)?;
         meanwhile(&world, "mine", "m\n")?;
-        let before = world.repository.git(&["rev-parse", "main"])?;
+        let before = world.git("rev-parse main")?;
         world.types(&["reject", "T1", "-m", "write 2"], 0)?;
         world.types(&["land", style], 0)?;
         same(&world.repository.read("one")?, "2\n")?;
         same(
-            &world
-                .repository
-                .git(&["diff", "--name-only", &before, "main"])?,
+            &world.git(&format!("diff --name-only {before} main"))?,
             "one",
         )?;
         same(
-            &world
-                .repository
-                .git(&["log", "--format=%s", &format!("{before}..main")])?,
+            &world.git(&format!("log --format=%s {before}..main"))?,
             subject,
         )?;
         assert!(
-            !world
-                .repository
-                .git(&["log", "-1", "--format=%b", "main"])?
-                .contains("T2: two"),
+            !world.git("log -1 --format=%b main")?.contains("T2: two"),
             "the message has a task that landed before"
         );
     }
@@ -246,12 +222,12 @@ fn work_that_the_branch_has_makes_no_commit() -> Outcome {
         let world = ended(&[])?;
         meanwhile(&world, "one", "1\n")?;
         meanwhile(&world, "two", "2\n")?;
-        let before = world.repository.git(&["rev-parse", "main"])?;
+        let before = world.git("rev-parse main")?;
         let landed = world.types(style, 0)?.json()?;
         if *at(&landed, "/brought")? != "nothing" {
             return fail(landed.to_string());
         }
-        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+        same(&world.git("rev-parse main")?, &before)?;
     }
     Ok(())
 }
@@ -265,31 +241,18 @@ fn the_users_template_words_the_commit() -> Outcome {
         "[land]\nmessage = \"feat: {title} ({run}) {{other}}\"\n",
     )?;
     world.types(&["land", "--squash"], 0)?;
-    let subject = world
-        .repository
-        .git(&["log", "-1", "--format=%s", "main"])?;
+    let subject = world.git("log -1 --format=%s main")?;
     assert!(subject.starts_with("feat: Words (r-"), "{subject}");
     assert!(subject.ends_with(") {other}"), "{subject}");
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--squash", "-m", "typed {title}"], 0)?;
-    same(
-        &world
-            .repository
-            .git(&["log", "-1", "--format=%s", "main"])?,
-        "typed Words",
-    )?;
+    same(&world.git("log -1 --format=%s main")?, "typed Words")?;
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--squash", "-m", "typed {tasks}\n\n{tasks}"], 0)?;
-    same(
-        &world
-            .repository
-            .git(&["log", "-1", "--format=%s", "main"])?,
-        "typed T1, T2",
-    )?;
+    same(&world.git("log -1 --format=%s main")?, "typed T1, T2")?;
     assert!(
         world
-            .repository
-            .git(&["log", "-1", "--format=%b", "main"])?
+            .git("log -1 --format=%b main")?
             .starts_with("- T1: one\n"),
         "the tasks are not listed below the subject"
     );
@@ -326,8 +289,8 @@ fn the_users_template_words_the_commit() -> Outcome {
 /// Compares the landing's commit with one of `git commit` in the same environment.
 fn the_identity_is_that_of_git_commit() -> Outcome {
     let world = ended(&[])?;
-    world.repository.git(&["config", "--unset", "user.name"])?;
-    world.repository.git(&["config", "--unset", "user.email"])?;
+    world.git("config --unset user.name")?;
+    world.git("config --unset user.email")?;
     let included = world.write(
         "included",
         "[user]\n\tname = Included\n[author]\n\tname = Author\n",
@@ -355,20 +318,15 @@ fn the_identity_is_that_of_git_commit() -> Outcome {
         .run()?
         .exits(0)?;
     let format = "--format=%an|%ae|%ai|%cn|%ce|%(trailers:key=none)%cd";
-    let log = world
-        .repository
-        .git(&["log", "-2", format, "--date=format:%z", "main"])?;
+    let log = world.git(&format!("log -2 {format} --date=format:%z main"))?;
     // The control: the same question about an agent's commit has another answer.
-    let of_agent = world.repository.git(&[
-        "log",
-        "-1",
-        format,
-        "--date=format:%z",
-        "--branches=orchestrate/*/T1",
-    ])?;
-    if of_agent.is_empty() || log.lines().any(|line| line == of_agent) {
-        return fail(format!("{of_agent}\n{log}"));
-    }
+    let of_agent = world.git(&format!(
+        "log -1 {format} --date=format:%z --branches=orchestrate/*/T1"
+    ))?;
+    assert!(
+        !of_agent.is_empty() && !log.lines().any(|line| line == of_agent),
+        "{of_agent}\n{log}"
+    );
     match log.lines().collect::<Vec<_>>().as_slice() {
         [landed, mine] if landed == mine && mine.ends_with("by@variable.invalid|+0300") => Ok(()),
         other => fail(format!("{other:?}")),
@@ -422,9 +380,10 @@ fn a_landing_signs_its_commits() -> Outcome {
         &world.types(&["land"], 0)?,
         &["the agents' own commits are not signed"],
     )?;
-    if verified(&world, "main")? {
-        return fail("a fast-forward cannot be signed");
-    }
+    assert!(
+        !verified(&world, "main")?,
+        "a fast-forward cannot be signed"
+    );
     for (style, commits) in [("--squash", 1), ("--rebase", 2)] {
         world.types(&["land", "--undo"], 0)?;
         let landed = world.types(&["land", style], 0)?;
@@ -443,11 +402,12 @@ fn a_landing_signs_its_commits() -> Outcome {
     world.types(&["land", "--undo"], 0)?;
     meanwhile(&world, "mine", "m\n")?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
-    if verified(&world, "main")? && *at(&landed, "/signed")? == json!(false) {
-        Ok(())
-    } else {
-        fail(landed.to_string())
-    }
+    assert!(
+        verified(&world, "main")? && *at(&landed, "/signed")? == json!(false),
+        "{}",
+        landed.to_string()
+    );
+    Ok(())
 }
 
 /// Ends the agents that hold the keys of a world.
@@ -617,9 +577,7 @@ fn what_cannot_be_signed_does_not_land() -> Outcome {
     )?;
     before.require_same(&world.repository.fingerprint()?)?;
     // The control: the same landing goes through where nothing is to be signed.
-    world
-        .repository
-        .git(&["config", "commit.gpgSign", "false"])?;
+    world.git("config commit.gpgSign false")?;
     world.types(&["land", "--squash"], 0)?;
     same(&world.repository.show("main", "one")?, "1")
 }
@@ -677,11 +635,9 @@ fn a_repositorys_signing_program_is_not_run() -> Outcome {
         "gpg.ssh.defaultKeyCommand",
     ];
     for key in keys {
-        world.repository.git(&["config", key, &program])?;
+        world.git(&format!("config {key} {program}"))?;
     }
-    world
-        .repository
-        .git(&["config", "commit.gpgSign", "true"])?;
+    world.git("config commit.gpgSign true")?;
     let landed = world.types(&["land", "--squash"], 0)?;
     says(
         &landed,
@@ -690,7 +646,7 @@ fn a_repositorys_signing_program_is_not_run() -> Outcome {
     world.types(&["land", "--undo"], 0)?;
     // The user's own signing does not take anything from there either.
     for format in ["openpgp", "ssh", "x509"] {
-        world.repository.git(&["config", "gpg.format", format])?;
+        world.git(&format!("config gpg.format {format}"))?;
         user_config(
             &world,
             "[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = false\n",
@@ -700,11 +656,11 @@ fn a_repositorys_signing_program_is_not_run() -> Outcome {
             &["failed to sign the commit of the landing"],
         )?;
     }
-    if Path::new(&marker).exists() {
-        fail("the repository's program was run")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !Path::new(&marker).exists(),
+        "the repository's program was run"
+    );
+    Ok(())
 }
 
 /// Writes an executable hook of the repository.
@@ -757,16 +713,13 @@ fn hooks_are_named_and_not_run() -> Outcome {
         &world.types(&["land"], 0)?,
         &["hooks not run: pre-merge-commit, prepare-commit-msg, commit-msg, post-merge ("],
     )?;
-    if Path::new(&marker).exists() {
-        fail("a hook was run")
-    } else {
-        Ok(())
-    }
+    assert!(!Path::new(&marker).exists(), "a hook was run");
+    Ok(())
 }
 
 fn meanwhile_without_hooks(world: &World, file: &str) -> Outcome {
     world.repository.write(file, "m\n")?;
-    world.repository.git(&["add", file])?;
+    world.git(&format!("add {file}"))?;
     let none = ["-c", "core.hooksPath=/dev/null"];
     world
         .repository
@@ -803,14 +756,13 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
     )?;
     assert!(
         world
-            .repository
-            .git(&["log", "-1", "--format=%B", "main"])?
+            .git("log -1 --format=%B main")?
             .contains("Change-Id: I1"),
         "the hook's message was not used"
     );
     world.types(&["land", "--undo"], 0)?;
     hook(&world, "commit-msg", "echo no such ticket; exit 3")?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    let before = world.git("rev-parse main")?;
     let refused = world.types(&["land", "--squash", "--hooks"], 3)?;
     says(
         &refused,
@@ -819,7 +771,7 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
             "no such ticket",
         ],
     )?;
-    same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+    same(&world.git("rev-parse main")?, &before)?;
     // The control: the same landing goes through where the hooks are not asked for, and names those
     // that were not run.
     says(
@@ -833,10 +785,8 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
 fn a_hook_runs_in_the_checkout_that_changed() -> Outcome {
     let world = ended(&[])?;
     let (log, linked) = (world.file("log"), world.file("linked"));
-    world.repository.git(&["switch", "-q", "-c", "other"])?;
-    world
-        .repository
-        .git(&["worktree", "add", "-q", &linked, "main"])?;
+    world.git("switch -q -c other")?;
+    world.git(&format!("worktree add -q {linked} main"))?;
     hook(
         &world,
         "post-merge",
@@ -860,10 +810,7 @@ fn a_hook_runs_in_the_checkout_that_changed() -> Outcome {
 /// The second commit is refused, so that nothing lands although the first was made.
 fn hooks_check_each_commit_of_a_rebase() -> Outcome {
     let world = ended(&[])?;
-    let (log, before) = (
-        world.file("log"),
-        world.repository.git(&["rev-parse", "main"])?,
-    );
+    let (log, before) = (world.file("log"), world.git("rev-parse main")?);
     hook(
         &world,
         "pre-commit",
@@ -892,7 +839,7 @@ fn hooks_check_each_commit_of_a_rebase() -> Outcome {
             "no ticket",
         ],
     )?;
-    same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+    same(&world.git("rev-parse main")?, &before)?;
     let said = std::fs::read_to_string(&log)?;
     let mut subjects: Vec<&str> = said.lines().collect();
     subjects.sort_unstable();
@@ -902,11 +849,9 @@ fn hooks_check_each_commit_of_a_rebase() -> Outcome {
         &world.types(&["land", "--rebase", "--hooks"], 0)?,
         &["hooks not run: pre-commit (pre-commit would not"],
     )?;
-    let found = world.repository.git(&[
-        "log",
-        "--format=%(trailers:key=Change-Id,valueonly)",
-        &format!("{before}..main"),
-    ])?;
+    let found = world.git(&format!(
+        "log --format=%(trailers:key=Change-Id,valueonly) {before}..main"
+    ))?;
     same(
         &found
             .lines()
@@ -920,9 +865,7 @@ fn hooks_check_each_commit_of_a_rebase() -> Outcome {
 /// An agent must not choose what runs unconfined in the user's checkout.
 fn a_hook_that_lands_is_not_run() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .git(&["config", "core.hooksPath", "hooks"])?;
+    world.git("config core.hooksPath hooks")?;
     let marker = world.file("ran");
     world.repository.write("plan.md", &format!(
         "- [ ] T1 hook (run: mkdir -p hooks && printf '#!/bin/sh\\ntouch {marker}\\n' > hooks/post-merge && chmod 755 hooks/post-merge)\n"
@@ -932,9 +875,6 @@ fn a_hook_that_lands_is_not_run() -> Outcome {
         &world.types(&["land", "--hooks"], 0)?,
         &["hooks not run: post-merge ("],
     )?;
-    if Path::new(&marker).exists() {
-        fail("it was run")
-    } else {
-        Ok(())
-    }
+    assert!(!Path::new(&marker).exists(), "it was run");
+    Ok(())
 }

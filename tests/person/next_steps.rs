@@ -97,8 +97,7 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
 fn a_red_landing_names_the_merge_by_hand() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.types(&["run", "plan.md", "--verify", "test ! -e newer"], 0)?;
-    world.repository.write("newer", "")?;
-    world.repository.commit_all("Newer")?;
+    world.commit("newer", "")?;
     let refused = world.types(&["land"], 3)?;
     let all = refused
         .stderr
@@ -108,11 +107,12 @@ fn a_red_landing_names_the_merge_by_hand() -> Outcome {
         .ok_or_else(|| Failed::from(refused.stderr.clone()))?
         .split_whitespace();
     world.repository.git(&merge.collect::<Vec<_>>())?;
-    if world.repository.path().join("one").exists() {
-        Ok(())
-    } else {
-        fail(refused.stderr)
-    }
+    assert!(
+        world.repository.path().join("one").exists(),
+        "{}",
+        refused.stderr
+    );
+    Ok(())
 }
 
 fn what_has_not_landed_is_to_be_landed() -> Outcome {
@@ -139,11 +139,12 @@ fn files_that_were_kept_are_told_where_no_diff_is() -> Outcome {
     )?;
     let none = world.types(&["diff", "T2"], 0)?;
     says(&none, &["T2 has no committed changes"])?;
-    if kept.stdout.is_empty() && !none.stderr.contains("recover") {
-        Ok(())
-    } else {
-        fail(kept.stdout + &none.stderr)
-    }
+    assert!(
+        kept.stdout.is_empty() && !none.stderr.contains("recover"),
+        "{}",
+        kept.stdout + &none.stderr
+    );
+    Ok(())
 }
 
 fn a_role_that_is_no_text_says_what_to_do() -> Outcome {
@@ -174,15 +175,13 @@ fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
     ];
     for text in texts {
         let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
-        world.repository.write(text, &"x".repeat(MOST + 1))?;
-        world.repository.commit_all("Add a text")?;
+        world.commit(text, &"x".repeat(MOST + 1))?;
         let said = format!("{text}: it is longer than {MOST} bytes");
         says(
             &world.types(&["run", "plan.md"], 2)?,
             &[&said, "shorten it and commit it"],
         )?;
-        world.repository.write(text, &"x".repeat(MOST))?;
-        world.repository.commit_all("Shorten it")?;
+        world.commit(text, &"x".repeat(MOST))?;
         let ran = world.orchestrate(&["run", "plan.md"]).run()?;
         assert!(!ran.stderr.contains(&said), "{}", ran.stderr);
     }

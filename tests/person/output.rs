@@ -7,10 +7,11 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{
-    Case, ModelServer, Outcome, Ran, Reply, Rule, Script, World, case, fail, lines,
+    Case, ModelServer, Outcome, Ran, Reply, Rule, Script, World, case, fail, lines, put, reads,
+    shell,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -54,16 +55,13 @@ fn others_words_move_no_cursor() -> Outcome {
         .write("orchestrate.toml", &format!("# {CLEAR}\nmodel = {CLEAR}\n"))?;
     let broken = world.types(&["config", "show"], 2)?;
     is_plain(&broken)?;
-    world.repository.write("orchestrate.toml", "")?;
-    world.repository.commit_all("Add a role")?;
+    world.commit("orchestrate.toml", "")?;
     let write = r#"printf 'one\n::add-mask::y\033[2J\n' | tee "$(printf 'a\033[2J.txt')""#;
     let script = Script::default()
-        .rule(
-            Rule::any()
-                .turn(1)
-                .text(&format!("::add-mask::{CLEAR}"))
-                .call("run_shell_command", &json!({"command": write})),
-        )
+        .rule(shell(
+            Rule::any().turn(1).text(&format!("::add-mask::{CLEAR}")),
+            write,
+        ))
         .rule(Rule::any().text("Done."));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     world
@@ -112,8 +110,8 @@ fn a_red_landing_shows_the_checks_output_as_text() -> Outcome {
         format!("test ! -e newer || {{ printf 'it is newer\\n::add-mask::z\\n{CLEAR}'; exit 1; }}");
     world.types(&["run", "plan.md", "--verify", &check], 0)?;
     world.repository.write("newer", "")?;
-    world.repository.git(&["add", "newer"])?;
-    world.repository.git(&["commit", "-q", "-m", "Newer"])?;
+    world.git("add newer")?;
+    world.git("commit -q -m Newer")?;
     let ran = world
         .orchestrate(&["land"])
         .env("GITHUB_ACTIONS", "true")
@@ -184,17 +182,8 @@ fn a_landings_stream_has_its_facts() -> Outcome {
 fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(
-            Rule::any()
-                .turn(1)
-                .text("I look.")
-                .call("read_file", &json!({"path": "src/lib.txt"})),
-        )
-        .rule(
-            Rule::any()
-                .turn(2)
-                .call("write_file", &json!({"path": "new.txt", "content": "new"})),
-        )
+        .rule(reads(Rule::any().turn(1).text("I look."), "src/lib.txt"))
+        .rule(put(Rule::any().turn(2), "new.txt", "new"))
         .rule(Rule::any().text("Done."));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     world.repository.write(
@@ -225,9 +214,10 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     for (arguments, wanted) in table {
         let text = log(arguments)?;
         let missing = wanted.iter().find(|word| !text.contains(**word));
-        if missing.is_some() || text.contains("error_kind") {
-            return fail(format!("{arguments:?} {missing:?} in {text}"));
-        }
+        assert!(
+            missing.is_none() && !text.contains("error_kind"),
+            "{arguments:?} {missing:?} in {text}"
+        );
     }
     let facts = lines(&log(&["log", "--transcript", "--json"])?)?;
     let content = |kind: &str| {
@@ -238,11 +228,12 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     };
     let read = content("tool.finished").unwrap_or_default();
     let said = content("model.replied").unwrap_or_default();
-    if said["text"] == "I look." && read.as_str().is_some_and(|text| text.contains("three")) {
-        Ok(())
-    } else {
-        fail(Value::from(vec![said, read]))
-    }
+    assert!(
+        said["text"] == "I look." && read.as_str().is_some_and(|text| text.contains("three")),
+        "{}",
+        Value::from(vec![said, read])
+    );
+    Ok(())
 }
 
 /// A fact that comes while those before it are being written is shown, too, even if no other
@@ -333,9 +324,10 @@ fn a_run_whose_output_is_lost_goes_on() -> Outcome {
         "has landed: main went from",
     ];
     let is_landed = world.repository.path().join("two").exists();
-    if is_landed && words.iter().all(|words| ran.stderr.contains(words)) {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert!(
+        is_landed && words.iter().all(|words| ran.stderr.contains(words)),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
 }

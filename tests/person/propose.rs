@@ -29,11 +29,9 @@ fn ended() -> Result<World, Failed> {
 fn ended_with(plan: &str) -> Result<World, Failed> {
     let world = World::with_plan(plan)?;
     let remote = world.file("remote.git");
-    world.repository.git(&["init", "-q", "--bare", &remote])?;
-    world.repository.git(&["remote", "add", "team", &remote])?;
-    world
-        .repository
-        .git(&["config", "remote.pushDefault", "team"])?;
+    world.git(&format!("init -q --bare {remote}"))?;
+    world.git(&format!("remote add team {remote}"))?;
+    world.git("config remote.pushDefault team")?;
     world.types(
         &[
             "run",
@@ -60,7 +58,7 @@ fn require_pushed(world: &World) -> Outcome {
     let pushed = world
         .repository
         .git(&["ls-remote", &world.file("remote.git")])?;
-    let commit = world.repository.git(&["rev-parse", &branch])?;
+    let commit = world.git(&format!("rev-parse {branch}"))?;
     assert_eq!(pushed, format!("{commit}\trefs/heads/{branch}"));
     Ok(())
 }
@@ -86,39 +84,33 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
     let body = description(&world)?;
     let expected =
         format!("pr|create|--head|{head}|--base|main|--title|Words|--body|{body}|--repo|{remote}|");
-    if typed != expected || *at(&opened, "/opened")? != "https://example.invalid/pull/1" {
-        return fail(format!("{typed}\n{opened}"));
-    }
+    assert!(
+        typed == expected && *at(&opened, "/opened")? == "https://example.invalid/pull/1",
+        "{typed}\n{opened}"
+    );
     world
         .orchestrate(&["land", "--pr", "-m", "Add {title}\n\nFor later."])
         .env("PATH", &path)
         .run()?
         .exits(0)?;
     let typed = std::fs::read_to_string(&log)?;
-    if !typed.contains(&format!("|--title|Add Words|--body|For later.\n\n{body}|")) {
-        return fail(typed);
-    }
+    assert!(
+        typed.contains(&format!("|--title|Add Words|--body|For later.\n\n{body}|")),
+        "{typed}"
+    );
     world
         .orchestrate(&["land", "--pr", "-m", "Add\n\n{tasks}"])
         .env("PATH", &path)
         .run()?
         .exits(0)?;
     let typed = std::fs::read_to_string(&log)?;
-    if !typed.contains("|--title|Add|--body|- T1: one\n\n## Verification\n") {
-        return fail(typed);
-    }
+    assert!(
+        typed.contains("|--title|Add|--body|- T1: one\n\n## Verification\n"),
+        "{typed}"
+    );
     // What another process has added to the branch is not part of the result.
-    let mine = world.repository.git(&[
-        "commit-tree",
-        "-p",
-        &head,
-        "-m",
-        "Mine",
-        &format!("{head}^{{tree}}"),
-    ])?;
-    world
-        .repository
-        .git(&["update-ref", &format!("refs/heads/{head}"), &mine])?;
+    let mine = world.git(&format!("commit-tree -p {head} -m Mine {head}^{{tree}}"))?;
+    world.git(&format!("update-ref refs/heads/{head} {mine}"))?;
     let again = world
         .orchestrate(&["land", "--pr", "--json"])
         .env("PATH", &path)
@@ -133,11 +125,11 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
         again.to_string()
     );
     // The branch has not landed here.
-    if world.repository.path().join("one").exists() {
-        fail("it has landed")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !world.repository.path().join("one").exists(),
+        "it has landed"
+    );
+    Ok(())
 }
 
 /// Returns the description of the pull request for a world's only run.
@@ -158,15 +150,9 @@ fn description(world: &World) -> Result<String, Failed> {
 
 fn a_request_from_a_fork_goes_to_its_origin() -> Outcome {
     let (world, upstream) = (ended()?, "https://github.com/team/words");
-    world
-        .repository
-        .git(&["remote", "add", "upstream", upstream])?;
-    world
-        .repository
-        .git(&["config", "branch.main.remote", "upstream"])?;
-    world
-        .repository
-        .git(&["config", "branch.main.merge", "refs/heads/next"])?;
+    world.git(&format!("remote add upstream {upstream}"))?;
+    world.git("config branch.main.remote upstream")?;
+    world.git("config branch.main.merge refs/heads/next")?;
     let log = world.file("log");
     let path = with_program(&world.home, "gh", &format!("printf '%s|' \"$@\" > {log}"))?;
     world
@@ -282,9 +268,7 @@ fn a_request_that_is_open_is_updated() -> Outcome {
 
 fn what_cannot_be_pushed_is_said() -> Outcome {
     let world = ended()?;
-    world
-        .repository
-        .git(&["config", "remote.pushDefault", "elsewhere"])?;
+    world.git("config remote.pushDefault elsewhere")?;
     says(
         &world.types(&["land", "--pr"], 2)?,
         &["no remote is configured"],
@@ -294,11 +278,8 @@ fn what_cannot_be_pushed_is_said() -> Outcome {
         .git(&["remote", "add", "elsewhere", &world.file("nowhere")])?;
     let refused = world.orchestrate(&["land", "--pr"]).run()?;
     says(&refused, &["failed to push to elsewhere"])?;
-    if refused.code == 0 {
-        fail("it was pushed")
-    } else {
-        Ok(())
-    }
+    assert_ne!(refused.code, 0, "it was pushed");
+    Ok(())
 }
 
 /// Dropping a task makes a result that does not contain what was pushed before; commits of others
@@ -320,20 +301,10 @@ fn a_result_made_anew_replaces_what_was_pushed() -> Outcome {
     require_pushed(&world)?;
     // A colleague adds a commit to the branch.
     let (branch, remote) = (result(&world)?, world.file("remote.git"));
-    let theirs = world.repository.git(&[
-        "commit-tree",
-        "-p",
-        &branch,
-        "-m",
-        "Theirs",
-        &format!("{branch}^{{tree}}"),
-    ])?;
-    world.repository.git(&[
-        "push",
-        "-q",
-        &remote,
-        &format!("{theirs}:refs/heads/{branch}"),
-    ])?;
+    let theirs = world.git(&format!(
+        "commit-tree -p {branch} -m Theirs {branch}^{{tree}}"
+    ))?;
+    world.git(&format!("push -q {remote} {theirs}:refs/heads/{branch}"))?;
     world.types(&["drop", "T2"], 0)?;
     let refused = propose()?.exits(3)?;
     says(
@@ -343,11 +314,9 @@ fn a_result_made_anew_replaces_what_was_pushed() -> Outcome {
             "git push team --delete orchestrate/",
         ],
     )?;
-    let kept = world.repository.git(&["ls-remote", &remote])?;
+    let kept = world.git(&format!("ls-remote {remote}"))?;
     assert_eq!(kept, format!("{theirs}\trefs/heads/{branch}"));
-    world
-        .repository
-        .git(&["push", "-q", &remote, "--delete", &branch])?;
+    world.git(&format!("push -q {remote} --delete {branch}"))?;
     propose()?.exits(0)?;
     require_pushed(&world)
 }
@@ -399,9 +368,7 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
         .run()?;
     assert_ne!(refused.code, 0, "{}", refused.stderr);
     // A bare repository that came with this one, and its hook.
-    world
-        .repository
-        .git(&["init", "-q", "--bare", "vendor/mirror.git"])?;
+    world.git("init -q --bare vendor/mirror.git")?;
     let hook = world
         .repository
         .path()
@@ -417,17 +384,13 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
         )
         .run()?
         .exits(0)?;
-    world
-        .repository
-        .git(&["config", "remote.team.pushurl", "vendor/mirror.git"])?;
+    world.git("config remote.team.pushurl vendor/mirror.git")?;
     let refused = world
         .orchestrate(&["land", "--pr"])
         .env("PATH", &path)
         .run()?;
     says(&refused, &["a folder of this repository"])?;
-    if refused.code == 0 || Path::new(&marker).exists() {
-        fail(refused.stderr)
-    } else {
-        Ok(())
-    }
+    assert_ne!(refused.code, 0, "{}", refused.stderr);
+    assert!(!Path::new(&marker).exists(), "{}", refused.stderr);
+    Ok(())
 }

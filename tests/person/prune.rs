@@ -73,9 +73,7 @@ fn landed_by(land: &[&str]) -> Result<(World, String), Failed> {
 }
 
 fn refs(world: &World, run: &str) -> Result<Vec<String>, Failed> {
-    let refs = world
-        .repository
-        .git(&["for-each-ref", "--format=%(refname)"])?;
+    let refs = world.git("for-each-ref --format=%(refname)")?;
     Ok(refs
         .lines()
         .filter(|name| name.contains(run))
@@ -156,19 +154,14 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     // A branch that is checked out somewhere is not removed.
     let place = world.file("elsewhere");
     let branch = format!("orchestrate/{landed}/mine");
-    world
-        .repository
-        .git(&["worktree", "add", "-q", "-b", &branch, &place, "main"])?;
+    world.git(&format!("worktree add -q -b {branch} {place} main"))?;
     says(
         &world.types(&["clean", "--landed", "--dry-run"], 0)?,
         &["nothing to remove"],
     )?;
     let quiet = world.types(&["land"], 0)?;
-    if quiet.stderr.contains("clean --landed") {
-        fail(quiet.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!quiet.stderr.contains("clean --landed"), "{}", quiet.stderr);
+    Ok(())
 }
 
 /// As after a pull request that a server has merged, and a pull: no landing is recorded.
@@ -182,14 +175,9 @@ fn what_was_merged_by_hand_goes() -> Outcome {
         &world.types(&["clean", "--landed"], 0)?,
         &["nothing to remove"],
     )?;
-    world.repository.git(&[
-        "merge",
-        "-q",
-        "--no-ff",
-        "-m",
-        "Merge",
-        &format!("orchestrate/{first}/integration"),
-    ])?;
+    world.git(&format!(
+        "merge -q --no-ff -m Merge orchestrate/{first}/integration"
+    ))?;
     says(
         &world.types(&["clean", "--landed"], 0)?,
         &[&format!("run {first}: removed")],
@@ -211,14 +199,11 @@ fn what_was_squashed_elsewhere_goes_once_landed() -> Outcome {
     keep_one(&world)?;
     let first = run(&world, "one")?;
     run(&world, "two")?;
-    world.repository.git(&[
-        "merge",
-        "-q",
-        "--squash",
-        &format!("orchestrate/{first}/integration"),
-    ])?;
-    world.repository.git(&["commit", "-q", "-m", "Squash"])?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    world.git(&format!(
+        "merge -q --squash orchestrate/{first}/integration"
+    ))?;
+    world.git("commit -q -m Squash")?;
+    let before = world.git("rev-parse main")?;
     says(&world.types(&["status", &first], 0)?, &["orchestrate land"])?;
     for _ in 0..2 {
         says(
@@ -247,11 +232,8 @@ fn what_was_squashed_elsewhere_goes_once_landed() -> Outcome {
                 .any(|name| !name.contains("/integration/landed-")),
         "{left:?}"
     );
-    if world.repository.git(&["rev-parse", "main"])? == before {
-        Ok(())
-    } else {
-        fail("main was moved")
-    }
+    assert_eq!(world.git("rev-parse main")?, before, "main was moved");
+    Ok(())
 }
 
 /// An older run is pruned while the agent of another one is at work, and nothing of that one goes.
@@ -338,14 +320,11 @@ fn an_undone_landing_is_still_held() -> Outcome {
             &world.types(&["clean", "--landed"], 0)?,
             &["nothing to remove"],
         )?;
-        let landed = world.repository.git(&["rev-parse", "main"])?;
+        let landed = world.git("rev-parse main")?;
         world.types(&["land", "--undo", &first], 0)?;
-        let holders = world.repository.git(&[
-            "for-each-ref",
-            "--contains",
-            &landed,
-            "--format=%(refname)",
-        ])?;
+        let holders = world.git(&format!(
+            "for-each-ref --contains {landed} --format=%(refname)"
+        ))?;
         assert!(!holders.is_empty(), "only the reflog holds the work");
         let again = world.types(&["land", &first], 0)?;
         if again.stderr.contains("clean --landed") || !world.repository.path().join("one").exists()
@@ -358,7 +337,7 @@ fn an_undone_landing_is_still_held() -> Outcome {
 
 fn a_packed_ref_is_deleted_while_git_packs_others() -> Outcome {
     let (world, first) = landed()?;
-    world.repository.git(&["pack-refs", "--all"])?;
+    world.git("pack-refs --all")?;
     // Git does not delete a packed ref while another process writes the file.
     let lock = world.repository.path().join(".git/packed-refs.lock");
     std::fs::write(&lock, "")?;
@@ -387,9 +366,10 @@ fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
         &world.types(&["clean", "--landed"], 1)?,
         &[&format!("run {second}: ")],
     )?;
-    if !refs(&world, &first)?.is_empty() {
-        return fail("the other run was not pruned");
-    }
+    assert!(
+        refs(&world, &first)?.is_empty(),
+        "the other run was not pruned"
+    );
     std::fs::remove_file(&lock)?;
     world.types(&["clean", "--landed"], 0).map(drop)
 }
@@ -443,11 +423,8 @@ fn a_rebase_in_progress_is_kept() -> Outcome {
     git_in(&world, &place, &["rebase", "--abort"], 0)?;
     git_in(&world, &place, &["checkout", "--", "one"], 0)?;
     world.types(&["clean"], 0)?;
-    if Path::new(&place).exists() {
-        fail("it was not cleaned")
-    } else {
-        Ok(())
-    }
+    assert!(!Path::new(&place).exists(), "it was not cleaned");
+    Ok(())
 }
 
 fn commits_without_a_branch_are_kept() -> Outcome {
@@ -462,11 +439,8 @@ fn commits_without_a_branch_are_kept() -> Outcome {
     require_cleaned(&world, &place, "no branch is checked out")?;
     git_in(&world, &place, &["switch", "-q", "-c", "mine"], 0)?;
     world.types(&["clean"], 0)?;
-    if Path::new(&place).exists() {
-        fail("it was not cleaned")
-    } else {
-        Ok(())
-    }
+    assert!(!Path::new(&place).exists(), "it was not cleaned");
+    Ok(())
 }
 
 fn the_branch_of_a_failed_task_goes_and_its_work_stays() -> Outcome {
@@ -480,18 +454,12 @@ fn the_branch_of_a_failed_task_goes_and_its_work_stays() -> Outcome {
         .first()
         .map(|summary| summary.run_id.clone());
     let run = run.ok_or_else(|| Failed::from("there is no run"))?;
-    let branches = || {
-        world.repository.git(&[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads/orchestrate",
-        ])
-    };
+    let branches = || world.git("for-each-ref --format=%(refname) refs/heads/orchestrate");
     let (first, second) = (
         run.task_branch(&TaskId::from("T1")),
         run.task_branch(&TaskId::from("T2")),
     );
-    let tip = world.repository.git(&["rev-parse", &first])?;
+    let tip = world.git(&format!("rev-parse {first}"))?;
     let (would, has) = (
         format!("the branch {first} of T1, which failed; its commits stay as attempts/T1/1"),
         branches()?,
@@ -522,7 +490,7 @@ fn the_branch_of_a_failed_task_goes_and_its_work_stays() -> Outcome {
         ],
         0,
     )?;
-    if world.repository.git(&["rev-parse", "again"])? != tip {
+    if world.git("rev-parse again")? != tip {
         return fail("another commit was restored");
     }
     says(&world.types(&["clean"], 0)?, &["has no worktrees"])?;

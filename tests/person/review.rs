@@ -11,8 +11,8 @@ use orchestrate_core::{Report, TaskState};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed, says,
-    write,
+    Case, Outcome, Rule, Script, World, after, at, case, done, fail, on, plan_input, put, reads,
+    runtime, sandboxed, says, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -79,21 +79,23 @@ fn a_whole_result_is_shown_with_titles_and_where_it_landed() -> Outcome {
     if world.types(&["diff", run], 0)?.stdout != whole.stdout {
         return fail("the run's result differs by its name");
     }
-    if world.types(&["status"], 0)?.stdout.contains("landed") {
-        return fail("it has not landed");
-    }
+    assert!(
+        !world.types(&["status"], 0)?.stdout.contains("landed"),
+        "it has not landed"
+    );
     world.types(&["land"], 0)?;
     let landed = world.types(&["status", "--json"], 0)?.json()?;
-    let tip = world.repository.git(&["rev-parse", "main"])?;
+    let tip = world.git("rev-parse main")?;
     says(
         &world.types(&["status"], 0)?,
         &[&format!("landed in main as {}", &tip[..8])],
     )?;
-    if landed["landed"] == json!({"branch": "main", "commit": tip.trim(), "is_whole": true}) {
-        Ok(())
-    } else {
-        fail(landed)
-    }
+    assert_eq!(
+        landed["landed"],
+        json!({"branch": "main", "commit": tip.trim(), "is_whole": true}),
+        "{landed}"
+    );
+    Ok(())
 }
 
 /// A run, and the coordinator that can resume it.
@@ -142,9 +144,7 @@ impl Reviewed {
 }
 
 fn mends(task: &str, said: &str, path: &str, content: &str) -> Rule {
-    Rule::task(task)
-        .last_contains(said)
-        .call("write_file", &json!({"path": path, "content": content}))
+    put(after(task, said), path, content)
 }
 
 fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outcome {
@@ -156,13 +156,9 @@ fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outco
 
 fn branches_are_listed_with_risk_and_overlaps() -> Outcome {
     let script = Script::default()
-        .rule(write("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n"))
-        .rule(done("T1"))
+        .writes("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n")
         .rule(write("T2", "Makefile", "all:\n"))
-        .rule(Rule::task("T2").turn(2).call(
-            "write_file",
-            &json!({"path": "src/lib.txt", "content": "one\n"}),
-        ))
+        .rule(put(on("T2", 2), "src/lib.txt", "one\n"))
         .rule(done("T2"));
     let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b\n", &script, MergeMode::Review)?;
     let found: Vec<_> = reviewed
@@ -285,7 +281,7 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
 
 fn a_failed_task_is_tried_again() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).text("I changed nothing."))
+        .rule(on("T1", 1).text("I changed nothing."))
         .rule(mends("T1", "do write it", "one.txt", "1\n"))
         .rule(done("T1"));
     let reviewed = Reviewed::new(
@@ -324,7 +320,7 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     .as_str()
     .unwrap_or_default()
     .to_owned();
-    world.repository.git(&["switch", "-q", &branch])?;
+    world.git(&format!("switch -q {branch}"))?;
     world.repository.write("two", "mine\n")?;
     let (before, log) = (
         world.repository.fingerprint()?,
@@ -354,21 +350,18 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let commit = told
         .and_then(|command| command.split(' ').next_back())
         .ok_or_else(|| Failed::from(approved.stderr.clone()))?;
-    world
-        .repository
-        .git(&["merge", "-q", "--ff-only", commit])?;
-    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
-    world.repository.git(&["switch", "-q", "main"])?;
+    world.git(&format!("merge -q --ff-only {commit}"))?;
+    world.git("reset -q --hard HEAD~1")?;
+    world.git("switch -q main")?;
     world.types(&["land"], 0)?;
     // The branch is moved once it is not checked out any more.
     assert!(
         world.repository.path().join("two").exists()
             && world
-                .repository
-                .git(&["rev-parse", &branch])?
+                .git(&format!("rev-parse {branch}"))?
                 .starts_with(commit),
         "{}",
-        world.repository.git(&["log", "--oneline", "--all"])?
+        world.git("log --oneline --all")?
     );
     Ok(())
 }
@@ -381,7 +374,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     let branch = at(&before, "/integration_branch")?
         .as_str()
         .unwrap_or_default();
-    world.repository.git(&["switch", "-q", branch])?;
+    world.git(&format!("switch -q {branch}"))?;
     world.repository.write("mine", "1\n")?;
     let mine = world.repository.commit_all("Mine")?;
     let looked = world.types(&["status", "--json"], 0)?;
@@ -400,12 +393,12 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     )) {
         return fail(on_it);
     }
-    world.repository.git(&["switch", "-q", "main"])?;
+    world.git("switch -q main")?;
     let refused = world.types(&["approve", "T2"], 3)?.stderr;
     let after = world.types(&["status", "--json"], 0)?.json()?;
     if !refused.contains(&format!(
         "git branch NAME {}",
-        world.repository.git(&["rev-parse", branch])?
+        world.git(&format!("rev-parse {branch}"))?
     )) || after != before
     {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
@@ -441,14 +434,12 @@ fn a_merged_branch_may_be_committed_on() -> Outcome {
     let mine = git(&["rev-parse", "HEAD"])?;
     world.types(&["approve", "T2"], 0)?;
     world.types(&["reject", "T1", "-m", "Again."], 1)?;
-    let held = world
-        .repository
-        .git(&["for-each-ref", "--contains", &mine, "refs/orchestrate"])?;
-    if held.is_empty() {
-        fail("what the person had committed is not kept")
-    } else {
-        Ok(())
-    }
+    let held = world.git(&format!("for-each-ref --contains {mine} refs/orchestrate"))?;
+    assert!(
+        !held.is_empty(),
+        "what the person had committed is not kept"
+    );
+    Ok(())
 }
 
 /// No agent works in the verifier, so it is recreated if git does not know it any more or if it is
@@ -496,14 +487,13 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     let world = one_waits_for_review()?;
     let place = world.repository.worktree("T2")?;
     std::fs::write(place.join("staged"), "precious\n")?;
-    world
-        .repository
-        .git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    world.git(&format!("-C {} add staged", place.display()))?;
     std::fs::remove_file(place.join("staged"))?;
     let kept = world.types(&["clean"], 0)?.stdout;
-    if !kept.contains("its staged changes are stored nowhere else") || !place.exists() {
-        return fail(kept);
-    }
+    assert!(
+        kept.contains("its staged changes are stored nowhere else") && place.exists(),
+        "{kept}"
+    );
     world.types(&["reject", "T2", "-m", "Again."], 1)?;
     let recovered = world.types(&["recover", "--json"], 0)?.json()?;
     let names = recovered
@@ -536,11 +526,7 @@ fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     world.repository.write("plan.md", "- [ ] T1 one\n")?;
     let script = Script::default()
         .rule(write("T1", "one", "1\n"))
-        .rule(
-            Rule::task("T1")
-                .last_contains("Again")
-                .call("write_file", &json!({"path": "one", "content": "2\n"})),
-        )
+        .rule(put(after("T1", "Again"), "one", "2\n"))
         .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.types(
@@ -549,18 +535,10 @@ fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     )?;
     let place = world.repository.worktree("T1")?;
     std::fs::write(place.join("staged"), "precious\n")?;
-    world
-        .repository
-        .git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    world.git(&format!("-C {} add staged", place.display()))?;
     std::fs::remove_file(place.join("staged"))?;
     world.types(&["reject", "T1", "-m", "Again."], 3)?;
-    let held = world.repository.git(&[
-        "log",
-        "--glob=refs/orchestrate",
-        "--format=%s",
-        "--",
-        "staged",
-    ])?;
+    let held = world.git("log --glob=refs/orchestrate --format=%s -- staged")?;
     assert!(held.contains("Staged by a person"), "{held}");
     Ok(())
 }
@@ -572,11 +550,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     world.repository.write("plan.md", plan)?;
     let script = Script::default()
         .rule(write("T2", "file", "2\n"))
-        .rule(
-            Rule::task("T2")
-                .last_contains("Mended")
-                .call("read_file", &json!({"path": "file"})),
-        )
+        .rule(reads(after("T2", "Mended"), "file"))
         .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.types(
@@ -588,9 +562,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
         world.repository.worktree("T2")?,
     );
     let (one, place) = (
-        world
-            .repository
-            .git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?,
+        world.git(&format!("-C {} rev-parse HEAD", one.display()))?,
         two.display(),
     );
     let merge = format!("! git -C {place} merge -q {}", one.trim());
@@ -603,9 +575,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     assert!(refused.contains("conflict markers in file:1"), "{refused}");
     assert!(!refused.contains("(attempt 3)"), "{refused}");
     // Telling git that it is resolved does not resolve it either.
-    world
-        .repository
-        .git(&["-C", &place.to_string(), "add", "file"])?;
+    world.git(&format!("-C {} add file", place.to_string()))?;
     says(
         &world.types(&["retry", "T2", "-m", "Mended."], 1)?,
         &["conflict markers in file:1"],
@@ -686,9 +656,10 @@ fn the_landing_of_another_run_is_named() -> Outcome {
         .to_owned();
     world.types(&["run", "two.md"], 0)?;
     let refused = world.types(&["land", "--undo"], 3)?.stderr;
-    if !refused.contains(&format!("`orchestrate land --undo {landed}`")) {
-        return fail(refused);
-    }
+    assert!(
+        refused.contains(&format!("`orchestrate land --undo {landed}`")),
+        "{refused}"
+    );
     world.types(&["land", "--undo", &landed], 0).map(drop)
 }
 
@@ -697,9 +668,8 @@ fn the_landing_of_another_run_is_named() -> Outcome {
 fn each_landing_is_taken_back_by_itself() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n";
-    world.repository.write("plan.md", plan)?;
-    world.repository.commit_all("Plan")?;
-    let tip = || world.repository.git(&["rev-parse", "main"]);
+    world.commit("plan.md", plan)?;
+    let tip = || world.git("rev-parse main");
     let is_ticked =
         || Ok::<_, Failed>(world.repository.read("plan.md")? == plan.replace("[ ]", "[x]"));
     let start = tip()?;
@@ -720,7 +690,7 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
         world.repository.read("plan.md")?
     );
     world.types(&["land", "--undo"], 3)?;
-    world.repository.git(&["reset", "-q", "--hard", &first])?;
+    world.git(&format!("reset -q --hard {first}"))?;
     world.types(&["land", "--undo"], 0)?;
     assert!(
         tip()? == start && world.repository.read("plan.md")? == plan,
@@ -735,14 +705,9 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
 fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 one\n";
-    world.repository.write("plan.md", plan)?;
-    world.repository.commit_all("Plan")?;
+    world.commit("plan.md", plan)?;
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(write("T1", "one.txt", "1\n"))
         .rule(Rule::task("T1").text("Done."));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
@@ -759,23 +724,20 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
 /// A landed result that no run could start from can still be undone.
 fn a_landed_filter_is_taken_back() -> Outcome {
     let world = World::plain()?;
-    world.repository.write(
+    world.commit(
         "plan.md",
         "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n",
     )?;
-    world.repository.commit_all("Plan")?;
     world.types(&["run", "plan.md"], 0)?;
-    world
-        .repository
-        .git(&["config", "filter.up.clean", "cat"])?;
+    world.git("config filter.up.clean cat")?;
     world.types(&["land"], 0)?;
     world.types(&["run", "plan.md"], 2)?;
     world.types(&["land", "--undo"], 0)?;
-    if world.repository.path().join(".gitattributes").exists() {
-        fail("it is still there")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !world.repository.path().join(".gitattributes").exists(),
+        "it is still there"
+    );
+    Ok(())
 }
 
 /// Landing an ended run only has to move the checkout, so it is possible where no new run could
@@ -790,9 +752,7 @@ fn a_result_is_landed_beside_a_new_filter() -> Outcome {
         .write("plan.md", "- [ ] T1 make (run: echo 1 > one.txt)\n")?;
     world.repository.commit_all("Plan")?;
     world.types(&["run", "plan.md"], 0)?;
-    world
-        .repository
-        .git(&["config", "filter.up.clean", "cat"])?;
+    world.git("config filter.up.clean cat")?;
     world.types(&["land"], 0)?;
     assert_eq!(world.repository.read("one.txt")?, "1\n", "it is not there");
     Ok(())
@@ -867,10 +827,11 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     }
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--undo"], 3)?;
-    if world.repository.read("plan.md")? != plan || world.repository.path().join("one.txt").exists()
-    {
-        return fail("the landing was not undone");
-    }
+    assert!(
+        world.repository.read("plan.md")? == plan
+            && !world.repository.path().join("one.txt").exists(),
+        "the landing was not undone"
+    );
     let planned = world.types(&["clean", "--dry-run", "--json"], 0)?.json()?;
     let cleaned = world.types(&["clean", "--json"], 0)?.json()?;
     assert!(
@@ -918,9 +879,7 @@ fn a_commit_of_a_persons_in_a_worktree_is_kept() -> Outcome {
             .repository
             .git(&command.split_whitespace().collect::<Vec<_>>())?;
     }
-    let kept = world
-        .repository
-        .git(&["log", "-1", "--format=%s", "NAME"])?;
+    let kept = world.git("log -1 --format=%s NAME")?;
     world.types(&["approve", "T2"], 3)?;
     world.types(&["approve", "T1"], 0)?;
     assert_eq!(commands.len(), 2, "{refused}");

@@ -3,10 +3,9 @@
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;
-use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, WAITING, World, at, case, done, fail, git_program, says,
+    Case, Outcome, Script, WAITING, World, after, at, case, done, fail, git_program, put, says,
     with_program, write,
 };
 
@@ -72,7 +71,7 @@ fn killed_while_landing(then: &str) -> Result<World, Failed> {
         git_program(&world.home)?
     );
     let path = with_program(&world.home, "git", &script)?;
-    let before = world.repository.git(&["rev-parse", "main"])?;
+    let before = world.git("rev-parse main")?;
     let run = world.orchestrate(&["run", "plan.md", "--land"]);
     run.env("PATH", &path).run()?.exits(137)?;
     let facts = world.types(&["log", "--json"], 0)?.stdout;
@@ -80,7 +79,7 @@ fn killed_while_landing(then: &str) -> Result<World, Failed> {
         .lines()
         .last()
         .is_some_and(|fact| fact.contains("\"landing.started\""));
-    if is_recorded && world.repository.git(&["rev-parse", "main"])? == before {
+    if is_recorded && world.git("rev-parse main")? == before {
         Ok(world)
     } else {
         fail(facts)
@@ -90,14 +89,15 @@ fn killed_while_landing(then: &str) -> Result<World, Failed> {
 fn whoever_resumes_after_a_killed_landing_finishes_it() -> Outcome {
     for then in ["exit 1", ":"] {
         let world = killed_while_landing(then)?;
-        let before = world.repository.git(&["rev-parse", "main"])?;
+        let before = world.git("rev-parse main")?;
         says(
             &world.types(&["resume"], 0)?,
             &["has landed: main went from"],
         )?;
-        if !has_landed(&world) || world.repository.git(&["rev-parse", "main"])? == before {
-            return fail(format!("it has not, where git did {then}"));
-        }
+        assert!(
+            has_landed(&world) && world.git("rev-parse main")? != before,
+            "it has not, where git did {then}"
+        );
     }
     Ok(())
 }
@@ -105,9 +105,7 @@ fn whoever_resumes_after_a_killed_landing_finishes_it() -> Outcome {
 /// A landing whose beginning is recorded does not count as done.
 fn a_killed_landing_is_done_after_a_commit() -> Outcome {
     let world = killed_while_landing("exit 1")?;
-    world
-        .repository
-        .git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
+    world.git("commit -q --allow-empty -m Meanwhile")?;
     says(&world.types(&["status"], 0)?, &["orchestrate land\n"])?;
     says(
         &world.types(&["resume"], 0)?,
@@ -137,17 +135,14 @@ fn what_was_in_the_way_of_a_landing_is_moved_away() -> Outcome {
 fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.types(&["run", "plan.md", "--land"], 0)?;
-    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.git("reset -q --hard HEAD~1")?;
     world.types(&["resume"], 0)?;
     assert!(!has_landed(&world), "it has landed again");
     // An explicit command lands it.
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])?;
     world.types(&["land", "--undo"], 0)?;
-    if has_landed(&world) {
-        fail("it is still there")
-    } else {
-        Ok(())
-    }
+    assert!(!has_landed(&world), "it is still there");
+    Ok(())
 }
 
 fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
@@ -173,12 +168,11 @@ fn new_work_lands_after_the_old_was_reset() -> Outcome {
         &["run", "plan.md", "--land", "--verify", "test ! -e bad"],
         0,
     )?;
-    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
-    world.repository.write("bad", "1\n")?;
-    world.repository.commit_all("Break it")?;
+    world.git("reset -q --hard HEAD~1")?;
+    world.commit("bad", "1\n")?;
     world.types(&["reject", "T1", "-m", "Again."], 3)?;
     assert!(!has_landed(&world), "a red tree has landed");
-    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.git("reset -q --hard HEAD~1")?;
     says(
         &world.types(&["resume"], 0)?,
         &["has landed: main went from"],
@@ -191,12 +185,10 @@ fn all_landings_that_were_reset_are_noticed() -> Outcome {
     let world =
         World::with_plan("- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n")?;
     world.types(&["run", "plan.md", "--land"], 0)?;
-    let before = world
-        .repository
-        .git(&["rev-list", "--max-parents=0", "main"])?;
+    let before = world.git("rev-list --max-parents=0 main")?;
     world.types(&["reject", "T1", "-m", "Again."], 0)?;
     world.types(&["land"], 0)?;
-    world.repository.git(&["reset", "-q", "--hard", &before])?;
+    world.git(&format!("reset -q --hard {before}"))?;
     world.types(&["land"], 0)?;
     world.types(&["land", "--undo"], 0)?;
     // It was part of the first landing, and of the last one.
@@ -238,19 +230,14 @@ fn what_was_taken_back_is_not_landed_again() -> Outcome {
     world.types(&["land", "--undo"], 0)?;
     let resumed = world.types(&["resume"], 0)?;
     says(&resumed, &["\n  orchestrate land\n"])?;
-    if has_landed(&world) {
-        fail(resumed.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!has_landed(&world), "{}", resumed.stderr);
+    Ok(())
 }
 
 /// A rejection after the landing leads to another result.
 fn work_that_came_back_is_landed_too() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
-    let second = Rule::task("T1")
-        .last_contains("write 2")
-        .call("write_file", &json!({"path": "one", "content": "2\n"}));
+    let second = put(after("T1", "write 2"), "one", "2\n");
     let model = world.script(
         &Script::default()
             .rule(write("T1", "one", "1\n"))

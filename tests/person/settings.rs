@@ -59,9 +59,10 @@ fn each_value_says_where_it_comes_from() -> Outcome {
         }
     }
     let rules = at(&shown, "/rules/allow")?;
-    if rules.as_array().is_none_or(|rules| !rules.is_empty()) {
-        return fail(format!("a repository allowed something: {rules}"));
-    }
+    assert!(
+        !rules.as_array().is_none_or(|rules| !rules.is_empty()),
+        "a repository allowed something: {rules}"
+    );
     Ok(())
 }
 
@@ -111,9 +112,10 @@ fn what_is_wrong_is_shown_in_its_file() -> Outcome {
         };
         let number = |key: &str| found.get(key).and_then(Value::as_u64).unwrap_or_default();
         let placed = number("line") == line && (column == 0 || number("column") == column);
-        if !(is("file", file) && is("code", code) && is("suggestion", suggestion) && placed) {
-            return fail(format!("{text:?} gave {found}"));
-        }
+        assert!(is("file", file), "{text:?} gave {found}");
+        assert!(is("code", code), "{text:?} gave {found}");
+        assert!(is("suggestion", suggestion), "{text:?} gave {found}");
+        assert!(placed, "{text:?} gave {found}");
     }
     Ok(())
 }
@@ -193,9 +195,10 @@ fn the_network_needs_a_consent_of_its_own() -> Outcome {
         return fail(listed.stdout);
     }
     let list = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    if at(&list, "/0/network/hosts")?.as_array().is_none() || at(&list, "/0/consented")? != true {
-        return fail(list);
-    }
+    assert!(
+        at(&list, "/0/network/hosts")?.as_array().is_some() && at(&list, "/0/consented")? == true,
+        "{list}"
+    );
     run().run()?.exits(0)?;
     world
         .repository
@@ -234,13 +237,7 @@ fn a_consent_to_the_network_names_hosts() -> Outcome {
         .repository
         .write(".worktreeinclude", "# mine\n.env\n")?;
     world.repository.write("tools/setup.sh", "true\n")?;
-    let commit = |message: &str| -> Outcome {
-        world.repository.git(&["add", "."])?;
-        world
-            .repository
-            .git(&["commit", "-q", "-m", message])
-            .map(drop)
-    };
+    let commit = |message: &str| -> Outcome { world.repository.commit_all(message).map(drop) };
     commit("Set up")?;
     world.types(&["config", "set", "sandbox.env", "LANG"], 0)?;
     let run = || {
@@ -291,11 +288,12 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
     let refused = world.types(&["config", "set", "max_agnets", "4"], 2)?;
     world.types(&["config", "set", "max_agents", "none"], 2)?;
     let text = std::fs::read_to_string(&path)?;
-    if text != "# mine\nmodel = 'a/b'\nmax_agents = 4\n"
-        || !refused.stderr.contains("did you mean `max_agents`?")
-    {
-        return fail(text + &refused.stderr);
-    }
+    assert!(
+        text == "# mine\nmodel = 'a/b'\nmax_agents = 4\n"
+            && refused.stderr.contains("did you mean `max_agents`?"),
+        "{}",
+        text + &refused.stderr
+    );
     // The file may contain keys, so it has to stay unreadable for other users.
     let mode = std::fs::metadata(&path)?.permissions().mode() & 0o777;
     let set = |rule: &str| world.orchestrate(&["config", "set", "deny", rule]).run();

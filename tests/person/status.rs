@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    Case, Home, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed,
-    says, write,
+    Case, Home, Outcome, Rule, Script, World, after, at, case, done, fail, on, plan_input, put,
+    runtime, sandboxed, says, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -67,11 +67,8 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     ];
     let is_said = |(arguments, words): &(&[&str], &[&str])| {
         let ran = world.types(arguments, 0)?;
-        if ran.stdout.contains("running") {
-            fail(ran.stdout)
-        } else {
-            says(&ran, words)
-        }
+        assert!(!ran.stdout.contains("running"), "{}", ran.stdout);
+        says(&ran, words)
     };
     shows.iter().chain(&asks).try_for_each(is_said)?;
     says(
@@ -131,11 +128,7 @@ fn a_command_with_nothing_left_to_do_has_no_commit() -> Outcome {
 fn rejected_work_is_to_be_dropped() -> Outcome {
     let world =
         World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
     world.types(&["reject", "T1", "-m", "write 2"], 1)?;
     says(
@@ -159,24 +152,25 @@ fn rejected_work_is_to_be_dropped() -> Outcome {
     )?;
     let status = world.types(&["status"], 0)?;
     says(&status, &["  orchestrate drop T1 --with-dependents\n"])?;
-    if status.stdout.contains("orchestrate land") {
-        fail(status.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(
+        !status.stdout.contains("orchestrate land"),
+        "{}",
+        status.stdout
+    );
+    Ok(())
 }
 
 fn boxes_of_another_branch_are_left() -> Outcome {
     let plan = "- [ ] T1 one (run: echo 1 > one.txt)\n";
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 0)?;
-    world.repository.git(&["switch", "-q", "-c", "other"])?;
+    world.git("switch -q -c other")?;
     says(
         &world.types(&["land"], 0)?,
         &["run r-", "has landed", "were left unchanged"],
     )?;
     assert_eq!(world.repository.read("plan.md")?, plan);
-    world.repository.git(&["switch", "-q", "main"])?;
+    world.git("switch -q main")?;
     says(&world.types(&["land"], 0)?, &["were ticked"])
 }
 
@@ -205,11 +199,7 @@ fn what_was_not_merged_is_not_landed() -> Outcome {
 /// The run merges nothing, but the suggested command still accepts the rejected work as it was.
 fn a_rejection_without_a_merge_is_taken_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(&["run", "plan.md", "--model", &model, "--merge", "none"], 0)?;
     says(
         &world.types(&["reject", "T1", "-m", "Why so?"], 1)?,
@@ -311,11 +301,7 @@ fn one_waits_for_review() -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
-        .rule(
-            Rule::task("T1")
-                .last_contains("write 2")
-                .call("write_file", &json!({"path": "one.txt", "content": "2\n"})),
-        )
+        .rule(put(after("T1", "write 2"), "one.txt", "2\n"))
         .rule(done("T1"));
     let model = world.script(&script)?;
     world.types(
@@ -353,11 +339,7 @@ fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
     let plan = "---\nverify: test -e one.txt\n---\n- [ ] T1 one (review: required) (verify: test -e one.txt)\n\
                 - [ ] T2 two (depends: T1) (run: touch two)\n";
     let world = World::with_plan(plan)?;
-    let model = world.script(
-        &Script::default()
-            .rule(write("T1", "one.txt", "1\n"))
-            .rule(done("T1")),
-    )?;
+    let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(
         &["run", "plan.md", "--model", &model, "--no-verify-base"],
         3,
@@ -392,11 +374,8 @@ fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
     )?;
     let approved = world.types(&["approve", "T1"], 0)?;
     says(&approved, &["T1    merged", "T2    merged"])?;
-    if approved.stdout.contains("stale") {
-        fail(approved.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(!approved.stdout.contains("stale"), "{}", approved.stdout);
+    Ok(())
 }
 
 /// T1's agent leaves its work unchanged although the check of the merged result failed with it;
@@ -406,11 +385,7 @@ fn a_tree_that_was_red_when_merged_is_shown_as_red() -> Outcome {
         let world = World::with_plan(&format!(
             "---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"
         ))?;
-        let model = world.script(
-            &Script::default()
-                .rule(write("T1", "bad", "1\n"))
-                .rule(done("T1")),
-        )?;
+        let model = world.script(&Script::default().writes("T1", "bad", "1\n"))?;
         world.types(
             &["run", "plan.md", "--model", &model, "--merge", "review"],
             3,
@@ -438,9 +413,7 @@ fn a_tree_that_was_red_when_merged_is_shown_as_red() -> Outcome {
 /// T1's agent is told to take its file out, and writes another one instead: both are in the result.
 fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (review: required)\n")?;
-    let take_out = Rule::task("T1")
-        .last_contains("take it out")
-        .call("write_file", &json!({"path": "two.txt", "content": "2\n"}));
+    let take_out = put(after("T1", "take it out"), "two.txt", "2\n");
     let model = world.script(
         &Script::default()
             .rule(write("T1", "one.txt", "1\n"))
@@ -485,9 +458,7 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     }
     let patch = world.home.path().join("patch");
     std::fs::write(&patch, world.types(&["diff", "T1"], 0)?.stdout)?;
-    world
-        .repository
-        .git(&["apply", &patch.display().to_string()])?;
+    world.git(&format!("apply {}", patch.display()))?;
     let texts = [
         world.repository.read("one.txt")?,
         world.repository.read("two.txt")?,
@@ -516,11 +487,8 @@ fn a_rejected_command_that_is_retried_stands() -> Outcome {
         ],
     )?;
     let landed = world.types(&["land"], 0)?;
-    if landed.stderr.contains("warning") {
-        fail(landed.stderr)
-    } else {
-        says(&landed, &["has landed"])
-    }
+    assert!(!landed.stderr.contains("warning"), "{}", landed.stderr);
+    says(&landed, &["has landed"])
 }
 
 /// A place has to be one that the diff shows, which may be a line of a file that the task has
@@ -529,8 +497,7 @@ fn a_comment_is_about_a_place_that_there_is() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 one (run: seq 3 > three.txt; date +%N > time; rm kept.txt; ln -s nowhere link) (review: required)\n",
     )?;
-    world.repository.write("kept.txt", "1\n2")?;
-    world.repository.commit_all("Two lines")?;
+    world.commit("kept.txt", "1\n2")?;
     world.types(&["run", "plan.md"], 3)?;
     let log = || Ok::<_, Failed>(world.types(&["log"], 0)?.stdout);
     let before = log()?;
@@ -679,11 +646,8 @@ fn a_demo_without_git_leaves_nothing() -> Outcome {
         .orchestrate(home.path(), &["demo", "sample"])
         .env("PATH", home.path());
     says(&demo.run()?.exits(2)?, &["git is not installed"])?;
-    if home.path().join("sample").exists() {
-        fail("the folder was left")
-    } else {
-        Ok(())
-    }
+    assert!(!home.path().join("sample").exists(), "the folder was left");
+    Ok(())
 }
 
 fn a_command_has_the_time_that_its_task_or_the_settings_give() -> Outcome {
@@ -711,12 +675,8 @@ fn what_git_cannot_store_is_told() -> Outcome {
     let world = World::with_plan("- [ ] T1 clone\n")?;
     let makes = json!({"command": "git init -q sub && echo 1 > sub/one.txt && mkfifo pipe"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &makes))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("git_commit", &json!({"message": "Clone"})),
-        )
+        .rule(on("T1", 1).call("run_shell_command", &makes))
+        .rule(on("T1", 2).call("git_commit", &json!({"message": "Clone"})))
         .rule(done("T1"));
     let model = world.script(&script)?;
     let words = "git cannot store sub/.git, pipe; left out of its commit";
@@ -762,9 +722,10 @@ fn the_disk_space_of_worktrees_is_shown() -> Outcome {
     assert!(bytes.as_u64() >= Some(3_000_000), "{task} {bytes}");
     world.types(&["clean"], 0)?;
     let cleaned = world.types(&["status"], 0)?;
-    if cleaned.stdout.contains("worktrees: ") {
-        fail(cleaned.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(
+        !cleaned.stdout.contains("worktrees: "),
+        "{}",
+        cleaned.stdout
+    );
+    Ok(())
 }

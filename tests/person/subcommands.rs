@@ -15,8 +15,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, WAITING, World, at, case,
-    done, fail, git_program, lines, runtime, sandboxed, until, with_program,
+    Case, Home, Invocation, Need, Outcome, Repository, Script, WAITING, World, at, case, done,
+    fail, git_program, lines, on, reads, runtime, sandboxed, until, with_program, writes,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -69,8 +69,8 @@ fn landing_on_a_full_disk_puts_all_back() -> Outcome {
     let world = World::plain()?;
     world.repository.write("a.txt", &"o".repeat(300_000))?;
     world.repository.write("b.txt", "o")?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "large"])?;
+    world.git("add .")?;
+    world.git("commit -q -m large")?;
     let task = "- [ ] T1 Make it (run: head -c 200000 /dev/urandom > a.txt; head -c 400000 /dev/urandom > b.txt)\n";
     world.repository.write("plan.md", task)?;
     let (program, copy) = (
@@ -103,11 +103,12 @@ fn landing_on_a_full_disk_puts_all_back() -> Outcome {
         "400000 b.txt\n",
     ];
     let said = words.iter().all(|words| ran.stderr.contains(words));
-    if said && landed.iter().all(|words| ran.stdout.contains(words)) {
-        Ok(())
-    } else {
-        fail(ran.stdout + &ran.stderr)
-    }
+    assert!(
+        said && landed.iter().all(|words| ran.stdout.contains(words)),
+        "{}",
+        ran.stdout + &ran.stderr
+    );
+    Ok(())
 }
 
 fn consent_is_typed_once_on_a_terminal() -> Outcome {
@@ -129,7 +130,7 @@ fn consent_is_typed_once_on_a_terminal() -> Outcome {
         refused
             .stdout
             .contains("needs your consent; nothing was run")
-            && world.repository.git(&["branch"])? == "* main",
+            && world.git("branch")? == "* main",
         "{}",
         refused.stdout
     );
@@ -211,16 +212,12 @@ fn a_commit_has_a_subject_and_trailers() -> Outcome {
     world.types(&["run", "plan.md"], 0)?;
     let format = "--format=%s|%b|%(trailers:key=Orchestrate-Task,valueonly,separator=%x2C)";
     for (task, subject) in [("T1", "T1: touch made"), ("T2", "Make it")] {
-        let branches = world.repository.git(&[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads/orchestrate/",
-        ])?;
+        let branches = world.git("for-each-ref --format=%(refname) refs/heads/orchestrate/")?;
         let branch = branches
             .lines()
             .find(|branch| branch.ends_with(task))
             .unwrap_or_default();
-        let commit = world.repository.git(&["log", "-1", format, branch])?;
+        let commit = world.git(&format!("log -1 {format} {branch}"))?;
         assert!(commit.starts_with(&format!("{subject}|")), "{commit}");
         assert!(commit.trim_end().ends_with(&format!("|{task}")), "{commit}");
     }
@@ -230,13 +227,10 @@ fn a_commit_has_a_subject_and_trailers() -> Outcome {
 fn the_transcript_is_what_was_said() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .text("I look first.")
-                .call("read_file", &json!({"path": "src/lib.txt"}))
-                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
-        )
+        .rule(writes(
+            reads(on("T1", 1).text("I look first."), "src/lib.txt"),
+            "one.txt",
+        ))
         .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.repository.write("plan.md", "- [ ] T1 Write it\n")?;
@@ -265,10 +259,7 @@ fn the_transcript_is_what_was_said() -> Outcome {
 fn roles_are_listed_and_shown() -> Outcome {
     let world = World::plain()?;
     let role = "---\nname: poet\ndescription: Writes verses.\ntools: read_file, write_file\n---\nRhyme in pairs.\n";
-    world
-        .repository
-        .write(".orchestrate/agents/poet.md", role)?;
-    world.repository.commit_all("Add a role")?;
+    world.commit(".orchestrate/agents/poet.md", role)?;
     let agents = |arguments: &[&str]| world.orchestrate(&[&["agents"], arguments].concat()).run();
     let names: Vec<String> = agents(&["list", "--json"])?
         .exits(0)?
@@ -297,9 +288,10 @@ fn roles_are_listed_and_shown() -> Outcome {
         "tools: read_file, write_file",
         "Rhyme in pairs.",
     ];
-    if !listed.contains("Writes verses.") || !words.iter().all(|word| shown.contains(word)) {
-        return fail(format!("{listed}\n{shown}"));
-    }
+    assert!(
+        listed.contains("Writes verses.") && words.iter().all(|word| shown.contains(word)),
+        "{listed}\n{shown}"
+    );
     let unknown = agents(&["show", "poets"])?.exits(2)?.stderr;
     assert!(unknown.contains("did you mean `poet`?"), "{unknown}");
     Ok(())
@@ -401,7 +393,7 @@ fn a_required_sandbox_is_required_of_a_takeover() -> Outcome {
         "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Look (depends: T1)\n",
     )?;
     let script = Script::default()
-        .rule(Rule::task("T2").turn(1).call("list_files", &json!({})))
+        .rule(on("T2", 1).call("list_files", &json!({})))
         .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     let arguments = [

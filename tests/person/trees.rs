@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::run::agents::waits;
 use crate::support::{
-    Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, require_words, says, write,
+    Case, Outcome, Ran, Rule, Script, World, after, at, case, done, fail, on, put, require_words,
+    says, waits, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -29,14 +30,6 @@ const PLAN: &str = "- [ ] T1 lead (agent: lead)\n- [ ] T2 four (run: echo 4 > fo
 
 fn spawn(rule: Rule, task: &str) -> Rule {
     rule.call("spawn_child_agent", &json!({ "task": task }))
-}
-
-fn wait(rule: Rule, ids: &[&str]) -> Rule {
-    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
-}
-
-fn writes(rule: Rule, path: &str, content: &str) -> Rule {
-    rule.call("write_file", &json!({"path": path, "content": content}))
 }
 
 fn asks(rule: Rule) -> Rule {
@@ -61,20 +54,10 @@ fn ran(plan: &str, script: &Script, options: &[&str], code: i32) -> Result<(Worl
 /// again.
 fn two_children() -> Script {
     Script::default()
-        .rule(writes(
-            Rule::task("write_two").last_contains("again"),
-            "two.txt",
-            "22\n",
-        ))
-        .rule(spawn(
-            spawn(Rule::task("T1").turn(1), "Write two"),
-            "Write three",
-        ))
-        .rule(wait(
-            Rule::task("T1").turn(2),
-            &["write_two", "write_three"],
-        ))
-        .rule(writes(Rule::task("T1").turn(3), "one.txt", "1\n"))
+        .rule(put(after("write_two", "again"), "two.txt", "22\n"))
+        .rule(spawn(spawn(on("T1", 1), "Write two"), "Write three"))
+        .rule(waits(on("T1", 2), &["write_two", "write_three"]))
+        .rule(put(on("T1", 3), "one.txt", "1\n"))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(write("write_three", "three.txt", "3\n"))
         .rule(Rule::any().text("Done."))
@@ -82,9 +65,7 @@ fn two_children() -> Script {
 
 /// Returns the names of the text files at the top of a revision.
 fn texts(world: &World, revision: &str) -> Result<Vec<String>, Failed> {
-    let listed = world
-        .repository
-        .git(&["ls-tree", "--name-only", revision])?;
+    let listed = world.git(&format!("ls-tree --name-only {revision}"))?;
     Ok(listed
         .lines()
         .filter(|name| name.ends_with(".txt"))
@@ -129,27 +110,21 @@ fn names(shown: &str) -> Vec<String> {
 
 fn a_run_is_drawn_as_a_tree() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
+        .rule(on("T1", 1).call(
             "spawn_child_agent",
             &json!({"task": "Lead below", "role": "lead"}),
         ))
         .rule(spawn(
-            Rule::task("T1").turn(2),
+            on("T1", 2),
             "Write the last of the texts that are missing",
         ))
-        .rule(wait(
-            Rule::task("T1").turn(3),
-            &["lead_below", "write_last_texts_that"],
-        ))
-        .rule(writes(Rule::task("T1").turn(4), "one.txt", "1\n"))
+        .rule(waits(on("T1", 3), &["lead_below", "write_last_texts_that"]))
+        .rule(put(on("T1", 4), "one.txt", "1\n"))
         .rule(spawn(
-            spawn(Rule::task("lead_below").turn(1), "Write two"),
+            spawn(on("lead_below", 1), "Write two"),
             "Write three",
         ))
-        .rule(wait(
-            Rule::task("lead_below").turn(2),
-            &["write_two", "write_three"],
-        ))
+        .rule(waits(on("lead_below", 2), &["write_two", "write_three"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(write("write_three", "three.txt", "3\n"))
         .rule(write("write_last_texts_that", "last.txt", "5\n"))
@@ -165,12 +140,13 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
     ];
     let status = world.types(&["status"], 0)?.stdout;
     let review = world.types(&["review"], 0)?.stdout;
-    if names(&ran.stdout) != expected
-        || names(&status) != expected
-        || !names(&review).starts_with(&expected.map(str::to_owned))
-    {
-        return fail(format!("{}\n{status}\n{review}", ran.stdout));
-    }
+    assert!(
+        names(&ran.stdout) == expected
+            && names(&status) == expected
+            && names(&review).starts_with(&expected.map(str::to_owned)),
+        "{}\n{status}\n{review}",
+        ran.stdout
+    );
     let wide = status
         .lines()
         .take(7)
@@ -220,14 +196,11 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
 
 fn what_agents_wait_for_is_shown() -> Outcome {
     let script = Script::default()
-        .rule(spawn(
-            spawn(Rule::task("T1").turn(1), "Write two"),
-            "Ask it",
-        ))
-        .rule(wait(Rule::task("T1").turn(2), &["write_two", "ask"]))
+        .rule(spawn(spawn(on("T1", 1), "Write two"), "Ask it"))
+        .rule(waits(on("T1", 2), &["write_two", "ask"]))
         .rule(write("write_two", "two.txt", "2\n"))
-        .rule(asks(Rule::task("ask").turn(1)))
-        .rule(writes(Rule::task("ask").turn(2), "port.txt", "4711\n"))
+        .rule(asks(on("ask", 1)))
+        .rule(put(on("ask", 2), "port.txt", "4711\n"))
         .rule(Rule::any().text("Done."));
     let (world, ran) = ran("- [ ] T1 lead (agent: lead)\n", &script, &[], 3)?;
     let expected = [
@@ -318,11 +291,12 @@ fn rejected_work_within_a_parent_names_what_to_drop() -> Outcome {
     )?;
     world.types(&["retry", "write_two", "-m", "again"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "22" {
-        Ok(())
-    } else {
-        fail("the new work has not landed")
-    }
+    assert_eq!(
+        world.repository.show("main", "two.txt")?,
+        "22",
+        "the new work has not landed"
+    );
+    Ok(())
 }
 
 /// The agent has nothing to change, and the user agrees.
@@ -347,32 +321,29 @@ fn a_rejection_of_a_childs_work_is_taken_back() -> Outcome {
     let report = world.types(&["status", "--json"], 0)?.json()?;
     assert_eq!(task(&report, "write_two")["state"], "merged", "{report}");
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "2" {
-        Ok(())
-    } else {
-        fail("the work has not landed")
-    }
+    assert_eq!(
+        world.repository.show("main", "two.txt")?,
+        "2",
+        "the work has not landed"
+    );
+    Ok(())
 }
 
 /// The parent fails its own check, with the work of one child; the other child has failed.
 fn work_of_an_ended_parent_is_not_in_the_result() -> Outcome {
     let plan = "- [ ] T1 lead (agent: lead) (verify: test -e ok.txt)\n";
     let script = Script::default()
-        .rule(writes(
+        .rule(put(
             Rule::task("T1").returned(ReturnCause::Retried),
             "ok.txt",
             "1\n",
         ))
-        .rule(writes(
-            Rule::task("fail").last_contains("again"),
-            "late.txt",
-            "1\n",
-        ))
-        .rule(spawn(Rule::task("T1").turn(1), "Write two").call(
+        .rule(put(after("fail", "again"), "late.txt", "1\n"))
+        .rule(spawn(on("T1", 1), "Write two").call(
             "spawn_child_agent",
             &json!({"task": "Fail it", "role": "implementer"}),
         ))
-        .rule(wait(Rule::task("T1").turn(2), &["write_two", "fail"]))
+        .rule(waits(on("T1", 2), &["write_two", "fail"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(Rule::any().text("Done."));
     let (world, ran) = ran(plan, &script, &[], 1)?;
@@ -413,37 +384,27 @@ fn work_of_an_ended_parent_is_not_in_the_result() -> Outcome {
 /// merged into its work.
 fn an_ended_agent_goes_on_with_the_work_below_it() -> Outcome {
     let tells = json!({"agent_id": "T1", "message": "two is there"});
-    let merged = Rule::task("lead_below").last_contains("all of them are done");
+    let merged = after("lead_below", "all of them are done");
     let script = Script::default()
-        .rule(writes(
-            Rule::task("lead_below").last_contains("go on"),
-            "below.txt",
-            "1\n",
-        ))
-        .rule(Rule::task("T1").turn(1).call(
+        .rule(put(after("lead_below", "go on"), "below.txt", "1\n"))
+        .rule(on("T1", 1).call(
             "spawn_child_agent",
             &json!({"task": "Lead below", "role": "lead"}),
         ))
-        .rule(wait(Rule::task("T1").turn(2), &["lead_below"]))
+        .rule(waits(on("T1", 2), &["lead_below"]))
         .rule(
-            Rule::task("T1")
-                .last_contains("two is there")
-                .call("terminate_agent", &json!({"agent_id": "lead_below"})),
+            after("T1", "two is there").call("terminate_agent", &json!({"agent_id": "lead_below"})),
         )
-        .rule(writes(
-            Rule::task("T1").last_contains("its work is kept"),
-            "one.txt",
-            "1\n",
+        .rule(put(after("T1", "its work is kept"), "one.txt", "1\n"))
+        .rule(spawn(spawn(on("lead_below", 1), "Write two"), "Ask it"))
+        .rule(waits(on("lead_below", 2), &["write_two"]))
+        .rule(waits(
+            merged.call("send_message_to_agent", &tells),
+            &["ask"],
         ))
-        .rule(spawn(
-            spawn(Rule::task("lead_below").turn(1), "Write two"),
-            "Ask it",
-        ))
-        .rule(wait(Rule::task("lead_below").turn(2), &["write_two"]))
-        .rule(wait(merged.call("send_message_to_agent", &tells), &["ask"]))
         .rule(write("write_two", "two.txt", "2\n"))
-        .rule(asks(Rule::task("ask").turn(1)))
-        .rule(writes(
+        .rule(asks(on("ask", 1)))
+        .rule(put(
             Rule::task("ask").returned(ReturnCause::Retried),
             "port.txt",
             "1\n",
@@ -484,9 +445,9 @@ fn an_ended_agent_goes_on_with_the_work_below_it() -> Outcome {
 
 fn a_dropped_child_lets_its_parent_go_on() -> Outcome {
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), "Ask it"))
-        .rule(wait(Rule::task("T1").turn(2), &["ask"]))
-        .rule(writes(Rule::task("T1").turn(3), "one.txt", "1\n"))
+        .rule(spawn(on("T1", 1), "Ask it"))
+        .rule(waits(on("T1", 2), &["ask"]))
+        .rule(put(on("T1", 3), "one.txt", "1\n"))
         .rule(asks(Rule::task("ask")))
         .rule(done("T1"));
     let (world, _) = ran("- [ ] T1 lead (agent: lead)\n", &script, &[], 3)?;
@@ -514,13 +475,14 @@ fn a_child_that_is_rejected_waits_for_its_parents_review() -> Outcome {
     )?;
     assert!(!ran.stdout.contains("orchestrate land"), "{}", ran.stdout);
     let rejected = world.types(&["reject", "write_two", "-m", "again"], 3)?;
-    if !rejected
-        .stdout
-        .lines()
-        .any(|line| squeezed(line).starts_with("├─ write_two  verified  blocked-on T1"))
-    {
-        return fail(rejected.stdout);
-    }
+    assert!(
+        rejected
+            .stdout
+            .lines()
+            .any(|line| squeezed(line).starts_with("├─ write_two  verified  blocked-on T1")),
+        "{}",
+        rejected.stdout
+    );
     let landed = world.types(&["land"], 0)?;
     says(
         &landed,
@@ -536,9 +498,10 @@ fn a_child_that_is_rejected_waits_for_its_parents_review() -> Outcome {
     )?;
     world.types(&["approve", "write_two"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "22" {
-        Ok(())
-    } else {
-        fail("the new work has not landed")
-    }
+    assert_eq!(
+        world.repository.show("main", "two.txt")?,
+        "22",
+        "the new work has not landed"
+    );
+    Ok(())
 }

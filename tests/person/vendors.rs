@@ -66,8 +66,8 @@ fn a_repository_chooses_no_provider_without_consent() -> Outcome {
         let world = World::plain()?;
         world.repository.write("plan.md", PLAIN)?;
         world.repository.write(file, text)?;
-        world.repository.git(&["add", "."])?;
-        world.repository.git(&["commit", "-q", "-m", "theirs"])?;
+        world.git("add .")?;
+        world.git("commit -q -m theirs")?;
         let refused = types(&world, &server, "", &["run", "plan.md"], 2)?;
         let words = [
             place,

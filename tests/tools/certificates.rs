@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, done, sandboxed, says};
+use crate::support::{Case, Outcome, Script, World, done, on, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![sandboxed!(model_and_tools_trust_what_the_environment_names)]
@@ -155,13 +155,12 @@ fn model_and_tools_trust_what_the_environment_names() -> Outcome {
     let (none, named) = (world.home.path().join("none.pem"), Path::new(AUTHORITY));
     std::fs::write(&none, "")?;
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
+        .rule(on("T1", 1).call(
             "WebFetch",
             &json!({"url": format!("https://localhost:{}/page", server.port)}),
         ))
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("TLS is not set up: ")
                 .text("There was no page."),
         )

@@ -6,13 +6,13 @@ use std::net::TcpListener;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
-use orchestrate_core::TaskState::{Merged, Waiting};
+use orchestrate_core::TaskState::Waiting;
 use orchestrate_core::event::Event;
 use orchestrate_core::run::request::Request;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, require_words};
+use crate::support::{Case, Outcome, Script, World, case, done, fail, on, require_words, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![case!(an_approved_command_reaches_the_hosts_that_it_names).in_tier(Confinement::Full)]
@@ -51,12 +51,8 @@ fn an_approved_command_reaches_the_hosts_that_it_names() -> Outcome {
     );
     let asked = json!({"command": "bash run.sh", "network": true, "domains": ["localhost"]});
     let script = Script::default()
-        .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("write_file", &json!({"path": "run.sh", "content": lines})),
-        )
-        .rule(Rule::task("T1").turn(2).call("run_shell_command", &asked))
+        .rule(write("T1", "run.sh", &lines))
+        .rule(on("T1", 2).call("run_shell_command", &asked))
         .rule(done("T1"));
     let parked = world.play("- [ ] T1 look\n", &script, listed)?;
     parked.require(3, &[("T1", Waiting)])?;
@@ -87,7 +83,7 @@ fn an_approved_command_reaches_the_hosts_that_it_names() -> Outcome {
     )?;
     drop(parked);
     let resumed = world.resume(&run, &script, listed)?;
-    resumed.require(0, &[("T1", Merged)])?;
+    resumed.require_merged(&["T1"])?;
     if world.merged(&resumed.report, "page.txt")? != "here" {
         return fail(resumed.story());
     }

@@ -17,8 +17,8 @@ use orchestrate_core::policy::{Permission, RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, require_words,
-    runtime, says,
+    Case, Outcome, Played, Script, World, case, done, fail, on, plan_input, require_words, runtime,
+    says,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -152,18 +152,13 @@ fn world() -> Result<World, Failed> {
 fn counts(expected: &str) -> Script {
     let write = |text: &str| json!({"path": "count.txt", "content": text});
     Script::default()
+        .rule(on("T1", 1).call("word_count", &json!({"path": "text.txt"})))
         .rule(
-            Rule::task("T1")
-                .turn(1)
-                .call("word_count", &json!({"path": "text.txt"})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains(expected)
                 .call("write_file", &write("yes\n")),
         )
-        .rule(Rule::task("T1").turn(2).call("write_file", &write("no\n")))
+        .rule(on("T1", 2).call("write_file", &write("no\n")))
         .rule(done("T1"))
 }
 
@@ -219,16 +214,14 @@ fn a_plugin_is_frozen_listed_and_used_in_a_run() -> Outcome {
 fn a_tool_of_the_programs_own_is_used_without_a_plugin() -> Outcome {
     let look = json!({"path": "text.txt"});
     let twice = Script::default().rule(
-        Rule::task("T1")
-            .turn(1)
+        on("T1", 1)
             .call("word_count", &look)
             .call("word_count", &look),
     );
     let write = |text: &str| json!({"path": "count.txt", "content": text});
     let script = twice
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("3 words, 6 in this run")
                 .call("write_file", &write("yes\n")),
         )
@@ -252,11 +245,12 @@ fn a_tool_of_the_programs_own_is_used_without_a_plugin() -> Outcome {
         .cloned();
     let used = write.unwrap_or_default()["use"].clone();
     assert!(used["calls"] == 1 && used["success_rate"] == 1.0, "{used}");
-    if extensions == [json!({"tools": ["word_count"], "plugins": []})] && written == "yes" {
-        Ok(())
-    } else {
-        fail(format!("{extensions:?} {:?}", played.results("T1")?))
-    }
+    assert!(
+        extensions == [json!({"tools": ["word_count"], "plugins": []})] && written == "yes",
+        "{extensions:?} {:?}",
+        played.results("T1")?
+    );
+    Ok(())
 }
 
 fn a_rule_holds_for_a_plugins_tool() -> Outcome {
@@ -426,11 +420,12 @@ fn a_run_goes_on_only_where_its_plugins_are() -> Outcome {
         return fail("another version is not told");
     }
     let ends = played.results("T1")?;
-    if world.merged(&played.report, "count.txt")? == "yes" {
-        Ok(())
-    } else {
-        fail(format!("{ends:?}"))
-    }
+    assert_eq!(
+        world.merged(&played.report, "count.txt")?,
+        "yes",
+        "{ends:?}"
+    );
+    Ok(())
 }
 
 fn a_plugin_that_cannot_be_used_opens_nothing() -> Outcome {

@@ -185,11 +185,12 @@ fn a_search_is_counted_and_its_sources_are_material() -> Outcome {
         "{asked} {ended}"
     );
     let spent = spent(&world)?;
-    if spent == (TOKENS, COST) {
-        Ok(())
-    } else {
-        fail(format!("{spent:?} instead of {TOKENS} and {COST}"))
-    }
+    assert_eq!(
+        spent,
+        (TOKENS, COST),
+        "{spent:?} instead of {TOKENS} and {COST}"
+    );
+    Ok(())
 }
 
 fn a_budget_that_does_not_cover_a_search_stops_it_before() -> Outcome {
@@ -202,11 +203,12 @@ fn a_budget_that_does_not_cover_a_search_stops_it_before() -> Outcome {
             .run()?
             .exits(0)?;
         says(&ran, &["Not covered."])?;
-        if server.requests().iter().any(is_search)
-            || !events(&world, "search.requested")?.is_empty()
-        {
-            return fail(format!("{budget:?}: {:?}", server.requests()));
-        }
+        assert!(
+            !server.requests().iter().any(is_search)
+                && events(&world, "search.requested")?.is_empty(),
+            "{budget:?}: {:?}",
+            server.requests()
+        );
     }
     // A price that is not known covers nothing, if money is limited.
     let (world, server) = (
@@ -263,10 +265,11 @@ fn a_search_that_nobody_received_counts() -> Outcome {
     let ([asked], [cut]) = (asked.as_slice(), cut.as_slice()) else {
         return fail(format!("{asked:?} {cut:?}"));
     };
-    if asked["reserved_micro_usd"] != cut["micro_usd"] || asked["reserved_tokens"] != cut["tokens"]
-    {
-        return fail(format!("{asked} {cut}"));
-    }
+    assert!(
+        asked["reserved_micro_usd"] == cut["micro_usd"]
+            && asked["reserved_tokens"] == cut["tokens"],
+        "{asked} {cut}"
+    );
     let (_, sum) = spent(&world)?;
     let expected = cut["micro_usd"].as_u64().map(|cut| cut + 2 * TURN);
     assert_eq!(Some(sum), expected, "{sum:?} instead of {expected:?}");

@@ -12,7 +12,7 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Need, Outcome, Rule, Script, World, done, fail, require_words, sandboxed,
+    Case, Need, Outcome, Script, World, done, fail, on, require_words, sandboxed,
 };
 
 mod checked;
@@ -277,12 +277,7 @@ fn run(
     let (mut script, mut turn, mut before) = (Script::default(), 0, "");
     for (tool, arguments, expected) in steps.iter().chain([&seen]) {
         turn += 1;
-        script = script.rule(
-            Rule::task("T1")
-                .turn(turn)
-                .last_contains(before)
-                .call(tool, arguments),
-        );
+        script = script.rule(on("T1", turn).last_contains(before).call(tool, arguments));
         before = expected;
     }
     let model = world.script(&script.rule(done("T1")))?;
@@ -444,12 +439,9 @@ fn a_wheel_is_installed() -> Outcome {
         install("nowhere", "No matching distribution found for nowhere"),
     ];
     play(&world, SETTINGS, &steps)?;
-    let files = world.repository.git(&["ls-files"])?;
-    if files.contains(".venv") {
-        fail(files)
-    } else {
-        Ok(())
-    }
+    let files = world.git("ls-files")?;
+    assert!(!files.contains(".venv"), "{files}");
+    Ok(())
 }
 
 fn a_hostile_index() -> Outcome {
@@ -610,7 +602,7 @@ fn a_package_of_npm() -> Outcome {
     ];
     play(&world, SETTINGS, &steps)?;
     let (files, manifest) = (
-        world.repository.git(&["ls-files"])?,
+        world.git("ls-files")?,
         world.repository.read("package.json")?,
     );
     match files.contains("node_modules") || !manifest.contains("\"greeting\"") {
@@ -732,12 +724,10 @@ fn a_crate_is_added() -> Outcome {
         shell("cargo run --quiet", "hello"),
     ];
     play(&world, SETTINGS, &steps)?;
-    let files = world.repository.git(&["ls-files"])?;
-    if files.contains(".package-cache") || !files.contains("Cargo.lock") {
-        fail(files)
-    } else {
-        Ok(())
-    }
+    let files = world.git("ls-files")?;
+    assert!(!files.contains(".package-cache"), "{files}");
+    assert!(files.contains("Cargo.lock"), "{files}");
+    Ok(())
 }
 
 /// The user is asked about a call with the manager and the hosts that it may reach, and it installs
@@ -755,9 +745,7 @@ fn a_call_waits() -> Outcome {
         &world,
         "[tools.web_requests]\nallowed_domains = ['127.0.0.1']\n",
     )?;
-    let asks = Rule::task("T1")
-        .turn(1)
-        .call("install_package", &json!({"package": "greeting"}));
+    let asks = on("T1", 1).call("install_package", &json!({"package": "greeting"}));
     let model = world.script(&Script::default().rule(asks).rule(done("T1")))?;
     let run = world
         .orchestrate(&["run", "plan.md", "--model", &model])

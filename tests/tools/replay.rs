@@ -204,11 +204,12 @@ fn a_key_has_its_four_parts() -> Outcome {
         world.repository.path().display()
     );
     let ran = bash_in(&world, world.home.path(), &outside)?.exits(0)?;
-    if field(&ran.stderr, "TOOL_START", "cache_key")?.ends_with("|unknown") {
-        Ok(())
-    } else {
-        fail(ran.stderr)
-    }
+    assert!(
+        field(&ran.stderr, "TOOL_START", "cache_key")?.ends_with("|unknown"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
 }
 
 fn the_mode_comes_from_the_option_or_the_environment() -> Outcome {
@@ -374,11 +375,12 @@ fn a_changed_file_is_a_miss() -> Outcome {
         )?
         .exits(0)?;
     }
-    if runs(&world) == before + 1 {
-        Ok(())
-    } else {
-        fail("a command that read the same input was not replayed")
-    }
+    assert_eq!(
+        runs(&world),
+        before + 1,
+        "a command that read the same input was not replayed"
+    );
+    Ok(())
 }
 
 /// A replay would pretend that the work was done.
@@ -391,29 +393,21 @@ fn a_command_that_changed_files_is_never_replayed() -> Outcome {
             "git update-index --add m.py; echo staged",
         ] {
             world.repository.write("m.py", "x=1\n")?;
-            world
-                .repository
-                .git(&["rm", "-q", "--cached", "--ignore-unmatch", "m.py"])?;
+            world.git("rm -q --cached --ignore-unmatch m.py")?;
             for _ in 0..2 {
                 let typed = format!(
                     "orchestrate tool run --cache use {options} -c '{command}' < /dev/null"
                 );
                 let ran = bash(&world, &typed)?.exits(0)?;
-                if !markers(&ran.stderr, "CACHE_HIT").is_empty() {
-                    return fail(format!("{typed}: {ran:?}"));
-                }
+                assert!(
+                    markers(&ran.stderr, "CACHE_HIT").is_empty(),
+                    "{typed}: {ran:?}"
+                );
                 require_words(
                     &ran.stderr,
                     &["files were changed while the command ran, so its result is not stored"],
                 )?;
-                world.repository.git(&[
-                    "rm",
-                    "-q",
-                    "-f",
-                    "--cached",
-                    "--ignore-unmatch",
-                    "m.py",
-                ])?;
+                world.git("rm -q -f --cached --ignore-unmatch m.py")?;
                 std::fs::write(&file, "x=1\n")?;
             }
         }
@@ -512,11 +506,8 @@ fn a_pipe_or_a_folder_in_the_place_of_a_result() -> Outcome {
         &world.types(&["cache", "clear"], 0)?.stdout,
         &["removed 0 results, 0 bytes"],
     )?;
-    if stored.exists() {
-        fail("the folder is still there")
-    } else {
-        Ok(())
-    }
+    assert!(!stored.exists(), "the folder is still there");
+    Ok(())
 }
 
 /// Returns the path of the only stored result.
@@ -649,7 +640,7 @@ fn the_third_example_of_the_reference() -> Outcome {
         &ran.stderr,
         &["tool=git cache_key=git|commit|nocache|", "result=PASS"],
     )?;
-    let subject = world.repository.git(&["log", "-1", "--format=%s"])?;
+    let subject = world.git("log -1 --format=%s")?;
     assert_eq!(subject.trim(), "fix: resolve issue", "{subject}");
     Ok(())
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::shell::markers;
 use crate::support::{
-    Case, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words,
-    write,
+    Case, Need, Outcome, Ran, Script, World, at, case, done, fail, lines, on, reads, require_words,
+    shell, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -31,12 +31,7 @@ fn world() -> Result<(World, String), Failed> {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n").turn(1))
         .rule(done("T1"))
-        .rule(
-            Rule::task("T2")
-                .turn(1)
-                .call("read_file", &json!({"path": "README.md"}))
-                .call("read_file", &json!({"path": "../outside"})),
-        )
+        .rule(reads(reads(on("T2", 1), "README.md"), "../outside"))
         .rule(write("T2", "two.txt", "2\n").turn(2))
         .rule(done("T2"));
     let world = World::with_plan(PLAN)?;
@@ -84,9 +79,10 @@ fn a_run_prints_the_markers_that_its_log_has() -> Outcome {
     let (world, model) = world()?;
     let ran = run(&world, &model, &["--output-format", "markers"])?;
     let printed = &ran.stdout;
-    if printed.lines().any(|line| !line.starts_with(":::")) || !ran.stderr.contains("T3") {
-        return fail(format!("{ran:?}"));
-    }
+    assert!(
+        !printed.lines().any(|line| !line.starts_with(":::")) && ran.stderr.contains("T3"),
+        "{ran:?}"
+    );
     if *printed != std::fs::read_to_string(log(&world, "markers.log")?)? {
         return fail(format!("the log is not what was printed:\n{printed}"));
     }
@@ -308,9 +304,10 @@ fn the_audit_logs_of_all_runs_go_to_a_file_of_the_user() -> Outcome {
         .orchestrate(world.home.path(), &["audit", "verify", "--file", &file])
         .run()?
         .exits(0)?;
-    if !counted || elsewhere.stdout.lines().count() != 2 {
-        return fail(format!("{verified}\n{elsewhere:?}"));
-    }
+    assert!(
+        counted && elsewhere.stdout.lines().count() == 2,
+        "{verified}\n{elsewhere:?}"
+    );
     // A line of another run that a full disk or a kill has cut says nothing against a whole run.
     let whole = std::fs::read(&file)?;
     std::fs::write(&file, whole.get(..whole.len() - 40).unwrap_or_default())?;
@@ -363,10 +360,7 @@ fn a_log_that_is_lost_is_written_again() -> Outcome {
 fn a_secret_in_an_argument_is_in_no_log() -> Outcome {
     let secret = "sk-0123456789abcdefghijklmn";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
-            "run_shell_command",
-            &json!({"command": format!("echo {secret}")}),
-        ))
+        .rule(shell(on("T1", 1), &format!("echo {secret}")))
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
     let texts = |key: &str| -> Result<[String; 3], Failed> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::shell::markers;
 use crate::support::{
-    Case, Need, Outcome, Played, Ran, Rule, Script, World, at, case, done, fail, lines,
+    Case, Need, Outcome, Played, Ran, Script, World, at, case, done, fail, lines, on, put,
     require_words,
 };
 
@@ -39,17 +39,13 @@ fn searches() -> Script {
     let grep = json!({"pattern": "needle"});
     Script::default()
         .rule(
-            Rule::task("T1")
-                .turn(1)
+            on("T1", 1)
                 .call("grep", &grep)
                 .call("grep", &grep)
                 .call("search_files", &json!({"pattern": "*"})),
         )
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": "new.txt", "content": "another needle\n"}),
-        ))
-        .rule(Rule::task("T1").turn(3).call("grep", &grep))
+        .rule(put(on("T1", 2), "new.txt", "another needle\n"))
+        .rule(on("T1", 3).call("grep", &grep))
         .rule(done("T1"))
 }
 
@@ -98,12 +94,9 @@ fn a_second_run_replays_its_searches_byte_for_byte() -> Outcome {
     assert_eq!(texts[1], texts[2], "{texts:?}");
     assert_eq!(texts[0].len(), 5, "{texts:?}");
     // Another commit with the same files is the same state; one with another file is another.
-    world
-        .repository
-        .git(&["commit", "--allow-empty", "-m", "Nothing"])?;
+    world.git("commit --allow-empty -m Nothing")?;
     let same = play(CacheMode::Use)?;
-    world.repository.write("d.txt", "hay\n")?;
-    world.repository.commit_all("Add a file")?;
+    world.commit("d.txt", "hay\n")?;
     let other = play(CacheMode::Use)?;
     let replayed = [&same, &other].map(|played| played.report.replayed_calls);
     assert_eq!(replayed, [AGAIN, AT_FIRST], "{other}");
@@ -125,12 +118,9 @@ fn keys(played: &Played, of: &str) -> Vec<(String, bool)> {
 fn agents_on_other_bases_share(world: &World, second: &str) -> Result<Played, Failed> {
     let search = json!({"pattern": "needle", "path": "sub"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("grep", &search))
-        .rule(Rule::task("T1").turn(2).call(
-            "write_file",
-            &json!({"path": second, "content": "another needle\n"}),
-        ))
-        .rule(Rule::task("T2").turn(1).call("grep", &search))
+        .rule(on("T1", 1).call("grep", &search))
+        .rule(put(on("T1", 2), second, "another needle\n"))
+        .rule(on("T2", 1).call("grep", &search))
         .rule(done("T1"))
         .rule(done("T2"));
     let plan = "- [ ] T1 look and write\n- [ ] T2 look (depends: T1)\n";
@@ -155,9 +145,10 @@ fn an_agent_on_another_base_shares_results() -> Outcome {
         let (Some((first, at)), Some((second, later))) = (parts(first), parts(second)) else {
             return fail(format!("{first} {second}"));
         };
-        if *hit != shares || (first == second) != shares || at == later {
-            return fail(format!("{written}: {hit} {first}|{at} {second}|{later}"));
-        }
+        assert!(
+            *hit == shares && (first == second) == shares && at != later,
+            "{written}: {hit} {first}|{at} {second}|{later}"
+        );
     }
     Ok(())
 }
@@ -198,19 +189,21 @@ fn report_markers_and_audit_log_say_what_was_replayed() -> Outcome {
             .find(|part| part.starts_with("cache_key=implementer|build|"))
             .map(str::to_owned)
     };
-    if key(&first, "CACHE_MISS").is_none() || key(&first, "CACHE_MISS") != key(&second, "CACHE_HIT")
-    {
-        return fail(format!("{first}\n{second}"));
-    }
+    assert!(
+        key(&first, "CACHE_MISS").is_some()
+            && key(&first, "CACHE_MISS") == key(&second, "CACHE_HIT"),
+        "{first}\n{second}"
+    );
     let entries = lines(&world.types(&["audit", "show", "--json"], 0)?.stdout)?;
     let cached: Vec<&str> = entries
         .iter()
         .filter(|entry| entry["cached"] == Value::Bool(true))
         .filter_map(|entry| entry["tool_name"].as_str())
         .collect();
-    if cached != ["grep", "grep", "search_files", "grep"] || entries.len() != 5 {
-        return fail(format!("{entries:?}"));
-    }
+    assert!(
+        cached == ["grep", "grep", "search_files", "grep"] && entries.len() == 5,
+        "{entries:?}"
+    );
     world.types(&["audit", "verify"], 0)?;
     let text = typed(&world, &["--cache", "use", "--verbose"])?;
     require_words(&text.stdout, &["4 calls were answered from the cache\n"])?;
@@ -219,11 +212,8 @@ fn report_markers_and_audit_log_say_what_was_replayed() -> Outcome {
         &["T1: grep({\"pattern\":\"needle\"}), answered from the cache"],
     )?;
     let fresh = typed(&world, &[])?.stdout;
-    if fresh.contains("from the cache") {
-        fail(fresh)
-    } else {
-        Ok(())
-    }
+    assert!(!fresh.contains("from the cache"), "{fresh}");
+    Ok(())
 }
 
 fn the_mode_comes_from_the_option_or_the_environment() -> Outcome {
@@ -282,11 +272,10 @@ fn what_is_listed_is_never_replayed() -> Outcome {
     let list = "config/orchestrate/non_cacheable_tools.txt";
     world.write(list, "search_files # mine\n")?;
     let of_user = replayed(&typed(&world, &json)?)?;
-    world.repository.write(
+    world.commit(
         ".orchestrate/non_cacheable_tools.txt",
         "grep\nkeyed: search_files\n",
     )?;
-    world.repository.commit_all("Never replay a grep")?;
     let both = [
         replayed(&typed(&world, &json)?)?,
         replayed(&typed(&world, &json)?)?,
@@ -312,12 +301,8 @@ fn parallel_agents_share_results() -> Outcome {
     for task in tasks {
         let name = json!({"path": format!("{task}.txt"), "content": "1\n"});
         script = script
-            .rule(
-                Rule::task(task)
-                    .turn(1)
-                    .call("grep", &json!({"pattern": "needle"})),
-            )
-            .rule(Rule::task(task).turn(2).call("write_file", &name))
+            .rule(on(task, 1).call("grep", &json!({"pattern": "needle"})))
+            .rule(on(task, 2).call("write_file", &name))
             .rule(done(task));
     }
     let plan = format!("---\nparallel: eager\n---\n{plan}");
@@ -369,9 +354,10 @@ fn damaged_results_are_said_once_and_made_again() -> Outcome {
         .stderr
         .matches("a stored result was damaged and has been removed")
         .count();
-    if stored.len() != 3 || said != 1 || replayed(&second)? != replayed(&first)? {
-        return fail(format!("{stored:?}\n{second:?}"));
-    }
+    assert!(
+        stored.len() == 3 && said == 1 && replayed(&second)? == replayed(&first)?,
+        "{stored:?}\n{second:?}"
+    );
     let third = typed(&world, &json)?;
     assert_eq!(replayed(&third)?, Some(AGAIN), "{third:?}");
     assert!(!third.stderr.contains("damaged"), "{third:?}");

@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Need, Outcome, Rule, Script, World, case, done, fail, lines, sandboxed, says,
+    Case, Need, Outcome, Script, World, case, done, fail, lines, on, sandboxed, says,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -57,14 +57,13 @@ fn finder(world: &World) -> Result<String, Failed> {
     let arguments = json!({"arguments": [".", "-type", "f", "-name", "*.vala"]});
     let found = |text: &str| json!({"path": "found.txt", "content": text});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("find_vala", &arguments))
+        .rule(on("T1", 1).call("find_vala", &arguments))
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("./src/a.vala")
                 .call("write_file", &found("yes\n")),
         )
-        .rule(Rule::task("T1").turn(2).call("write_file", &found("no\n")))
+        .rule(on("T1", 2).call("write_file", &found("no\n")))
         .rule(done("T1"));
     world.script(&script)
 }
@@ -80,8 +79,7 @@ fn runs(world: &World, model: &str) -> Result<(bool, String), Failed> {
 fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
     let world = world()?;
     let model = finder(&world)?;
-    world.repository.write(FILE, FIND_VALA)?;
-    world.repository.commit_all("Define a tool")?;
+    world.commit(FILE, FIND_VALA)?;
     let (is_found, said) = runs(&world, &model)?;
     assert!(!is_found, "not trusted: {is_found}: {said}");
     assert!(said.contains(SKIPPED), "not trusted: {is_found}: {said}");
@@ -95,16 +93,18 @@ fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
     )?;
     // The control: the content that was consented to does its work.
     let (is_found, said) = runs(&world, &model)?;
-    if !is_found || said.contains("find_vala.tool") {
-        return fail(format!("trusted: {is_found}: {said}"));
-    }
+    assert!(
+        is_found && !said.contains("find_vala.tool"),
+        "trusted: {is_found}: {said}"
+    );
     // Another content needs another consent; what is not committed has no effect.
     world
         .repository
         .write(FILE, &FIND_VALA.replace("-type f", "-type d"))?;
-    if !runs(&world, &model)?.0 {
-        return fail("a change that is not committed counts");
-    }
+    assert!(
+        runs(&world, &model)?.0,
+        "a change that is not committed counts"
+    );
     world.repository.commit_all("Change the tool")?;
     let (is_found, said) = runs(&world, &model)?;
     assert!(!is_found, "changed: {is_found}: {said}");
@@ -115,8 +115,7 @@ fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
 fn a_file_is_asked_about_on_a_terminal() -> Outcome {
     let world = world()?;
     let model = finder(&world)?;
-    world.repository.write(FILE, FIND_VALA)?;
-    world.repository.commit_all("Define a tool")?;
+    world.commit(FILE, FIND_VALA)?;
     let question = "Let agents use it in this repository from now on? [y/N] ";
     let answered = |keys: &str| {
         let terminal = world
@@ -131,21 +130,19 @@ fn a_file_is_asked_about_on_a_terminal() -> Outcome {
         return fail(refused.stdout);
     }
     let allowed = answered("y\n")?;
-    if allowed.stdout.contains("is skipped")
-        || !allowed.stdout.contains("@command find {arguments} -type f")
-    {
-        return fail(allowed.stdout);
-    }
+    assert!(!allowed.stdout.contains("is skipped"), "{}", allowed.stdout);
+    assert!(
+        allowed.stdout.contains("@command find {arguments} -type f"),
+        "{}",
+        allowed.stdout
+    );
     let again = world
         .orchestrate(&["run", "plan.md", "--model", &model])
         .start_in_terminal()?
         .end()?
         .exits(0)?;
-    if again.stdout.contains(question) {
-        fail(again.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(!again.stdout.contains(question), "{}", again.stdout);
+    Ok(())
 }
 
 fn a_run_keeps_the_tools_that_it_started_with() -> Outcome {
@@ -154,15 +151,10 @@ fn a_run_keeps_the_tools_that_it_started_with() -> Outcome {
     std::fs::write(folder.join("find_vala.tool"), FIND_VALA)?;
     let found = json!({"path": "found.txt", "content": "yes\n"});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).text("Nothing."))
+        .rule(on("T1", 1).text("Nothing."))
+        .rule(on("T1", 2).call("find_vala", &json!({"arguments": ["src"]})))
         .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("find_vala", &json!({"arguments": ["src"]})),
-        )
-        .rule(
-            Rule::task("T1")
-                .turn(3)
+            on("T1", 3)
                 .last_contains("src/a.vala")
                 .call("write_file", &found),
         )
@@ -191,19 +183,21 @@ fn a_run_keeps_the_tools_that_it_started_with() -> Outcome {
         &names["aliases"]["run_command"],
     );
     let forms = json!({"glob": "run_shell_command", "grep": "run_shell_command", "ls": "run_shell_command", "webfetch": "fetch_url"});
-    if frozen != (&json!(FIND_VALA), &forms, &json!("run_shell_command"))
-        || names["tools"]["find_vala"].is_null()
-    {
-        return fail(started.to_string());
-    }
+    assert!(
+        frozen == (&json!(FIND_VALA), &forms, &json!("run_shell_command"))
+            && !names["tools"]["find_vala"].is_null(),
+        "{}",
+        started.to_string()
+    );
     std::fs::remove_file(folder.join("find_vala.tool"))?;
     world.types(&["retry", "T1", "-m", "Go on"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.read("found.txt")? == "yes\n" {
-        Ok(())
-    } else {
-        fail("the tool was lost")
-    }
+    assert_eq!(
+        world.repository.read("found.txt")?,
+        "yes\n",
+        "the tool was lost"
+    );
+    Ok(())
 }
 
 fn an_agent_file_of_that_ecosystem_does_its_work() -> Outcome {
@@ -220,33 +214,27 @@ fn an_agent_file_of_that_ecosystem_does_its_work() -> Outcome {
     let todo = json!({"items": [{"content": "Look", "status": "completed"}]});
     // It may not run commands, so that it is told how the built-in tool is called.
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("Glob", &arguments))
+        .rule(on("T1", 1).call("Glob", &arguments))
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("call `search_files` with `pattern` instead")
                 .call("Glob", &json!({"pattern": "**/*.vala"})),
         )
         .rule(
-            Rule::task("T1")
-                .turn(3)
+            on("T1", 3)
                 .last_contains("src/a.vala")
                 .call("Read", &json!({"file_path": "src/a.vala"})),
         )
         .rule(
-            Rule::task("T1")
-                .turn(4)
+            on("T1", 4)
                 .last_contains("// here")
                 .call("task-tool", &todo),
         )
-        .rule(Rule::task("T1").turn(5).text("It is in src/a.vala."));
+        .rule(on("T1", 5).text("It is in src/a.vala."));
     let model = world.script(&script)?;
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
-    if ran.stderr.contains("unknown tool `task") {
-        fail(ran.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!ran.stderr.contains("unknown tool `task"), "{}", ran.stderr);
+    Ok(())
 }
 
 fn files_of_that_ecosystem_are_written_by_agents() -> Outcome {
@@ -254,14 +242,12 @@ fn files_of_that_ecosystem_are_written_by_agents() -> Outcome {
     let written = |path: &str| json!({"path": path, "content": "@name peek\n@wrapped Read\n"});
     let script = Script::default()
         .rule(
-            Rule::task("T1")
-                .turn(1)
+            on("T1", 1)
                 .call("write_file", &written("resources/wrapped-tools/Peek.tool"))
                 .call("write_file", &written(".orchestrate/tools/peek.tool")),
         )
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("only the user may change")
                 .text("Done."),
         );
@@ -335,11 +321,12 @@ fn tools_are_listed_searched_and_shown() -> Outcome {
     assert!(of("grep")["cacheable"] == true, "{}", of("grep"));
     assert!(of("write_file")["cacheable"] == false, "{}", of("grep"));
     assert_eq!(of("grep")["use"], unused, "{}", of("grep"));
-    if of("find_vala")["limits"]["max_timeout_seconds"] != 600
-        || of("read_file")["limits"]["file_bytes"] != 10 << 20
-    {
-        return fail(of("find_vala"));
-    }
+    assert!(
+        of("find_vala")["limits"]["max_timeout_seconds"] == 600
+            && of("read_file")["limits"]["file_bytes"] == 10 << 20,
+        "{}",
+        of("find_vala")
+    );
     // A name that stands already, also by way of another one, is not worth a word; another meaning
     // of it is.
     std::fs::write(folder.join("Bash.tool"), "@name Bash\n@wrapped shell\n")?;
@@ -472,11 +459,8 @@ fn rules_may_name_the_tools_of_files() -> Outcome {
     says(&unknown, &["names `find_vala`, but there is no such tool"])?;
     world.repository.write(FILE, FIND_VALA)?;
     let known = check("find_vala")?;
-    if known.stderr.contains("no such tool") {
-        fail(known.stderr)
-    } else {
-        Ok(())
-    }
+    assert!(!known.stderr.contains("no such tool"), "{}", known.stderr);
+    Ok(())
 }
 
 fn a_hostile_file_stops_no_command() -> Outcome {

@@ -41,13 +41,14 @@ fn markers_surround_a_command() -> Outcome {
     let [start, end] = ran.stderr.lines().collect::<Vec<_>>()[..] else {
         return fail(ran.stderr);
     };
-    if ran.stdout != "hello\n" || fields(start) != ["id", "tool", "cache_key", "git_sha", "ts"] {
-        return fail(format!("{ran:?}"));
-    }
+    assert!(
+        ran.stdout == "hello\n" && fields(start) == ["id", "tool", "cache_key", "git_sha", "ts"],
+        "{ran:?}"
+    );
     if fields(end) != ["id", "result", "rc", "exit", "duration_ms", "ts"] {
         return fail(end);
     }
-    let commit = world.repository.git(&["rev-parse", "--short", "HEAD"])?;
+    let commit = world.git("rev-parse --short HEAD")?;
     let expected = [
         ("TOOL_START", "id", "tool_00001"),
         ("TOOL_START", "tool", "echo"),
@@ -137,11 +138,12 @@ fn a_start_is_logged_before_the_command_runs() -> Outcome {
             "::\\:TOOL_START::: id=second ",
         ],
     )?;
-    if ran.stdout.contains("TOOL_END::: id=second") {
-        fail(ran.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(
+        !ran.stdout.contains("TOOL_END::: id=second"),
+        "{}",
+        ran.stdout
+    );
+    Ok(())
 }
 
 /// Waits until a command runs, then sends signals to the wrapper in the background. A shell has
@@ -213,11 +215,9 @@ fn ctrl_c_ends_a_command_and_the_loop_around_it() -> Outcome {
         ],
     )?;
     require_gone(&time)?;
-    if ran.stdout.contains("after") || ran.stdout.contains("id=t2") {
-        fail(ran.stdout)
-    } else {
-        Ok(())
-    }
+    assert!(!ran.stdout.contains("after"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("id=t2"), "{}", ran.stdout);
+    Ok(())
 }
 
 fn a_command_can_ask_at_the_terminal() -> Outcome {
@@ -261,11 +261,12 @@ fn a_killed_call_leaves_no_process_and_is_ended_by_the_next() -> Outcome {
             " reason=interrupted ts=",
         ],
     )?;
-    if ids(&after, "TOOL_END") == ["id=t", "id=tool_00001", "id=tool_00002"] {
-        Ok(())
-    } else {
-        fail(after)
-    }
+    assert_eq!(
+        ids(&after, "TOOL_END"),
+        ["id=t", "id=tool_00001", "id=tool_00002"],
+        "{after}"
+    );
+    Ok(())
 }
 
 fn two_loops_never_share_an_id() -> Outcome {
@@ -480,11 +481,11 @@ fn wrong_usage_starts_nothing() -> Outcome {
     }
     let wrong = bash(&world, "CACHE_MODE=all orchestrate tool run -- touch made")?.exits(2)?;
     require_words(&wrong.stderr, &["CACHE_MODE"])?;
-    if world.repository.path().join("made").exists() {
-        fail("something was started")
-    } else {
-        Ok(())
-    }
+    assert!(
+        !world.repository.path().join("made").exists(),
+        "something was started"
+    );
+    Ok(())
 }
 
 /// "Wrap a Shell Command", with the wrapper in the place of the function.

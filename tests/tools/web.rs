@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, done, fail, sandboxed, says};
+use crate::support::{Case, Outcome, Script, World, done, fail, on, put, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -118,31 +118,25 @@ fn an_agent_file_with_the_names_of_that_ecosystem_reads_the_web() -> Outcome {
     std::fs::write(config.join("config.toml"), &settings)?;
     let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call(
+        .rule(on("T1", 1).call(
             "WebFetch",
             &json!({"arguments": [url("/page"), "markdown"]}),
         ))
         .rule(
-            Rule::task("T1")
-                .turn(2)
+            on("T1", 2)
                 .last_contains("# A page")
                 .call("WebSearch", &json!({"query": "q"})),
         )
         .rule(
-            Rule::task("T1")
-                .turn(3)
+            on("T1", 3)
                 .last_contains("with [redacted:BRAVE_API_KEY]")
                 .call("WebFetch", &json!({"url": url("/away")})),
         )
-        .rule(
-            Rule::task("T1")
-                .turn(4)
-                .last_contains("and the user does not name that host")
-                .call(
-                    "write_file",
-                    &json!({"path": "seen.txt", "content": "yes\n"}),
-                ),
-        )
+        .rule(put(
+            on("T1", 4).last_contains("and the user does not name that host"),
+            "seen.txt",
+            "yes\n",
+        ))
         .rule(done("T1"));
     let model = world.script(&script)?;
     let run = world
@@ -164,34 +158,30 @@ fn an_agent_file_with_the_names_of_that_ecosystem_reads_the_web() -> Outcome {
         vec![false, true, false],
     );
     assert_eq!((paths, keys), expected, "{asked:?}");
-    if world.repository.read("seen.txt")? == "yes\n" {
-        Ok(())
-    } else {
-        fail("a call was answered in another way")
-    }
+    assert_eq!(
+        world.repository.read("seen.txt")?,
+        "yes\n",
+        "a call was answered in another way"
+    );
+    Ok(())
 }
 
 /// A repository narrows what the user allows, and nothing more.
 fn a_project_lists_no_host_and_chooses_no_service() -> Outcome {
     let (server, world) = (Server::start()?, world()?);
     let port = server.port;
-    world.repository.write(
+    world.commit(
         "orchestrate.toml",
         "[tools.web_requests]\nallowed_domains = [\"127.0.0.1\"]\n",
     )?;
-    world.repository.commit_all("List a host")?;
     let fetched = json!({"url": format!("http://127.0.0.1:{port}/page")});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("WebFetch", &fetched))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .last_contains("and the user does not name that host")
-                .call(
-                    "write_file",
-                    &json!({"path": "seen.txt", "content": "yes\n"}),
-                ),
-        )
+        .rule(on("T1", 1).call("WebFetch", &fetched))
+        .rule(put(
+            on("T1", 2).last_contains("and the user does not name that host"),
+            "seen.txt",
+            "yes\n",
+        ))
         .rule(done("T1"));
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model, "--land"], 0)?;

@@ -241,14 +241,14 @@ impl Project {
             .chain([("package.json", manifest.as_str())])
             .collect();
         let world = world(&files)?;
-        let before = world.repository.git(&["ls-files"])?;
+        let before = world.git("ls-files")?;
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
         play_with(&world, SETTINGS, &variables, steps)?;
-        let after = world.repository.git(&["ls-files"])?;
+        let after = world.git("ls-files")?;
         let is_new = |file: &&str| !before.lines().any(|old| old == *file);
         Ok(after.lines().filter(is_new).collect::<Vec<_>>().join(" "))
     }

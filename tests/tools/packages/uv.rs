@@ -45,7 +45,7 @@ fn put_greeting(registry: &Registry) -> Result<String, libtest_mimic::Failed> {
 }
 
 fn require_kept_out(world: &World) -> Outcome {
-    let files = world.repository.git(&["ls-files"])?;
+    let files = world.git("ls-files")?;
     let is_right =
         files.contains("uv.lock") && !files.contains(".venv") && !files.contains(".cache");
     assert!(is_right, "{files}");

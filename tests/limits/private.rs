@@ -150,7 +150,7 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     require_closed(&world.home.path().join("state"))?;
     let own = world.repository.read("modes.txt")?;
     assert!(
-        !(tier == Confinement::Fallback && own != "700\n700\n"),
+        tier != Confinement::Fallback || own == "700\n700\n",
         "a command's own folders: {own}"
     );
     let noted = world.home.path().join("noted");

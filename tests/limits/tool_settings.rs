@@ -177,7 +177,7 @@ fn each_says_where_it_comes_from() -> Outcome {
     }
     let extensions = by_default.get("tools.file_operations.allowed_extensions");
     assert!(
-        !extensions.is_none_or(|(value, _)| !value.is_empty()),
+        extensions.is_some_and(|(value, _)| value.is_empty()),
         "some kinds of files are refused by default"
     );
     for variable in ["RALPH_TOOLS_CONFIG", "ORCHESTRATE_TOOLS_CONFIG"] {

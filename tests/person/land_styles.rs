@@ -404,8 +404,7 @@ fn a_landing_signs_its_commits() -> Outcome {
     let landed = world.types(&["land", "--json"], 0)?.json()?;
     assert!(
         verified(&world, "main")? && *at(&landed, "/signed")? == json!(false),
-        "{}",
-        landed.to_string()
+        "{landed}"
     );
     Ok(())
 }
@@ -704,8 +703,7 @@ fn hooks_are_named_and_not_run() -> Outcome {
             "commit-msg",
             "post-merge"
         ]),
-        "{}",
-        skipped.to_string()
+        "{skipped}"
     );
     world.types(&["land", "--undo"], 0)?;
     meanwhile_without_hooks(&world, "mine")?;

@@ -121,8 +121,7 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
         at(&again, "/warnings/0")?
             .to_string()
             .contains("its additions are not included"),
-        "{}",
-        again.to_string()
+        "{again}"
     );
     // The branch has not landed here.
     assert!(
@@ -261,8 +260,8 @@ fn a_request_that_is_open_is_updated() -> Outcome {
         .json()?;
     let is_told =
         *at(&again, "/opened")? == address && at(&again, "/updated")?.as_bool() == Some(true);
-    assert!(is_told, "{}", again.to_string());
-    assert!(at(&again, "/failure")?.is_null(), "{}", again.to_string());
+    assert!(is_told, "{again}");
+    assert!(at(&again, "/failure")?.is_null(), "{again}");
     Ok(())
 }
 

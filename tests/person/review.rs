@@ -575,7 +575,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     assert!(refused.contains("conflict markers in file:1"), "{refused}");
     assert!(!refused.contains("(attempt 3)"), "{refused}");
     // Telling git that it is resolved does not resolve it either.
-    world.git(&format!("-C {} add file", place.to_string()))?;
+    world.git(&format!("-C {place} add file"))?;
     says(
         &world.types(&["retry", "T2", "-m", "Mended."], 1)?,
         &["conflict markers in file:1"],

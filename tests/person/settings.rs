@@ -60,7 +60,7 @@ fn each_value_says_where_it_comes_from() -> Outcome {
     }
     let rules = at(&shown, "/rules/allow")?;
     assert!(
-        !rules.as_array().is_none_or(|rules| !rules.is_empty()),
+        rules.as_array().is_some_and(Vec::is_empty),
         "a repository allowed something: {rules}"
     );
     Ok(())

@@ -186,8 +186,7 @@ fn a_run_keeps_the_tools_that_it_started_with() -> Outcome {
     assert!(
         frozen == (&json!(FIND_VALA), &forms, &json!("run_shell_command"))
             && !names["tools"]["find_vala"].is_null(),
-        "{}",
-        started.to_string()
+        "{started}"
     );
     std::fs::remove_file(folder.join("find_vala.tool"))?;
     world.types(&["retry", "T1", "-m", "Go on"], 0)?;
@@ -366,9 +365,9 @@ fn tools_are_listed_searched_and_shown() -> Outcome {
         &json!("find {arguments} -type f"),
         &json!("Glob Pattern Matching"),
     );
-    assert_eq!(glob["name"], "search_files", "{}", glob.to_string());
-    assert!(glob["is_wrapped"] == false, "{}", glob.to_string());
-    assert_eq!(of_form, expected, "{}", glob.to_string());
+    assert_eq!(glob["name"], "search_files", "{glob}");
+    assert!(glob["is_wrapped"] == false, "{glob}");
+    assert_eq!(of_form, expected, "{glob}");
     let text = [
         "search_files:\n  | ",
         "other names: glob",
@@ -442,8 +441,7 @@ fn a_strangers_files_are_checked() -> Outcome {
         of(0) == (json!("good.tool"), json!(true))
             && of(1) == (json!("shell.tool"), json!(false))
             && (&problem["severity"], &problem["line"]) == (&json!("error"), &json!(6)),
-        "{}",
-        checked.to_string()
+        "{checked}"
     );
     Ok(())
 }

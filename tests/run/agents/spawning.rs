@@ -425,7 +425,7 @@ fn a_tree_is_landed_under_the_name_of_its_root() -> Outcome {
     let body = world.git(&format!("log --format=%b {new}"))?;
     assert_eq!(subjects, "lead", "{tasks}\n{body}");
     assert!(
-        !tasks.split_whitespace().ne(["T1", "write_two"]),
+        tasks.split_whitespace().eq(["T1", "write_two"]),
         "{subjects}\n{tasks}\n{body}"
     );
     assert!(body.starts_with("Led.\n"), "{subjects}\n{tasks}\n{body}");

@@ -606,7 +606,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     )?;
     let in_tree = |branch: &str| world.git(&format!("ls-tree -r --name-only {branch}"));
     let branch = refused.report.run_id.task_branch(&"T2".into());
-    assert!(!in_tree(&branch)?.lines().ne(files), "{refused}");
+    assert!(in_tree(&branch)?.lines().eq(files), "{refused}");
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
     accepted.require_merged(&["T1"])?;
     assert!(

@@ -299,8 +299,8 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     let tokens = at(&json, "/tokens")?.as_u64().unwrap_or_default();
     let same =
         at(&json, "/map")?.as_str().unwrap_or_default().trim_end() == shown.stdout.trim_end();
-    assert!(same, "{}", json.to_string());
-    assert!((50..=1_000).contains(&tokens), "{}", json.to_string());
+    assert!(same, "{json}");
+    assert!((50..=1_000).contains(&tokens), "{json}");
     says(
         &world.types(&["check", &path, "--map", "T9"], 2)?,
         &["the plan has no task `T9`", "did you mean `T1`?"],

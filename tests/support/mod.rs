@@ -7,9 +7,9 @@
 //! ```text
 //! fn a_file_is_merged() -> Outcome {
 //!     let world = World::lived_in()?;
-//!     let script = Script::default().rule(write("T1", "a.txt", "a\n")).rule(done("T1"));
+//!     let script = Script::default().writes("T1", "a.txt", "a\n");
 //!     let played = world.play("- [ ] T1 write a file\n", &script, |_| ())?;
-//!     played.require(0, &[("T1", TaskState::Merged)])?;
+//!     played.require_merged(&["T1"])?;
 //!     assert_eq!(world.merged(&played.report, "a.txt")?, "a", "{played}");
 //!     Ok(())
 //! }

@@ -12,7 +12,7 @@ use orchestrate_coordinator::{
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
-use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
+use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named, project_root};
 
 use crate::error::{CommandError, ErrorKind};
@@ -59,6 +59,11 @@ impl Context {
         Ok(Directories::find(&self.variables)?)
     }
 
+    /// Reads what the user has consented to.
+    pub(crate) fn consents(&self) -> Result<Consents, CommandError> {
+        Ok(Consents::load(&self.directories()?.state)?)
+    }
+
     /// Merges the settings of the command line and of a plan with every other source.
     pub(crate) fn load(
         &self,
@@ -90,16 +95,13 @@ impl Context {
     /// invalid, only the environment variable counts, since the error itself has to be reported in
     /// some format.
     pub(crate) fn output_format(&self) -> Option<String> {
-        let of_variable = || {
-            self.variables
+        match self.load(Vec::new(), Layer::default()) {
+            Ok(loaded) => loaded.resolved.text("output_format"),
+            Err(_) => self
+                .variables
                 .get(&named("output_format")?.variable())
-                .cloned()
-        };
-        let loaded = self.load(Vec::new(), Layer::default());
-        loaded.map_or_else(
-            |_| of_variable(),
-            |loaded| loaded.resolved.text("output_format"),
-        )
+                .cloned(),
+        }
     }
 
     /// Opens the repository around the directory that the program was started in.
@@ -133,9 +135,10 @@ impl Context {
             return Ok(store);
         }
         let state = self.directories()?.state;
-        Err(project
-            .moved(&state)
-            .map_or_else(no_run, |moved| has_moved(&moved)))
+        match project.moved(&state) {
+            Some(moved) => Err(has_moved(&moved)),
+            None => Err(no_run()),
+        }
     }
 
     /// Finds a run by a prefix of its id, or the latest one.
@@ -210,13 +213,10 @@ impl Context {
             return Ok(false);
         }
         let (base, directories) = (loaded.resolved.text("base"), self.directories()?);
-        let untrusted = project
-            .tools(base.as_deref(), Some(&directories.config))?
-            .untrusted;
-        let mut consents =
-            Consents::load(&directories.state).map_err(|error| of_consents(&error))?;
+        let tools = project.tools(base.as_deref(), Some(&directories.config))?;
+        let mut consents = Consents::load(&directories.state)?;
         let mut is_any = false;
-        for file in untrusted {
+        for file in tools.untrusted {
             let whole = format!(
                 "{} defines a tool for agents\n{}",
                 file.place,
@@ -224,7 +224,7 @@ impl Context {
             );
             let question = "Let agents use it in this repository from now on? [y/N] ";
             if parked_call::show(&whole)? && output::confirm(question) {
-                consents.give(file).map_err(|error| of_consents(&error))?;
+                consents.give(file)?;
                 is_any = true;
             }
         }
@@ -237,8 +237,7 @@ impl Context {
         if commands.is_empty() {
             return Ok(());
         }
-        let mut consents =
-            Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        let mut consents = self.consents()?;
         for command in commands {
             if consents.covers(command) {
                 continue;
@@ -246,13 +245,11 @@ impl Context {
             if !self.terminal.can_ask {
                 return Err(refusal(command));
             }
-            let (place, key, whole) = (
-                &command.place,
-                &command.key,
-                project_command::render(command),
+            let (place, key) = (&command.place, &command.key);
+            let whole = format!(
+                "{place} wants to run this command in the sandbox, as `{key}`\n{}",
+                project_command::render(command)
             );
-            let whole =
-                format!("{place} wants to run this command in the sandbox, as `{key}`\n{whole}");
             let question = match command.network {
                 Some(_) => "Allow it with the network, in this repository from now on? [y/N] ",
                 None => "Allow it in this repository from now on? [y/N] ",
@@ -260,9 +257,7 @@ impl Context {
             if !parked_call::show(&whole)? || !output::confirm(question) {
                 return Err(refusal(command));
             }
-            consents
-                .give(command.clone())
-                .map_err(|error| of_consents(&error))?;
+            consents.give(command.clone())?;
         }
         Ok(())
     }
@@ -280,17 +275,12 @@ impl Context {
                 return Err(vendor_refusal(unasked));
             }
             let consent = self.provider_consent(&unasked.vendor, &unasked.place);
-            let mut consents =
-                Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
-            consents
-                .give(consent)
-                .map_err(|error| of_consents(&error))?;
+            self.consents()?.give(consent)?;
         }
-        let unasked = vendors
-            .unasked
-            .iter()
-            .map(|unasked| unasked.vendor.provider.clone());
-        Ok(vendors.allowed.iter().cloned().chain(unasked).collect())
+        let mut names: BTreeSet<String> = vendors.allowed.iter().cloned().collect();
+        let unasked = vendors.unasked.iter();
+        names.extend(unasked.map(|unasked| unasked.vendor.provider.clone()));
+        Ok(names)
     }
 
     /// Returns the providers among these that the user has neither allowed nor consented to.
@@ -301,8 +291,7 @@ impl Context {
         if vendors.unasked.is_empty() {
             return Ok(Vec::new());
         }
-        let consents =
-            Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        let consents = self.consents()?;
         let mut open = Vec::new();
         for unasked in &vendors.unasked {
             if !consents.covers(&self.provider_consent(&unasked.vendor, &unasked.place)) {
@@ -377,25 +366,16 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
         [] => {}
         [task] => return Ok((*task).clone()),
         several => {
-            let names: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
             let error = CommandError::usage(format!("several tasks begin with '{typed}'"));
-            return Err(error.hint(format!("type more of one of these: {}", names.join(", "))));
+            let hint = format!("type more of one of these: {}", output::joined(several));
+            return Err(error.hint(hint));
         }
     }
-    let error = CommandError::usage(format!(
-        "there is no task '{typed}' in run {}",
-        state.run_id
-    ));
+    let message = format!("there is no task '{typed}' in run {}", state.run_id);
+    let error = CommandError::usage(message);
     let known = state.tasks().map(|record| record.task.id.as_str());
-    Err(
-        match orchestrate_core::text::similar::nearest(typed, known) {
-            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-            None => error.hint(format!(
-                "`orchestrate status {}` lists the tasks",
-                state.run_id
-            )),
-        },
-    )
+    let otherwise = format!("`orchestrate status {}` lists the tasks", state.run_id);
+    Err(error.did_you_mean(typed, known, otherwise))
 }
 
 /// Finds a task or a parked call by its id or a prefix of it that fits nothing else.
@@ -404,9 +384,8 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
     if task.as_ref().is_ok_and(|task| task.as_str() == typed) {
         return task.map(Subject::Task);
     }
-    let calls: Vec<&CallHash> = state.open_approvals().map(|(call, _)| call).collect();
+    let calls = state.open_approvals().map(|asked| asked.0);
     let fits: Vec<&CallHash> = calls
-        .into_iter()
         .filter(|call| call.as_str().starts_with(typed))
         .collect();
     match (fits.as_slice(), task) {
@@ -442,34 +421,19 @@ fn no_run() -> CommandError {
 }
 
 fn refusal(command: &ProjectCommand) -> CommandError {
-    let message = format!(
-        "{}: the project's command for `{}` needs your consent{}; nothing was run:\n{}",
-        command.place,
-        command.key,
-        if command.network.is_some() {
-            " to use the network"
-        } else {
-            ""
-        },
-        project_command::render(command).trim_end()
-    );
-    CommandError::new(ErrorKind::Usage, message)
-        .hint("inspect it, then type `orchestrate config trust`")
-        .hint(format!(
-            "or set a command yourself: {}",
-            other_way(&command.key)
-        ))
-}
-
-fn other_way(key: &str) -> &'static str {
-    match key {
+    let (place, key) = (&command.place, &command.key);
+    let what = match command.network {
+        Some(_) => "consent to use the network",
+        None => "consent",
+    };
+    let other_way = match key.as_str() {
         "verify" => "--verify CMD",
         _ => "`worktree.setup` in your own configuration file",
-    }
-}
-
-/// Returns the error that consents cannot be read or written.
-pub(crate) fn of_consents(error: &ConsentError) -> CommandError {
-    CommandError::usage(format!("failed to {error}"))
-        .hint("a damaged consent file can be deleted; you will be asked again")
+    };
+    CommandError::usage(format!(
+        "{place}: the project's command for `{key}` needs your {what}; nothing was run:\n{}",
+        project_command::render(command).trim_end()
+    ))
+    .hint("inspect it, then type `orchestrate config trust`")
+    .hint(format!("or set a command yourself: {other_way}"))
 }

@@ -5,14 +5,18 @@
 
 pub(crate) mod hints;
 
+use std::fmt::Display;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{CoordinatorError, LandingError};
 use orchestrate_core::run::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
+use orchestrate_core::text::similar::nearest;
 use orchestrate_journal::JournalError;
 use orchestrate_settings::Problem;
+use orchestrate_settings::consent::ConsentError;
 use serde_json::{Value, json};
 
 use self::hints::of_error;
@@ -79,13 +83,11 @@ pub(crate) struct Complaint {
 impl CommandError {
     /// Creates an error with one message.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> CommandError {
-        CommandError::of_complaints(
-            kind,
-            vec![Complaint {
-                message: message.into(),
-                ..Complaint::default()
-            }],
-        )
+        let complaint = Complaint {
+            message: message.into(),
+            ..Complaint::default()
+        };
+        CommandError::of_complaints(kind, vec![complaint])
     }
 
     /// Creates an error with several problems.
@@ -102,6 +104,11 @@ impl CommandError {
         CommandError::new(ErrorKind::Usage, message)
     }
 
+    /// Creates the error of a file that cannot be read or written.
+    pub(crate) fn of_file(act: &str, path: &Path, why: impl Display) -> CommandError {
+        CommandError::usage(format!("failed to {act} {}: {why}", path.display()))
+    }
+
     /// Creates the error of a bug in orchestrate.
     pub(crate) fn internal(message: impl Into<String>) -> CommandError {
         CommandError::new(ErrorKind::Internal, message)
@@ -115,17 +122,11 @@ impl CommandError {
 
     /// Creates the error of a failed write to standard output.
     pub(crate) fn of_output(error: &io::Error) -> CommandError {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            CommandError::new(
-                ErrorKind::BrokenPipe,
-                "failed to write the output: its reader has closed it",
-            )
-        } else {
-            CommandError::new(
-                ErrorKind::Failed,
-                format!("failed to write the output: {error}"),
-            )
-        }
+        let (kind, why) = match error.kind() {
+            io::ErrorKind::BrokenPipe => (ErrorKind::BrokenPipe, "its reader has closed it".into()),
+            _ => (ErrorKind::Failed, error.to_string()),
+        };
+        CommandError::new(kind, format!("failed to write the output: {why}"))
     }
 
     /// Converts an error from before the run has started: what failed then is for the user to fix,
@@ -155,6 +156,19 @@ impl CommandError {
         self
     }
 
+    /// Adds a hint about what was meant, or another one if nothing that is known is similar.
+    pub(crate) fn did_you_mean<'k>(
+        self,
+        typed: &str,
+        known: impl IntoIterator<Item = &'k str>,
+        otherwise: impl Into<String>,
+    ) -> CommandError {
+        match nearest(typed, known) {
+            Some(nearest) => self.hint(format!("did you mean `{nearest}`?")),
+            None => self.hint(otherwise),
+        }
+    }
+
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         self.kind.exit_code()
@@ -167,21 +181,15 @@ impl CommandError {
 
     /// Returns the problems in one line.
     pub(crate) fn in_one_line(&self) -> String {
-        let messages: Vec<&str> = self
-            .complaints
-            .iter()
-            .map(|complaint| complaint.message.as_str())
-            .collect();
+        let messages = self.complaints.iter();
+        let messages: Vec<&str> = messages.map(|one| one.message.as_str()).collect();
         messages.join("; ")
     }
 
     /// Returns the JSON object that is printed instead of a result.
     pub(crate) fn json(&self) -> Value {
-        let errors: Vec<Value> = self
-            .complaints
-            .iter()
-            .map(|complaint| complaint.json(&self.hints))
-            .collect();
+        let errors = self.complaints.iter();
+        let errors: Vec<Value> = errors.map(|one| one.json(&self.hints)).collect();
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
     }
 }
@@ -251,6 +259,13 @@ impl From<LandingError> for CommandError {
 impl From<JournalError> for CommandError {
     fn from(error: JournalError) -> Self {
         CoordinatorError::from(error).into()
+    }
+}
+
+impl From<ConsentError> for CommandError {
+    fn from(error: ConsentError) -> Self {
+        CommandError::usage(format!("failed to {error}"))
+            .hint("a damaged consent file can be deleted; you will be asked again")
     }
 }
 

@@ -33,13 +33,11 @@ impl<'a> Given<'a> {
         if typed.as_os_str() == "-" {
             return Ok(Self::Input);
         }
+        let text = typed.to_str().unwrap_or_default();
         let exists = || context.directory.join(typed).symlink_metadata().is_ok();
-        let Some(text) = typed
-            .to_str()
-            .filter(|text| text.contains(char::is_whitespace) && !exists())
-        else {
+        if !text.contains(char::is_whitespace) || exists() {
             return Ok(Self::Plan(typed));
-        };
+        }
         if text.trim().is_empty() {
             return Err(CommandError::usage("the goal is empty")
                 .hint("describe what is to be done, in quotes"));
@@ -48,12 +46,11 @@ impl<'a> Given<'a> {
             return Ok(Self::Plan(typed));
         }
         match quoted_command(context, text) {
-            Some(command) => Err(CommandError::usage(format!(
-                "`{text}` is one argument, and no file"
-            ))
-            .hint(format!(
-                "did you mean `orchestrate {command}`, without quotes?"
-            ))),
+            Some(command) => {
+                let error = CommandError::usage(format!("`{text}` is one argument, and no file"));
+                let hint = format!("did you mean `orchestrate {command}`, without quotes?");
+                Err(error.hint(hint))
+            }
             None => Ok(Self::Goal(text)),
         }
     }
@@ -69,23 +66,18 @@ pub(crate) fn without_quotes(
     let Some(ContextValue::String(unexpected)) = refused.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let texts: Vec<_> = typed
-        .iter()
-        .map(|argument| argument.to_string_lossy())
-        .collect();
-    let command = texts
-        .get(1)
-        .filter(|command| matches!(command.as_ref(), "run" | "check" | "plan"))?;
+    let texts = typed.iter().map(|argument| argument.to_string_lossy());
+    let texts: Vec<_> = texts.collect();
+    let command = texts.get(1)?;
+    if !matches!(command.as_ref(), "run" | "check" | "plan") {
+        return None;
+    }
     // The first word is taken for the plan, so the second one is refused.
     let is_first =
         |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);
     let first = 2 + texts.get(2..)?.windows(2).position(is_first)?;
-    let words: Vec<&str> = texts
-        .iter()
-        .skip(first)
-        .map(AsRef::as_ref)
-        .take_while(|text| is_word(text))
-        .collect();
+    let words = texts.iter().skip(first).map(AsRef::as_ref);
+    let words: Vec<&str> = words.take_while(|text| is_word(text)).collect();
     let is_file = |word: &&str| {
         word.ends_with(".md") || context.directory.join(word).symlink_metadata().is_ok()
     };
@@ -93,13 +85,10 @@ pub(crate) fn without_quotes(
         return None;
     }
     let words = words.join(" ");
-    let error = CommandError::usage(format!(
-        "`{words}` is several arguments, and one file or one goal is expected"
-    ));
-    Some(error.hint(format!(
-        "a goal of several words is quoted: `orchestrate {command} {}`",
-        shell_word(&words)
-    )))
+    let message = format!("`{words}` is several arguments, and one file or one goal is expected");
+    let quoted = shell_word(&words);
+    let hint = format!("a goal of several words is quoted: `orchestrate {command} {quoted}`");
+    Some(CommandError::usage(message).hint(hint))
 }
 
 fn is_word(text: &str) -> bool {
@@ -109,17 +98,12 @@ fn is_word(text: &str) -> bool {
 /// Reports whether a text that is no file has the form of a path: it begins as one, or its folder
 /// exists, or the name of a file beside it is almost the same.
 fn is_path(context: &Context, typed: &Path) -> bool {
-    let Some(name) = typed
-        .file_name()
-        .and_then(|name| name.to_str())
-        .filter(|name| !name.contains('\n'))
-    else {
+    let name = typed.file_name().and_then(|name| name.to_str());
+    let Some(name) = name.filter(|name| !name.contains('\n')) else {
         return false;
     };
-    if ["/", "./", "../", "~/"]
-        .iter()
-        .any(|start| typed.to_string_lossy().starts_with(start))
-    {
+    let (starts, text) = (["/", "./", "../", "~/"], typed.to_string_lossy());
+    if starts.iter().any(|start| text.starts_with(start)) {
         return true;
     }
     let parent = typed.parent().unwrap_or(Path::new(""));
@@ -127,13 +111,10 @@ fn is_path(context: &Context, typed: &Path) -> bool {
     if !parent.as_os_str().is_empty() {
         return folder.is_dir();
     }
-    let beside = folder
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    nearest(name, beside.collect::<Vec<_>>().iter().map(String::as_str)).is_some()
+    let beside = folder.read_dir().into_iter().flatten().flatten();
+    let beside = beside.filter_map(|entry| entry.file_name().into_string().ok());
+    let beside: Vec<String> = beside.collect();
+    nearest(name, beside.iter().map(String::as_str)).is_some()
 }
 
 /// Returns the command line that a text seems to be: a command, and as its argument a file or a

@@ -10,13 +10,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of, prices_date};
+use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Task, shell_word};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::{
     self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, MAX_PLAN_BYTES,
     Plan, Surroundings,
 };
-use orchestrate_settings::{Layer, Loaded, Problem, Source, project_root};
+use orchestrate_settings::{Layer, Loaded, Location, Problem, Source, project_root};
 
 use crate::args;
 use crate::context::Context;
@@ -111,11 +112,8 @@ impl PlanFile {
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
                 let plan = plan.within(&self.loaded.run);
-                errors.extend(orchestrate_plan::unfit(
-                    &plan,
-                    &self.loaded.run,
-                    &self.known,
-                ));
+                let unfit = orchestrate_plan::unfit(&plan, &self.loaded.run, &self.known);
+                errors.extend(unfit);
                 Some(plan)
             }
             Err(wrong) => {
@@ -144,11 +142,9 @@ impl PlanFile {
     /// Creates the error of a plan that cannot be run.
     pub(crate) fn refuse(&self, errors: Vec<Finding>) -> CommandError {
         let text: Arc<str> = self.text.as_str().into();
-        let complaints = errors
-            .into_iter()
-            .map(|finding| self.complaint(&text, finding))
-            .collect();
-        CommandError::of_complaints(ErrorKind::Usage, complaints)
+        let complaints = errors.into_iter();
+        let complaints = complaints.map(|finding| self.complaint(&text, finding));
+        CommandError::of_complaints(ErrorKind::Usage, complaints.collect())
     }
 
     /// Converts a finding into a complaint.
@@ -162,10 +158,8 @@ impl PlanFile {
             line: finding.line,
             column: finding.column,
             excerpt: start.map(|start| {
-                (
-                    Arc::clone(text),
-                    start..start + finding.text.len().min(text.len() - start),
-                )
+                let end = start + finding.text.len().min(text.len() - start);
+                (Arc::clone(text), start..end)
             }),
             text: Some(finding.text),
             suggestion: finding.suggestion,
@@ -176,15 +170,10 @@ impl PlanFile {
     /// of settings.
     pub(crate) fn place(&self, finding: &Finding) -> String {
         let is_setting = finding.line == 0 && finding.code == FindingCode::ProgramNotFound;
-        let chosen = self
-            .loaded
-            .resolved
-            .chosen
-            .get("verify")
-            .filter(|_| is_setting);
-        chosen
-            .and_then(|chosen| chosen.place.as_ref())
-            .map_or_else(|| self.shown.clone(), ToString::to_string)
+        match place_of(&self.loaded, "verify").filter(|_| is_setting) {
+            Some(place) => place.to_string(),
+            None => self.shown.clone(),
+        }
     }
 
     /// Reports whether a worktree of the run may contain a file; the project's setup may create
@@ -199,15 +188,12 @@ impl PlanFile {
         &self,
         exists: &dyn Fn(FirstWord<'_>) -> bool,
     ) -> Result<CheckReport, CommandError> {
-        let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
-        let price = &|task: &Task| price_of(&self.loaded, &self.roles, task);
-        let prices_date = Some(prices_date());
         let around = Surroundings {
-            known,
-            settings,
-            price,
-            prices_date,
-            refused,
+            known: &self.known,
+            settings: &self.loaded.run,
+            price: &|task: &Task| price_of(&self.loaded, &self.roles, task),
+            prices_date: Some(prices_date()),
+            refused: &self.refused,
             exists,
         };
         match self.is_typed {
@@ -226,12 +212,12 @@ fn lists_tasks() -> CommandError {
 
 /// Reports whether the effective value of a setting comes from the plan.
 fn is_of_plan(loaded: &Loaded, key: &str) -> bool {
-    let place = loaded
-        .resolved
-        .chosen
-        .get(key)
-        .and_then(|chosen| chosen.place.as_ref());
-    place.is_some_and(|place| place.source == Source::Plan)
+    place_of(loaded, key).is_some_and(|place| place.source == Source::Plan)
+}
+
+/// Returns where the effective value of a setting comes from; `None` if that is its default.
+fn place_of<'l>(loaded: &'l Loaded, key: &str) -> Option<&'l Location> {
+    loaded.resolved.chosen.get(key)?.place.as_ref()
 }
 
 fn not_available(problem: &Problem) -> Finding {
@@ -332,7 +318,7 @@ fn open_place(context: &Context, plan: &Path) -> PlanPlace {
 fn meant(error: CommandError, plan: &Path) -> CommandError {
     let names = args::command_names();
     let typed = plan.to_string_lossy();
-    match orchestrate_core::text::similar::nearest(&typed, names.iter().map(String::as_str)) {
+    match nearest(&typed, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
         None => error.hint(
             "type the path of a Markdown file with a checklist or a goal, or a goal of several words in quotes; \

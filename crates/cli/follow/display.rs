@@ -64,15 +64,13 @@ pub(crate) struct Display {
 impl Display {
     /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
-        let live = (style.terminal.live && !style.quiet && !style.verbose)
-            .then(|| Live::new(style.terminal.branches));
-        let (markers, news, flagged) = (RunMarkers::default(), BTreeMap::new(), BTreeSet::new());
+        let is_live = style.terminal.live && !style.quiet && !style.verbose;
         Display {
             style,
-            live,
-            markers,
-            news,
-            flagged,
+            live: is_live.then(|| Live::new(style.terminal.branches)),
+            markers: RunMarkers::default(),
+            news: BTreeMap::new(),
+            flagged: BTreeSet::new(),
             deaf: false,
             lost: None,
         }
@@ -116,10 +114,10 @@ impl Display {
         match self.style.format {
             Format::StreamJson if !is_last(&fact.event) => output::json(&fact.stream_json()),
             Format::Markers => {
-                let lines = self.markers.apply(fact);
-                lines
-                    .iter()
-                    .try_for_each(|marker| output::line(&marker.to_string()))
+                for marker in self.markers.apply(fact) {
+                    output::line(&marker.to_string())?;
+                }
+                Ok(())
             }
             Format::StreamJson | Format::Text | Format::Json => Ok(()),
         }
@@ -127,11 +125,11 @@ impl Display {
 
     /// Shows the state of the run, and says of agents that they are flagged since the last time.
     pub(crate) fn state(&mut self, state: &RunState) {
-        let lines = self.newly_flagged(state);
-        lines
-            .iter()
-            .filter(|_| !self.style.quiet)
-            .for_each(|line| output::note(line));
+        for line in self.newly_flagged(state) {
+            if !self.style.quiet {
+                output::note(&line);
+            }
+        }
         if let Some(live) = &mut self.live {
             live.show(state);
         }
@@ -139,15 +137,13 @@ impl Display {
 
     /// Returns a line for each agent with news that is flagged, and was not before.
     fn newly_flagged(&mut self, state: &RunState) -> Vec<String> {
-        let line = |agent: &TaskId| {
-            table::flagged(agent, state.taint(agent).as_ref())
-                .trim_end()
-                .to_owned()
-        };
-        let of_agents = self.news.keys().map(|agent| (agent, line(agent)));
-        let new = of_agents
-            .filter(|(agent, line)| !line.is_empty() && self.flagged.insert((*agent).clone()));
-        let lines = new.map(|(_, line)| line).collect();
+        let mut lines = Vec::new();
+        for agent in self.news.keys() {
+            let line = table::flagged(agent, state.taint(agent).as_ref());
+            if !line.is_empty() && self.flagged.insert(agent.clone()) {
+                lines.push(line.trim_end().to_owned());
+            }
+        }
         self.news.retain(|_, seq| *seq > state.seq);
         lines
     }
@@ -161,14 +157,15 @@ impl Display {
         }
     }
 
-    /// Reports whether there are live lines, which are animated even if nothing happens.
-    fn is_live(&self) -> bool {
-        self.live.is_some()
-    }
-
-    /// Returns what says when the checks that run are to be shown again.
+    /// Returns what says when the checks that run are to be shown again; live lines are animated
+    /// even if nothing happens.
     pub(crate) fn ticks(&self) -> Interval {
-        let mut ticks = tokio::time::interval(if self.is_live() { TICK } else { STILL_RUNNING });
+        let period = if self.live.is_some() {
+            TICK
+        } else {
+            STILL_RUNNING
+        };
+        let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         ticks
     }
@@ -179,11 +176,10 @@ impl Display {
         if let Some(live) = &mut self.live {
             return live.tick(running);
         }
-        let long = running
-            .iter()
-            .filter(|check| check.elapsed >= STILL_RUNNING && !self.style.quiet);
-        for line in long.map(progress::still_running_line).collect::<Vec<_>>() {
-            self.note(&line);
+        for check in running {
+            if check.elapsed >= STILL_RUNNING && !self.style.quiet {
+                self.note(&progress::still_running_line(check));
+            }
         }
     }
 
@@ -233,8 +229,6 @@ fn annotation(event: &Event) -> Option<String> {
         _ => return None,
     };
     let title = output::workflow_property(&format!("task {task}{what}"));
-    Some(format!(
-        "::{level} title={title}::{}",
-        output::workflow_data(message)
-    ))
+    let message = output::workflow_data(message);
+    Some(format!("::{level} title={title}::{message}"))
 }

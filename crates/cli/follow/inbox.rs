@@ -70,37 +70,30 @@ pub(crate) fn ask_or_take_over(
     let mut sent = None;
     for _ in 0..HANDS {
         if store.lease(run)?.is_some() {
-            let id = if let Some(id) = sent {
-                id
-            } else {
-                *sent.insert(send(store, run, request)?)
+            let id = match sent {
+                Some(id) => id,
+                None => *sent.insert(send(store, run, request)?),
             };
             if let Some(answer) = answer(store, run, id)? {
                 let format = typed
                     .into_iter()
-                    .find(|(name, _)| *name == "output_format")
-                    .map(|(_, format)| format);
+                    .find(|setting| setting.0 == "output_format");
+                let format = format.map(|setting| setting.1);
                 let format = format.or_else(|| context.output_format());
-                return say(
-                    answer,
-                    run,
-                    matches!(format.as_deref(), Some("json" | "stream-json")),
-                );
+                let as_json = matches!(format.as_deref(), Some("json" | "stream-json"));
+                return say(answer, run, as_json);
             }
             if store.lease(run)?.is_some() {
                 return Err(unanswered(run));
             }
         }
-        if let Some(code) = take_over(
-            context,
-            &Asked {
-                store,
-                run,
-                request,
-                sent,
-            },
-            typed.clone(),
-        )? {
+        let asked = Asked {
+            store,
+            run,
+            request,
+            sent,
+        };
+        if let Some(code) = take_over(context, &asked, typed.clone())? {
             return Ok(code);
         }
     }
@@ -161,9 +154,10 @@ fn take_over(
     let tier = run::tier(&coordinator, &loaded.switches_given);
     let ended = runtime.block_on(carry_out(&coordinator, asked, style, &tier, state.seq));
     runtime.shutdown_background();
-    ended?
-        .map(|followed| landing::finish(context, &loaded, followed))
-        .transpose()
+    match ended? {
+        Some(followed) => landing::finish(context, &loaded, followed).map(Some),
+        None => Ok(None),
+    }
 }
 
 async fn carry_out(

@@ -38,12 +38,8 @@ pub(crate) fn finish(
         followed.take_plan(made, &context.directory);
     }
     let landed = bring_due(context, loaded, &state);
-    for error in planned
-        .as_ref()
-        .err()
-        .into_iter()
-        .chain(landed.as_ref().err())
-    {
+    let errors = [planned.as_ref().err(), landed.as_ref().err()];
+    for error in errors.into_iter().flatten() {
         not_landed(&mut followed.report, error);
     }
     let printed = followed.print();
@@ -51,13 +47,11 @@ pub(crate) fn finish(
         output::drawn(&failure::render(&error, context.terminal));
     }
     match landed {
-        Ok(landed) => landed.iter().for_each(|landed| {
-            landed
-                .warnings
-                .iter()
-                .for_each(|warning| output::warning(warning));
-            output::note(words(landed, false, false).trim_end());
-        }),
+        Ok(None) => {}
+        Ok(Some(landed)) => {
+            output::warnings(&landed.warnings);
+            output::note(words(&landed, false, false).trim_end());
+        }
         // The report has the exit code already, and stays the only JSON object: the error goes to
         // standard error.
         Err(error) => output::drawn(&failure::render(&error, context.terminal)),
@@ -113,14 +107,11 @@ pub(crate) fn until_signalled(
         cancel: attention.cancel.clone(),
         ..options
     };
-    let (style, running) = (
-        style(&loaded.resolved, context.terminal),
-        runs.running_checks(),
-    );
+    let style = style(&loaded.resolved, context.terminal);
+    let running = runs.running_checks();
     let shown = async { showing(style, &running, act(&runs, options)).await };
-    runtime()?
-        .block_on(shown)
-        .map_err(|error| interruptible(error, &attention))
+    let landed = runtime()?.block_on(shown);
+    landed.map_err(|error| interruptible(error, &attention))
 }
 
 /// Waits for an operation, and shows meanwhile the last line of each check that it runs.
@@ -159,25 +150,19 @@ pub(crate) fn interruptible(error: LandingError, attention: &Attention) -> Comma
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?;
-    let runs = if loaded.resolved.is_on("quiet") {
-        runs
-    } else {
-        runs.telling(output::note)
+    let runs = match loaded.resolved.is_on("quiet") {
+        true => runs,
+        false => runs.telling(output::note),
     };
-    let write_back = !loaded.resolved.is_on("no_write_back");
-    let (directory, style, cancel) = (context.directory.clone(), LandStyle::Merge, Cancel::new());
-    let message = message(loaded)?;
-    Ok((
-        runs,
-        LandOptions {
-            directory,
-            write_back,
-            style,
-            message,
-            hooks: false,
-            cancel,
-        },
-    ))
+    let options = LandOptions {
+        directory: context.directory.clone(),
+        write_back: !loaded.resolved.is_on("no_write_back"),
+        style: LandStyle::Merge,
+        message: message(loaded)?,
+        hooks: false,
+        cancel: Cancel::new(),
+    };
+    Ok((runs, options))
 }
 
 /// Returns the template of the landing's message.
@@ -190,14 +175,8 @@ pub(crate) fn message(loaded: &Loaded) -> Result<Option<MessageTemplate>, Comman
 /// Describes the result of landing, or of undoing it, for people; `hooks` says whether hooks were
 /// asked for.
 pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
-    let Landed {
-        run,
-        branch,
-        from,
-        to,
-        ..
-    } = landed;
-    let (from, to) = (short(from.as_str()), short(to.as_str()));
+    let (run, branch) = (&landed.run, &landed.branch);
+    let (from, to) = (short(&landed.from), short(&landed.to));
     let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
     let mut text = match landed.brought {
         _ if undone && landed.from == landed.to => format!(
@@ -223,16 +202,17 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
     }
     match &landed.boxes {
         Boxes::Written(path) => {
-            let done = if undone {
-                "are as before"
-            } else {
-                "were ticked; the edit is not committed"
+            let path = path.display();
+            text += &match undone {
+                true => format!("the boxes in {path} are as before\n"),
+                false => {
+                    format!("the boxes in {path} were ticked; the edit is not committed\n")
+                }
             };
-            text.push_str(&format!("the boxes in {} {done}\n", path.display()));
         }
-        Boxes::Left { plan, reason } => text.push_str(&format!(
-            "the boxes in {plan} were left unchanged: {reason}\n"
-        )),
+        Boxes::Left { plan, reason } => {
+            text += &format!("the boxes in {plan} were left unchanged: {reason}\n");
+        }
         Boxes::Nothing => {}
     }
     let next = match (undone, from == to) {
@@ -249,15 +229,13 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
 
 /// Names the hooks that were not run, and says why, or how to have them run.
 fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
-    let (before, others): (Vec<&str>, Vec<&str>) = hooks
-        .iter()
-        .copied()
-        .partition(|hook| BEFORE_COMMIT.contains(hook));
+    let all = hooks.iter().copied();
+    let (before, others): (Vec<&str>, _) = all.partition(|hook| BEFORE_COMMIT.contains(hook));
     let mut reasons = Vec::new();
     if !before.is_empty() {
+        let before = before.join(", ");
         reasons.push(format!(
-            "{} would not find the merged files, so no landing runs it",
-            before.join(", ")
+            "{before} would not find the merged files, so no landing runs it"
         ));
     }
     if !others.is_empty() {
@@ -267,11 +245,8 @@ fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
             false => format!("`--hooks` runs {others}"),
         });
     }
-    format!(
-        "hooks not run: {} ({})\n",
-        hooks.join(", "),
-        reasons.join("; ")
-    )
+    let (hooks, reasons) = (hooks.join(", "), reasons.join("; "));
+    format!("hooks not run: {hooks} ({reasons})\n")
 }
 
 #[cfg(test)]

@@ -93,34 +93,25 @@ impl Live {
     }
 
     fn draw(&self, columns: usize) {
-        let spinner = SPINNER
-            .get(self.ticks % SPINNER.len())
-            .copied()
-            .unwrap_or(' ');
-        let since = self
-            .newest
-            .map_or(Duration::ZERO, |(_, recorded)| recorded.elapsed());
-        let fitted = |Line {
-                          text,
-                          worked,
-                          goes_on,
-                      }: &Line| {
-            fitted_line(
-                spinner,
-                text,
-                if *goes_on { *worked + since } else { *worked },
-                columns,
-            )
+        let spinner = SPINNER.get(self.ticks % SPINNER.len());
+        let spinner = spinner.copied().unwrap_or(' ');
+        let since = match self.newest {
+            Some((_, recorded)) => recorded.elapsed(),
+            None => Duration::ZERO,
         };
-        // The time of a check is its own, since nothing is recorded of it until it ends.
-        let of_check =
-            |Line { text, worked, .. }: &Line| fitted_line(spinner, text, *worked, columns);
         let (agents, total) = self.lines.split_at(self.lines.len().saturating_sub(1));
-        let shown = agents
-            .iter()
-            .map(fitted)
-            .chain(self.checks.iter().map(of_check));
-        output::live(shown.chain(total.iter().map(fitted)).collect());
+        let mut shown = Vec::new();
+        for line in agents.iter().chain(&self.checks).chain(total) {
+            // The time of a check is its own, since nothing is recorded of it until it ends.
+            let more = if line.goes_on { since } else { Duration::ZERO };
+            shown.push(fitted_line(
+                spinner,
+                &line.text,
+                line.worked + more,
+                columns,
+            ));
+        }
+        output::live(shown);
     }
 }
 
@@ -146,29 +137,26 @@ fn lines_of(state: &RunState, branches: Branches, height: usize) -> Vec<Line> {
     let rows = rows_of(state, branches);
     let (shown, hidden) = rows.split_at(height.saturating_sub(RESERVED_ROWS).min(rows.len()));
     let is_tree = tree::has_children(&rows);
-    let agents = shown.iter().map(
-        |Row {
-             branches,
-             item: record,
-         }| Line {
+    let mut lines = Vec::new();
+    for row in shown {
+        let record = row.item;
+        lines.push(Line {
             text: match is_tree {
-                true => progress::tree_line(branches, record, &state.liveness(record, true)),
+                true => progress::tree_line(&row.branches, record, &state.liveness(record, true)),
                 false => progress::agent_line(record),
             },
             worked: Duration::from_millis(state.worked_ms_on(record)),
             goes_on: record.is_at_work(),
-        },
-    );
-    let hidden = hidden
-        .iter()
-        .filter(|row| progress::is_under_way(row.item))
-        .count();
-    let total = Line {
+        });
+    }
+    let hidden = hidden.iter().filter(|row| progress::is_under_way(row.item));
+    let hidden = hidden.count();
+    lines.push(Line {
         text: progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden)),
         worked: Duration::from_millis(state.worked_ms()),
         goes_on: !state.stands_still(),
-    };
-    agents.chain([total]).collect()
+    });
+    lines
 }
 
 /// Returns what has a line: the agents that work or wait, the children that have not ended, and the
@@ -178,10 +166,8 @@ fn rows_of(state: &RunState, branches: Branches) -> Vec<Row<&TaskRecord>> {
         record.parent.is_some() && state.liveness(record, true) != Liveness::IdleDone
     };
     let mut shown: BTreeSet<&TaskId> = BTreeSet::new();
-    for record in state
-        .tasks()
-        .filter(|record| progress::is_under_way(record) || is_open(record))
-    {
+    let due = |record: &&TaskRecord| progress::is_under_way(record) || is_open(record);
+    for record in state.tasks().filter(due) {
         let mut at = Some(record);
         // What is above an agent that is shown already is shown, too.
         while let Some(record) = at.filter(|record| shown.insert(&record.task.id)) {
@@ -209,15 +195,13 @@ fn fitted_line(spinner: char, text: &str, time: Duration, columns: usize) -> Str
     let time = clock(time.as_secs());
     let text = output::plain(text);
     let room = columns.saturating_sub(1).saturating_sub(3 + time.len());
-    let kept = if room == 0 {
-        ""
-    } else {
-        columns::split(&text, room).0
+    let kept = match room {
+        0 => "",
+        room => columns::split(&text, room).0,
     };
-    let gap = if columns == usize::MAX {
-        0
-    } else {
-        room.saturating_sub(columns::width(kept))
+    let gap = match columns {
+        usize::MAX => 0,
+        _ => room.saturating_sub(columns::width(kept)),
     };
     format!("{spinner} {kept}{} {time}", " ".repeat(gap))
 }

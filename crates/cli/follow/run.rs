@@ -11,6 +11,7 @@ use std::time::Duration;
 use orchestrate_coordinator::{
     Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits, program_warnings,
 };
+use orchestrate_core::event::{VERSION, rfc3339};
 use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
@@ -53,12 +54,10 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 /// Fails if the run was started without a sandbox, but one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
     match SandboxDemand::find(&loaded.switches_given) {
-        Some(SandboxDemand {
-            by,
-            is_strict: true,
-        }) if loaded.run.no_sandbox => {
+        Some(demand) if demand.is_strict && loaded.run.no_sandbox => {
             let message = format!(
-                "run {run} was started with --no-sandbox, but {by} demands the full tier of the sandbox"
+                "run {run} was started with --no-sandbox, but {} demands the full tier of the sandbox",
+                demand.by
             );
             Err(CommandError::usage(message)
                 .hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"))
@@ -100,7 +99,7 @@ pub(crate) async fn warning_of_programs<T>(
     tokio::select! {
         biased;
         ended = &mut followed => return ended,
-        warnings = &mut warnings => warnings.iter().for_each(|line| output::warning(line)),
+        warnings = &mut warnings => output::warnings(warnings),
     }
     followed.await
 }
@@ -119,23 +118,15 @@ pub(crate) fn log(style: Style) {
 
 /// Describes how commands are confined, and which of the user's variables demands that.
 pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, String>) -> String {
+    let mut text = format!("sandbox tier: {}", coordinator.confinement());
+    if kernel_limits().is_ok() {
+        text += ", each command in a control group";
+    }
     let demand = SandboxDemand::find(variables).filter(|demand| demand.is_strict);
-    let demanded = demand
-        .map(|demand| format!(", as {} demands", demand.by))
-        .unwrap_or_default();
-    let groups = if kernel_limits().is_ok() {
-        ", each command in a control group"
-    } else {
-        ""
-    };
-    let forbids = coordinator
-        .sandbox_forbids()
-        .map(|forbidden| format!("\nin this tier, {forbidden}"))
-        .unwrap_or_default();
-    format!(
-        "sandbox tier: {}{groups}{demanded}{forbids}",
-        coordinator.confinement()
-    )
+    text.extend(demand.map(|demand| format!(", as {} demands", demand.by)));
+    let forbids = coordinator.sandbox_forbids();
+    text.extend(forbids.map(|forbidden| format!("\nin this tier, {forbidden}")));
+    text
 }
 
 /// A run that has ended, with its report.
@@ -194,15 +185,12 @@ pub(crate) async fn to_its_end(
 fn of_end(error: CoordinatorError, run: &RunId) -> CommandError {
     let has_begun = !matches!(error, CoordinatorError::RedBase(_));
     let error = CommandError::from(error);
-    if has_begun {
-        error.hint(kept(run))
-    } else {
-        error
+    if !has_begun {
+        return error;
     }
-}
-
-fn kept(run: &RunId) -> String {
-    format!("recorded work is kept; `orchestrate resume {run}` continues from it")
+    error.hint(format!(
+        "recorded work is kept; `orchestrate resume {run}` continues from it"
+    ))
 }
 
 /// How a run has ended.
@@ -215,16 +203,13 @@ enum Ended {
 
 /// Returns the report of a killed run, whose status must not be `running`.
 fn killed(state: RunState, exit_code: u8) -> Report {
-    let (standing, status) = (
-        Standing {
-            state: Arc::new(state),
-            is_live: false,
-        },
-        INTERRUPTED.to_owned(),
-    );
+    let standing = Standing {
+        state: Arc::new(state),
+        is_live: false,
+    };
     Report {
         r#type: "run.finished",
-        status,
+        status: INTERRUPTED.to_owned(),
         exit_code: Some(exit_code),
         ..standing.report()
     }
@@ -349,13 +334,12 @@ impl Followed {
     pub(crate) fn print(self) -> Result<u8, CommandError> {
         let (report, state, branches) =
             (&self.report, &self.state()?, self.style.terminal.branches);
-        let ended = || {
-            format!(
-                "`orchestrate status {}` shows how the run ended",
-                state.run_id
-            )
-        };
-        let is_heard = self.is_heard.map_err(|error| error.hint(ended()))?;
+        let run = &state.run_id;
+        let is_heard = self.is_heard.map_err(|error| {
+            error.hint(format!(
+                "`orchestrate status {run}` shows how the run ended"
+            ))
+        })?;
         match self.style.format {
             _ if !is_heard => {}
             Format::Text => {
@@ -366,18 +350,17 @@ impl Followed {
                     output::result(plan)?;
                     return Ok(report.exit_code.unwrap_or(EXIT_OK));
                 }
-                let named = Named::new(&self.store, &state.run_id)?;
-                let mut next = next::commands(named, &state.run_id, &report.actions(state));
-                if let Some(plan) = &report.plan_file {
-                    next = ["check", "run"]
-                        .map(|command| format!("orchestrate {command} {}", shell_word(plan)))
-                        .to_vec();
+                let named = Named::new(&self.store, run)?;
+                let mut next = next::commands(named, run, &report.actions(state));
+                if let Some(plan) = report.plan_file.as_ref().map(shell_word) {
+                    next = vec![
+                        format!("orchestrate check {plan}"),
+                        format!("orchestrate run {plan}"),
+                    ];
                 }
-                output::result(
-                    &(table::render(report, branches)
-                        + &table::unread(state.unread())
-                        + &next::render(&next)),
-                )?;
+                let table = table::render(report, branches);
+                let (unread, next) = (table::unread(state.unread()), next::render(&next));
+                output::result(&(table + &unread + &next))?;
             }
             // Standard output has markers only.
             Format::Markers if !self.style.quiet => {
@@ -398,14 +381,8 @@ pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> V
     if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
         object.extend(fields);
     }
-    object.insert(
-        "ts".to_owned(),
-        Value::from(orchestrate_core::event::rfc3339(updated_ms)),
-    );
-    object.insert("seq".to_owned(), Value::from(seq));
-    object.insert(
-        "v".to_owned(),
-        Value::from(orchestrate_core::event::VERSION),
-    );
+    object.insert("ts".to_owned(), rfc3339(updated_ms).into());
+    object.insert("seq".to_owned(), seq.into());
+    object.insert("v".to_owned(), VERSION.into());
     Value::Object(object)
 }

@@ -34,7 +34,7 @@ fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
         Action::Log(Some(task)) => format!("orchestrate log {run} {task}"),
         Action::Review(None) => named.whole("review"),
         Action::Review(Some(task)) => named.review(task),
-        Action::Answer(call) => named.within(format!("approve {}", short(call.as_str()))),
+        Action::Answer(call) => named.within(format!("approve {}", short(call))),
         Action::Reply { task, question } => {
             named.within(format!("message {task} TEXT --reply-to {question}"))
         }

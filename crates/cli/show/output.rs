@@ -22,7 +22,7 @@ use crate::error::CommandError;
 use crate::show::columns;
 use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{
-    names, one_line, plain, quoted, workflow_data, workflow_property,
+    joined, names, one_line, plain, quoted, workflow_data, workflow_property,
 };
 use crate::show::terminal;
 
@@ -122,10 +122,7 @@ pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
     if let Some(live) = &live {
         let _ = to_stderr(&erased(live, columns_now()));
     }
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = pass_output(text.as_bytes());
     if let Some(live) = &live {
         let _ = to_stderr(&live.join("\n"));
     }
@@ -142,6 +139,13 @@ pub(crate) fn warning(text: &str) {
     note(&format!("warning: {text}"));
 }
 
+/// Writes warnings to standard error.
+pub(crate) fn warnings<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) {
+    for text in texts {
+        warning(text.as_ref());
+    }
+}
+
 /// Writes text with our own colours to standard error; external text in it has to be [`plain`]
 /// already.
 pub(crate) fn drawn(text: &str) {
@@ -152,15 +156,9 @@ pub(crate) fn drawn(text: &str) {
 /// the screen.
 pub(crate) fn live(lines: Vec<String>) {
     let mut standing = standing();
-    let lines: Vec<String> = lines
-        .into_iter()
-        .map(|line| shown(&line).into_owned())
-        .collect();
-    let _ = to_stderr(&format!(
-        "{}{}",
-        erased(&standing, columns_now()),
-        lines.join("\n")
-    ));
+    let lines: Vec<String> = lines.iter().map(|line| redacted(line)).collect();
+    let erased = erased(&standing, columns_now());
+    let _ = to_stderr(&format!("{erased}{}", lines.join("\n")));
     *standing = lines;
 }
 
@@ -170,11 +168,8 @@ fn standing() -> MutexGuard<'static, Vec<String>> {
 
 /// Writes whole lines to standard error, above the live lines.
 fn beside(text: &str, live: &[String]) -> io::Result<()> {
-    to_stderr(&format!(
-        "{}{text}{}",
-        erased(live, columns_now()),
-        live.join("\n")
-    ))
+    let (erased, live) = (erased(live, columns_now()), live.join("\n"));
+    to_stderr(&format!("{erased}{text}{live}"))
 }
 
 fn to_stderr(text: &str) -> io::Result<()> {
@@ -211,10 +206,7 @@ pub(crate) fn confirm(question: &str) -> bool {
 /// Asks a question on standard error, and returns the line of the answer; `None` at the end of the
 /// input.
 pub(crate) fn ask(question: &str) -> Option<String> {
-    let mut stderr = io::stderr().lock();
-    let _ = stderr
-        .write_all(shown(&plain(question)).as_bytes())
-        .and_then(|()| stderr.flush());
+    let _ = to_stderr(&shown(&plain(question)));
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,

@@ -4,7 +4,6 @@
 //! that only looks like a letter or a blank. Everything here except [`show`] is a pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use orchestrate_core::run::Approval;
 use orchestrate_core::text::invisible::is_invisible;
@@ -29,28 +28,17 @@ const RESERVED_ROWS: usize = 2;
 
 /// Returns the whole call, in several lines.
 pub(crate) fn whole(approval: &Approval) -> String {
-    let Approval {
-        task,
-        tool,
-        rule,
-        arguments,
-        ..
-    } = approval;
-    let mut text = format!(
-        "task {task} requests {}; the rule {} requires your approval\n",
-        written(tool),
-        written(rule)
+    let (task, tool, rule) = (
+        &approval.task,
+        written(&approval.tool),
+        written(&approval.rule),
     );
-    match arguments {
+    let mut text = format!("task {task} requests {tool}; the rule {rule} requires your approval\n");
+    match &approval.arguments {
         Value::Null => text.push_str(&argument("call", &approval.summary)),
-        Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| {
-                text.push_str(&argument(&written(name), &text_of(value)))
-            });
-        }
-        other => text.push_str(&argument("arguments", &text_of(other))),
+        given => text.push_str(&arguments(given)),
     }
-    text.push_str(&letters(&arguments.to_string()));
+    text.push_str(&letters(&approval.arguments.to_string()));
     text
 }
 
@@ -72,10 +60,12 @@ pub(crate) fn line(text: &str, width: usize) -> String {
 /// Returns the whole arguments of a call that has run, for a log.
 pub(crate) fn arguments(arguments: &Value) -> String {
     match arguments {
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| argument(&written(name), &text_of(value)))
-            .collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields
+                .map(|field| argument(&written(field.0), &text_of(field.1)))
+                .collect()
+        }
         other => argument("arguments", &text_of(other)),
     }
 }
@@ -132,19 +122,19 @@ pub(crate) fn argument(name: &str, text: &str) -> String {
         return format!("{name}: {}\n", written(text));
     }
     let (lines, characters) = (text.split('\n').count(), text.chars().count());
-    let mut block = format!(
-        "{name} ({lines} {}, {characters} characters):\n",
-        if lines == 1 { "line" } else { "lines" }
-    );
-    text.split('\n')
-        .for_each(|line| _ = writeln!(block, "{QUOTE}{}", written(line)));
+    let noun = if lines == 1 { "line" } else { "lines" };
+    let mut block = format!("{name} ({lines} {noun}, {characters} characters):\n");
+    for line in text.split('\n') {
+        block += &format!("{QUOTE}{}\n", written(line));
+    }
     block
 }
 
 fn text_of(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Escapes every character that is not a letter, digit, ASCII punctuation or blank within a line.
@@ -167,33 +157,24 @@ fn written(line: &str) -> String {
 /// is named letter by letter; of a larger script, the first letters and the number of the others.
 fn letters(text: &str) -> String {
     let mut scripts: BTreeMap<&str, BTreeSet<char>> = BTreeMap::new();
-    for c in text
-        .chars()
-        .filter(|c| !c.is_ascii() && c.is_alphanumeric())
-    {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    for c in letters.filter(|c| !c.is_ascii()) {
         scripts.entry(script_of(c)).or_default().insert(c);
     }
     let mut lines = String::new();
     for (script, found) in scripts {
-        let named: Vec<String> = found
-            .iter()
-            .take(MAX_NAMED_LETTERS)
-            .map(|c| named(*c))
-            .collect();
-        let more = match found.len() - named.len() {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        lines.push_str(&format!(
-            "non-ASCII letters, {script}: {}{more}\n",
-            named.join(", ")
-        ));
+        let named = output::joined(found.iter().take(MAX_NAMED_LETTERS).map(named));
+        lines += &format!("non-ASCII letters, {script}: {named}");
+        if found.len() > MAX_NAMED_LETTERS {
+            lines += &format!(", and {} more", found.len() - MAX_NAMED_LETTERS);
+        }
+        lines += "\n";
     }
     lines
 }
 
-fn named(c: char) -> String {
-    format!("{} is U+{:04X}", written(&c.to_string()), u32::from(c))
+fn named(c: &char) -> String {
+    format!("{} is U+{:04X}", written(&c.to_string()), u32::from(*c))
 }
 
 /// Returns the name of a letter's script; letters of several scripts, such as mathematical ones,

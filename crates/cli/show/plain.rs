@@ -36,6 +36,16 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
+/// Joins ids or names with commas.
+pub(crate) fn joined<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let mut text = String::new();
+    for name in names {
+        text += if text.is_empty() { "" } else { ", " };
+        text += name.as_ref();
+    }
+    text
+}
+
 /// Returns file names in one line of about `width` characters. Each is escaped but never cut, so
 /// that no two look alike; those that do not fit are counted.
 pub(crate) fn names(names: &[String], width: usize) -> String {

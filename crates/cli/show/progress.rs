@@ -25,7 +25,7 @@ use orchestrate_core::{
 
 use crate::show::aside;
 use crate::show::columns;
-use crate::show::output::{names, one_line, quoted};
+use crate::show::output::{joined, names, one_line, quoted};
 use crate::show::parked_call::line as line_of;
 use crate::show::run_argument::Named;
 use crate::show::tree;
@@ -42,16 +42,11 @@ const COMMAND_WIDTH: usize = 40;
 /// Returns the line of an event, if it has one; with `verbose`, nearly every event has one.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     let Recorded { run_id, event, .. } = fact;
-    let closer = || {
-        if verbose {
-            detail(event).or_else(|| landing(event))
-        } else {
-            None
-        }
-    };
-    milestone(event)
-        .or_else(|| question(run_id, event))
-        .or_else(closer)
+    let line = milestone(event).or_else(|| question(run_id, event));
+    if line.is_some() || !verbose {
+        return line;
+    }
+    detail(event).or_else(|| landing(event))
 }
 
 /// Returns the line of a request that waits to be sent again, or `None` for a wait too short to
@@ -68,38 +63,25 @@ pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
     let waiting = match patience {
         Some(patience) if *waited >= NOTICED => {
-            format!(
-                "; waiting for {} of at most {}",
-                duration(*waited),
-                duration(*patience)
-            )
+            let (waited, patience) = (duration(*waited), duration(*patience));
+            format!("; waiting for {waited} of at most {patience}")
         }
         _ => String::new(),
     };
-    (*wait >= NOTICED)
-        .then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
+    let line = format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s");
+    Some(line).filter(|_| *wait >= NOTICED)
 }
 
 /// Returns the line of a check that runs, with the last line that it has written.
 pub(crate) fn running_line(check: &RunningCheck) -> String {
-    let last = check
-        .last_line
-        .as_deref()
-        .map(|line| format!(": {}", one_line(line, WIDTH)));
-    format!(
-        "{}{}",
-        one_line(&check.command, COMMAND_WIDTH),
-        last.unwrap_or_else(|| ": no output yet".to_owned())
-    )
+    let last = check.last_line.as_deref().unwrap_or("no output yet");
+    format!("{}: {}", one_line(&check.command, COMMAND_WIDTH), cut(last))
 }
 
 /// Returns the same with the time since its start, for where lines are not redrawn.
 pub(crate) fn still_running_line(check: &RunningCheck) -> String {
-    format!(
-        "still running after {}: {}",
-        duration(check.elapsed),
-        running_line(check)
-    )
+    let (elapsed, line) = (duration(check.elapsed), running_line(check));
+    format!("still running after {elapsed}: {line}")
 }
 
 /// Formats a duration in whole seconds, for people.
@@ -118,19 +100,17 @@ fn milestone(event: &Event) -> Option<String> {
             model,
             ..
         } => {
-            let who = agent
-                .as_deref()
-                .map_or_else(|| "command".to_owned(), |agent| format!("@{agent}"));
-            let by = model
-                .as_deref()
-                .map(|model| format!(" with {}", one_line(model, WIDTH)))
-                .unwrap_or_default();
-            let again = if *attempt > 1 {
-                format!(" (attempt {attempt})")
-            } else {
-                String::new()
+            let mut text = match agent {
+                Some(agent) => format!("{task}: started @{agent}"),
+                None => format!("{task}: started command"),
             };
-            format!("{task}: started {who}{by}{again}")
+            if let Some(model) = model {
+                text += &format!(" with {}", cut(model));
+            }
+            if *attempt > 1 {
+                text += &format!(" (attempt {attempt})");
+            }
+            text
         }
         Event::ModelSwitched {
             task,
@@ -139,20 +119,15 @@ fn milestone(event: &Event) -> Option<String> {
             to,
             error,
         } => {
-            let [from, to] = [from, to].map(|model| one_line(model, WIDTH));
-            format!(
-                "{task}: {to} takes over from {from} in turn {turn}: failed to {}",
-                one_line(error, 2 * WIDTH)
-            )
+            let (from, to, error) = (cut(from), cut(to), one_line(error, 2 * WIDTH));
+            format!("{task}: {to} takes over from {from} in turn {turn}: failed to {error}")
         }
         Event::ModelRejected { task, error, .. } => {
-            format!(
-                "{task}: waits until the run is resumed: failed to {}",
-                one_line(error, 2 * WIDTH)
-            )
+            let error = one_line(error, 2 * WIDTH);
+            format!("{task}: waits until the run is resumed: failed to {error}")
         }
         Event::TaskCommitted { task, commit, .. } => {
-            format!("{task}: committed {}", short(commit.as_str()))
+            format!("{task}: committed {}", short(commit))
         }
         Event::SnapshotTaken {
             task,
@@ -161,18 +136,13 @@ fn milestone(event: &Event) -> Option<String> {
             aside: left,
             ..
         } if !left_out.is_empty() || !left.is_empty() => {
-            let unstorable = format!(
-                "{task}: git cannot store {}; left out of its commit\n",
-                names(left_out, WIDTH)
-            );
-            let unstorable = if left_out.is_empty() {
-                String::new()
-            } else {
-                unstorable
-            };
-            format!("{unstorable}{}", aside::lines(task, left))
-                .trim_end()
-                .to_owned()
+            let mut text = String::new();
+            if !left_out.is_empty() {
+                let files = names(left_out, WIDTH);
+                text = format!("{task}: git cannot store {files}; left out of its commit\n");
+            }
+            text += &aside::lines(task, left);
+            text.trim_end().to_owned()
         }
         Event::VerifyFinished {
             task,
@@ -187,12 +157,10 @@ fn milestone(event: &Event) -> Option<String> {
                 VerifyScope::Run => "check of the merged tree",
                 VerifyScope::Target => "check of the tree without its work",
             };
-            let how = if *passed {
-                "passed".to_owned()
-            } else {
-                format!("FAILED ({exit})")
-            };
-            format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
+            match passed {
+                true => format!("{task}: {what} passed: {}", cut(command)),
+                false => format!("{task}: {what} FAILED ({exit}): {}", cut(command)),
+            }
         }
         Event::CheckFlaky(flaky) => flaky_check(flaky),
         Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
@@ -206,21 +174,16 @@ fn milestone(event: &Event) -> Option<String> {
             task,
             commit: Some(commit),
             ..
-        } => format!("{task}: merged as {}", short(commit.as_str())),
+        } => format!("{task}: merged as {}", short(commit)),
         Event::TaskMerged {
             task,
             commit: None,
             summary,
             ..
-        } => {
-            match summary
-                .as_deref()
-                .filter(|summary| !summary.trim().is_empty())
-            {
-                Some(summary) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
-                None => format!("{task}: done, nothing to merge"),
-            }
-        }
+        } => match summary.as_deref().map(str::trim) {
+            None | Some("") => format!("{task}: done, nothing to merge"),
+            Some(summary) => format!("{task}: reported: {}", cut(summary)),
+        },
         Event::NothingToDo { task, .. } => format!("{task}: nothing to do"),
         Event::ReviewVerdict(VerdictGiven {
             task,
@@ -228,34 +191,22 @@ fn milestone(event: &Event) -> Option<String> {
             changes,
             comment,
         }) => {
-            let comment = comment
-                .as_deref()
-                .map(|text| format!(": {}", one_line(text, WIDTH)))
-                .unwrap_or_default();
-            format!(
-                "{task}: verdict: {}{comment}",
-                verdict_words(*verdict, changes)
-            )
+            let (verdict, comment) = (verdict_words(*verdict, changes), why(comment.as_deref()));
+            format!("{task}: verdict: {verdict}{comment}")
         }
         Event::ReportDue(ReportDue { task, limit }) => {
-            format!(
-                "{task}: out of {}: it makes its last report",
-                limit.used_up().unwrap_or("what it needs")
-            )
+            let used_up = limit.used_up().unwrap_or("what it needs");
+            format!("{task}: out of {used_up}: it makes its last report")
         }
         Event::ReportGiven(ReportGiven { task, summary }) => {
-            format!("{task}: reported: {}", one_line(summary, WIDTH))
+            format!("{task}: reported: {}", cut(summary))
         }
         Event::TaskAdded {
             task,
             parent: Some(parent),
             ..
         } => {
-            format!(
-                "{}: spawned by {parent}: {}",
-                task.id,
-                one_line(&task.title, WIDTH)
-            )
+            format!("{}: spawned by {parent}: {}", task.id, cut(&task.title))
         }
         Event::StopRequested(StopRequest { task, by: Some(by) }) => {
             format!("{task}: to be stopped, by {by}")
@@ -273,13 +224,13 @@ fn milestone(event: &Event) -> Option<String> {
             format!("{task}: skipped because {because} did not succeed")
         }
         Event::TaskCancelled { task, message } => {
-            format!("{task}: cancelled: {}", one_line(message, WIDTH))
+            format!("{task}: cancelled: {}", cut(message))
         }
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
             "the integration branch is checked out at {checkout} and was not moved; `git merge --ff-only {}` there \
             updates it, after `git stash -u` if your changes are in the way",
-            short(commit.as_str())
+            short(commit)
         ),
         _ => return None,
     })
@@ -295,10 +246,8 @@ pub(crate) fn flaky_check(
         ..
     }: &FlakyCheck,
 ) -> String {
-    let of = task
-        .as_ref()
-        .map_or_else(|| "base".to_owned(), ToString::to_string);
-    let (command, tree) = (one_line(command, WIDTH), short(tree.as_str()));
+    let of = task.as_ref().map_or("base", TaskId::as_str);
+    let (command, tree) = (cut(command), short(tree));
     format!("{of}: flaky check: `{command}` has failed ({exit}) and passed on the same tree {tree}")
 }
 
@@ -306,7 +255,7 @@ pub(crate) fn flaky_check(
 fn of_base(event: &Event) -> Option<String> {
     Some(match event {
         Event::BaseVerifying { command, .. } => {
-            format!("verifying the base: {}", one_line(command, WIDTH))
+            format!("verifying the base: {}", cut(command))
         }
         Event::BaseVerified {
             command,
@@ -314,23 +263,17 @@ fn of_base(event: &Event) -> Option<String> {
             output: None,
             ..
         } => {
-            format!(
-                "the base passed its check before: {}",
-                one_line(command, WIDTH)
-            )
+            format!("the base passed its check before: {}", cut(command))
         }
         Event::BaseVerified {
             command,
             passed: true,
             ..
         } => {
-            format!("check of the base passed: {}", one_line(command, WIDTH))
+            format!("check of the base passed: {}", cut(command))
         }
         Event::BaseVerified { command, exit, .. } => {
-            format!(
-                "check of the base FAILED ({exit}): {}",
-                one_line(command, WIDTH)
-            )
+            format!("check of the base FAILED ({exit}): {}", cut(command))
         }
         _ => return None,
     })
@@ -341,16 +284,11 @@ fn with_lines(what: &str, message: &str) -> String {
     let (message, hint) = split_hint(message);
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
-    let text = format!(
-        "{what}: {}\n{}",
-        one_line(first, 4 * WIDTH),
-        quoted(&shown.join("\n"))
-    )
-    .trim_end()
-    .to_owned();
+    let (first, rest) = (one_line(first, 4 * WIDTH), quoted(&shown.join("\n")));
+    let text = format!("{what}: {first}\n{rest}");
     match hint {
-        Some(hint) => format!("{text}\n  fix: {}", one_line(hint, 4 * WIDTH)),
-        None => text,
+        Some(hint) => format!("{}\n  fix: {}", text.trim_end(), one_line(hint, 4 * WIDTH)),
+        None => text.trim_end().to_owned(),
     }
 }
 
@@ -371,10 +309,8 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
             to: Receiver::User,
             sequence,
         }) => {
-            format!(
-                "{}: its question {sequence} to you was not answered before its deadline",
-                sender(from)
-            )
+            let from = sender(from);
+            format!("{from}: its question {sequence} to you was not answered before its deadline")
         }
         _ => return None,
     })
@@ -383,35 +319,33 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
 /// Returns the lines of what waits for the user already, as they were when it began to wait.
 pub(crate) fn waiting_for_user(state: &RunState) -> Vec<String> {
     let run = &state.run_id;
-    let reviews = state
+    let mut lines = Vec::new();
+    for record in state
         .tasks()
-        .filter(|record| record.state().awaits_review());
-    let reviews = reviews.map(|record| due_review(run, &record.task.id));
-    let calls = state.open_approvals();
-    let calls = calls.map(|(call, approval)| parked(run, &approval.task, call, &approval.summary));
-    let questions = state
-        .questions_to_user()
-        .map(|(_, question)| told(run, question));
-    reviews.chain(calls).chain(questions).collect()
+        .filter(|record| record.state().awaits_review())
+    {
+        lines.push(due_review(run, &record.task.id));
+    }
+    for (call, approval) in state.open_approvals() {
+        lines.push(parked(run, &approval.task, call, &approval.summary));
+    }
+    lines.extend(state.questions_to_user().map(|asked| told(run, asked.1)));
+    lines
 }
 
 /// Describes a review that is due.
 fn due_review(run: &RunId, task: &TaskId) -> String {
-    format!(
-        "{task}: waits for review: `{}`",
-        Named::for_later(run).review(task)
-    )
+    let review = Named::for_later(run).review(task);
+    format!("{task}: waits for review: `{review}`")
 }
 
 /// Describes a call that waits for a decision.
 fn parked(run: &RunId, task: &TaskId, call: &CallHash, summary: &str) -> String {
-    let call = short(call.as_str());
-    let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
-    let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
-    format!(
-        "{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`",
-        line_of(summary, WIDTH)
-    )
+    let (call, named) = (short(call), Named::for_later(run));
+    let approve = named.within(format!("approve {call}"));
+    let reject = named.within(format!("reject {call} -m TEXT"));
+    let what = line_of(summary, WIDTH);
+    format!("{task}: asks to run {what}: `{approve}` shows it in full and asks, or `{reject}`")
 }
 
 /// Describes what an agent asks or tells the user.
@@ -438,21 +372,17 @@ fn told(run: &RunId, message: &Envelope) -> String {
 /// Describes until when a question can be answered, and what happens then; empty without a
 /// deadline.
 pub(crate) fn until(deadline: Option<u64>) -> String {
-    let words = |deadline| {
-        format!(
-            " until {}; then its agent goes on without an answer",
-            rfc3339(deadline)
-        )
-    };
-    deadline.map(words).unwrap_or_default()
+    match deadline.map(rfc3339) {
+        Some(time) => format!(" until {time}; then its agent goes on without an answer"),
+        None => String::new(),
+    }
 }
 
 /// Returns what a message is for, in parentheses; empty for a note.
 pub(crate) fn in_parentheses(kind: MessageKind) -> String {
-    if kind == MessageKind::Note {
-        String::new()
-    } else {
-        format!(" ({})", kind.as_str())
+    match kind {
+        MessageKind::Note => String::new(),
+        kind => format!(" ({})", kind.as_str()),
     }
 }
 
@@ -478,10 +408,8 @@ fn detail(event: &Event) -> Option<String> {
             reserved_tokens,
             ..
         } => {
-            format!(
-                "{task}: request {turn} to {}, {reserved_tokens} tokens reserved",
-                one_line(model, WIDTH)
-            )
+            let model = cut(model);
+            format!("{task}: request {turn} to {model}, {reserved_tokens} tokens reserved")
         }
         Event::BudgetWaited {
             task, turn, tokens, ..
@@ -494,19 +422,15 @@ fn detail(event: &Event) -> Option<String> {
             task, turn, usage, ..
         } => format!("{task}: reply {turn}, {} tokens", usage.total()),
         Event::ModelWaiting { task, turn, error } => {
-            format!(
-                "{task}: request {turn} waits for an answer: failed to {}",
-                one_line(error, WIDTH)
-            )
+            let error = cut(error);
+            format!("{task}: request {turn} waits for an answer: failed to {error}")
         }
         Event::MachineSlept { slept_ms } => {
-            format!(
-                "the machine slept for {}, which does not count",
-                duration(Duration::from_millis(*slept_ms))
-            )
+            let time = duration(Duration::from_millis(*slept_ms));
+            format!("the machine slept for {time}, which does not count")
         }
         Event::ModelFailed { task, turn, error } => {
-            format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
+            format!("{task}: request {turn} failed: {}", cut(error))
         }
         Event::ModelCut {
             task, turn, tokens, ..
@@ -514,10 +438,7 @@ fn detail(event: &Event) -> Option<String> {
             format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
         }
         Event::SearchRequested(SearchRequested { task, model, .. }) => {
-            format!(
-                "{task}: asks the endpoint of {} to search",
-                one_line(model, WIDTH)
-            )
+            format!("{task}: asks the endpoint of {} to search", cut(model))
         }
         Event::SearchEnded(SearchEnded {
             task,
@@ -526,14 +447,8 @@ fn detail(event: &Event) -> Option<String> {
             error,
             ..
         }) => {
-            let why = error
-                .as_deref()
-                .map(|error| format!(": {}", one_line(error, WIDTH)))
-                .unwrap_or_default();
-            format!(
-                "{task}: the search used {} tokens, and {searches} searches{why}",
-                usage.total()
-            )
+            let (tokens, why) = (usage.total(), why(error.as_deref()));
+            format!("{task}: the search used {tokens} tokens, and {searches} searches{why}")
         }
         Event::ToolStarted {
             task,
@@ -542,17 +457,13 @@ fn detail(event: &Event) -> Option<String> {
             cache,
             ..
         } => {
-            let replayed = cache.as_ref().is_some_and(|lookup| lookup.hit);
-            let how = if replayed {
-                ", answered from the cache"
-            } else {
-                ""
-            };
-            format!(
-                "{task}: {}({}){how}",
-                one_line(tool, WIDTH),
-                line_of(&arguments.to_string(), WIDTH)
-            )
+            let (tool, arguments) = (cut(tool), line_of(&arguments.to_string(), WIDTH));
+            match cache {
+                Some(lookup) if lookup.hit => {
+                    format!("{task}: {tool}({arguments}), answered from the cache")
+                }
+                _ => format!("{task}: {tool}({arguments})"),
+            }
         }
         Event::EgressDecided(EgressDecided { task, decision, .. }) => {
             format!("{task}: {}", egress(decision))
@@ -565,15 +476,8 @@ fn detail(event: &Event) -> Option<String> {
             duration_ms,
             ..
         } => {
-            let why = error
-                .as_deref()
-                .map(|error| format!(": {}", one_line(error, WIDTH)))
-                .unwrap_or_default();
-            format!(
-                "{task}: {} {} in {duration_ms} ms{why}",
-                one_line(tool, WIDTH),
-                outcome_words(*outcome)
-            )
+            let (tool, outcome, why) = (cut(tool), outcome_words(*outcome), why(error.as_deref()));
+            format!("{task}: {tool} {outcome} in {duration_ms} ms{why}")
         }
         Event::AgentWaiting { task, wait, .. } => format!("{task}: waits for {}", waited_for(wait)),
         Event::HandOverWaiting { task } => {
@@ -590,15 +494,11 @@ fn detail(event: &Event) -> Option<String> {
         Event::ApprovalDecided {
             call, allowed, by, ..
         } => {
-            let by = by
-                .as_deref()
-                .map(|by| format!(" by {}", one_line(by, WIDTH)))
-                .unwrap_or_default();
-            format!(
-                "call {}: {}{by}",
-                short(call.as_str()),
-                if *allowed { "approved" } else { "rejected" }
-            )
+            let (call, answer) = (short(call), if *allowed { "approved" } else { "rejected" });
+            match by {
+                Some(by) => format!("call {call}: {answer} by {}", cut(by)),
+                None => format!("call {call}: {answer}"),
+            }
         }
         Event::SnapshotTaken {
             task,
@@ -606,10 +506,10 @@ fn detail(event: &Event) -> Option<String> {
             commit,
             ..
         } => {
-            format!("{task}: snapshot {number} {}", short(commit.as_str()))
+            format!("{task}: snapshot {number} {}", short(commit))
         }
         Event::VerifyStarted { task, command, .. } => {
-            format!("{task}: checking with {}", one_line(command, WIDTH))
+            format!("{task}: checking with {}", cut(command))
         }
         Event::MergeStarted {
             task,
@@ -622,14 +522,11 @@ fn detail(event: &Event) -> Option<String> {
             ..
         } => format!("{task}: merging into {agent}"),
         Event::MergePrepared { task, commit, .. } => {
-            format!("{task}: merge prepared {}", short(commit.as_str()))
+            format!("{task}: merge prepared {}", short(commit))
         }
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
         Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
-            format!(
-                "{task}: your commit {} is its work now",
-                short(commit.as_str())
-            )
+            format!("{task}: your commit {} is its work now", short(commit))
         }
         Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return message_detail(event),
@@ -647,11 +544,10 @@ fn message_detail(event: &Event) -> Option<String> {
                 body,
                 ..
             } = envelope;
-            let (from, kind) = (sender(from), in_parentheses(*kind));
+            let (to, from, kind) = (to.as_str(), sender(from), in_parentheses(*kind));
             format!(
-                "{}: message from {from}{kind}: {}",
-                to.as_str(),
-                one_line(&body.to_string(), WIDTH)
+                "{to}: message from {from}{kind}: {}",
+                cut(&body.to_string())
             )
         }
         Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
@@ -668,9 +564,9 @@ fn message_detail(event: &Event) -> Option<String> {
             sequence,
             expired: true,
         } => {
+            let from = sender(from);
             format!(
-                "{to}: message {sequence} from {} missed its deadline and was not delivered",
-                sender(from)
+                "{to}: message {sequence} from {from} missed its deadline and was not delivered"
             )
         }
         Event::MessageDelivered {
@@ -698,27 +594,16 @@ fn egress(decision: &EgressDecision) -> String {
         reason,
         ..
     } = decision;
-    let canonical = host
-        .as_ref()
-        .zip(*port)
-        .map(|(host, port)| format!("{host}:{port}"));
-    let asked = one_line(asked, WIDTH);
-    let what = match canonical {
-        Some(canonical) if canonical != asked => {
-            format!("{} (as {asked})", one_line(&canonical, WIDTH))
+    let (mut what, rule) = (cut(asked), cut(rule));
+    if let (Some(host), Some(port)) = (host, port) {
+        let canonical = format!("{host}:{port}");
+        if canonical != what {
+            what = format!("{} (as {what})", cut(&canonical));
         }
-        _ => asked,
-    };
+    }
     match reason {
-        Some(reason) => format!(
-            "refused {what} to a program ({}): {}",
-            one_line(rule, WIDTH),
-            one_line(reason, WIDTH)
-        ),
-        None => format!(
-            "let a program connect to {what} ({})",
-            one_line(rule, WIDTH)
-        ),
+        Some(reason) => format!("refused {what} to a program ({rule}): {}", cut(reason)),
+        None => format!("let a program connect to {what} ({rule})"),
     }
 }
 
@@ -728,27 +613,27 @@ fn landing(event: &Event) -> Option<String> {
         Event::LandingStarted { branch, from, to } if from == to => {
             format!(
                 "landing: {branch} contains the result already, at {}",
-                short(to.as_str())
+                short(to)
             )
         }
         Event::LandingStarted { branch, to, .. } => {
-            format!("landing: moving {branch} to {}", short(to.as_str()))
+            format!("landing: moving {branch} to {}", short(to))
         }
         Event::LandingFailed(FailedLanding { message, .. }) => {
             format!("not landed: {}", one_line(message, 2 * WIDTH))
         }
         Event::RunLanded { branch, from, to } if from == to => {
-            format!("landed: {branch} stays at {}", short(to.as_str()))
+            format!("landed: {branch} stays at {}", short(to))
         }
         Event::RunLanded { branch, from, to } => {
             format!(
                 "landed: {branch} went from {} to {}",
-                short(from.as_str()),
-                short(to.as_str())
+                short(from),
+                short(to)
             )
         }
         Event::RunUnlanded(UndoneLanding { branch, to }) => {
-            format!("landing undone: {branch} is back at {}", short(to.as_str()))
+            format!("landing undone: {branch} is back at {}", short(to))
         }
         _ => return None,
     })
@@ -760,6 +645,14 @@ pub(crate) fn sender(from: &Sender) -> String {
         Sender::Agent(agent) => agent.to_string(),
         Sender::User => "you".to_owned(),
         Sender::Run => "the run".to_owned(),
+    }
+}
+
+/// Returns a reason or a comment after what it belongs to; nothing without one.
+fn why(text: Option<&str>) -> String {
+    match text {
+        Some(text) => format!(": {}", cut(text)),
+        None => String::new(),
     }
 }
 
@@ -788,14 +681,8 @@ pub(crate) fn verdict_words(verdict: VerdictKind, changes: &[RequestedChange]) -
         VerdictKind::Approve => "approved".to_owned(),
         VerdictKind::NothingToDo => "nothing to review".to_owned(),
         VerdictKind::Changes => {
-            let tasks: BTreeSet<String> = changes
-                .iter()
-                .map(|change| change.task.to_string())
-                .collect();
-            format!(
-                "changes requested of {}",
-                tasks.into_iter().collect::<Vec<_>>().join(", ")
-            )
+            let tasks: BTreeSet<&str> = changes.iter().map(|change| change.task.as_str()).collect();
+            format!("changes requested of {}", joined(tasks))
         }
     }
 }
@@ -812,14 +699,20 @@ pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
 }
 
 /// Returns the first digits of a hash, enough to type.
-pub(crate) fn short(hash: &str) -> &str {
+pub(crate) fn short(hash: &impl AsRef<str>) -> &str {
+    let hash = hash.as_ref();
     hash.get(..8).unwrap_or(hash)
+}
+
+/// Returns external text as one line of a part.
+fn cut(text: &str) -> String {
+    one_line(text, WIDTH)
 }
 
 /// Describes what a task waits for.
 pub(crate) fn waited_for(wait: &Wait) -> String {
     match wait {
-        Wait::Person { call } => format!("your decision about call {}", short(call.as_str())),
+        Wait::Person { call } => format!("your decision about call {}", short(call)),
         Wait::Message {
             to: Receiver::User,
             question,
@@ -833,12 +726,12 @@ pub(crate) fn waited_for(wait: &Wait) -> String {
             format!("{agent}, whom it has asked question {question}")
         }
         Wait::Children => "the agents that it spawned".to_owned(),
-        Wait::Agents { ids, .. } => names(
-            &ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            WIDTH,
-        ),
+        Wait::Agents { ids, .. } => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            names(&ids, WIDTH)
+        }
         Wait::Endpoint { endpoint, .. } => {
-            format!("another key or account at {}", one_line(endpoint, WIDTH))
+            format!("another key or account at {}", cut(endpoint))
         }
     }
 }
@@ -889,9 +782,8 @@ fn last_act(record: &TaskRecord) -> String {
 
 /// Returns the line of a base that is being verified, while all agents wait for it.
 pub(crate) fn base_line(state: &RunState) -> Option<String> {
-    state
-        .base_check()
-        .map(|command| format!("verifying the base: {}", one_line(command, WIDTH)))
+    let command = state.base_check()?;
+    Some(format!("verifying the base: {}", cut(command)))
 }
 
 /// Returns the line of totals; `hidden` agents that work or wait have no line of their own.
@@ -899,30 +791,22 @@ pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage()));
     let all = state.tasks().count();
-    let merged = state
-        .tasks()
-        .filter(|record| record.state().is_merged())
-        .count();
-    let under_way = state.tasks().filter(|record| is_under_way(record)).count();
-    let working = state
-        .tasks()
-        .filter(|record| is_under_way(record) && record.is_at_work())
-        .count();
-    let waiting = if under_way > working {
-        format!(", {} waiting", under_way - working)
-    } else {
-        String::new()
-    };
-    let hidden = if hidden > 0 {
-        format!(" ({hidden} not shown)")
-    } else {
-        String::new()
-    };
-    format!(
-        "{merged} of {all} merged, {working} at work{waiting}{hidden}, {} tokens, cost {}",
-        tokens(usage.total()),
-        cost(state.cost().micro_usd())
-    )
+    let (mut merged, mut under_way, mut working) = (0, 0, 0);
+    for record in state.tasks() {
+        let is_under_way = is_under_way(record);
+        merged += usize::from(record.state().is_merged());
+        under_way += usize::from(is_under_way);
+        working += usize::from(is_under_way && record.is_at_work());
+    }
+    let mut text = format!("{merged} of {all} merged, {working} at work");
+    if under_way > working {
+        text += &format!(", {} waiting", under_way - working);
+    }
+    if hidden > 0 {
+        text += &format!(" ({hidden} not shown)");
+    }
+    let cost = cost(state.cost().micro_usd());
+    format!("{text}, {} tokens, cost {cost}", tokens(usage.total()))
 }
 
 /// Formats a cost: `-` if nothing was paid, `?` if a price is not known.

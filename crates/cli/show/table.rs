@@ -16,7 +16,7 @@ use orchestrate_core::{
 
 use crate::show::aside;
 use crate::show::columns;
-use crate::show::output::{one_line, quoted};
+use crate::show::output::{joined, one_line, quoted};
 use crate::show::parked_call;
 use crate::show::progress::{self, in_parentheses, sender, short, tokens, until, verdict_words};
 use crate::show::tree::{self, Branches, Node, Row};
@@ -53,27 +53,22 @@ const MIN_TITLE_WIDTH: usize = 16;
 
 /// Renders a report; an agent that others have spawned is above them.
 pub(crate) fn render(report: &Report, branches: Branches) -> String {
-    let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
-    let of_tasks = if has_branches {
-        format!("branches: orchestrate/{}/TASK\n", report.run_id)
-    } else {
-        String::new()
-    };
+    let mut result = String::new();
+    if report.tasks.iter().any(|task| task.branch.is_some()) {
+        result = format!("branches: orchestrate/{}/TASK\n", report.run_id);
+    }
     let (branch, commit) = (
         &report.integration_branch,
-        short(report.integration_commit.as_str()),
+        short(&report.integration_commit),
     );
-    let landed = report.landed.as_ref().map(landed).unwrap_or_default();
-    with_result(
-        report,
-        branches,
-        &format!("{of_tasks}result: {branch} at {commit}\n{landed}"),
-    )
+    result += &format!("result: {branch} at {commit}\n");
+    result.extend(report.landed.as_ref().map(landed));
+    with_result(report, branches, &result)
 }
 
 /// Renders the report of a run whose result has landed and whose branches are gone.
 pub(crate) fn render_pruned(report: &Report, branches: Branches) -> String {
-    let commit = short(report.integration_commit.as_str());
+    let commit = short(&report.integration_commit);
     let landed = report.landed.as_ref().map(landed).unwrap_or_default();
     let result = format!("result: {commit}, which has landed; its branches were removed\n{landed}");
     with_result(report, branches, &result)
@@ -87,31 +82,29 @@ fn landed(
         is_whole,
     }: &LandedResult,
 ) -> String {
-    let part = if *is_whole {
-        ""
-    } else {
-        "; what was merged since has not landed"
-    };
-    format!("landed in {branch} as {}{part}\n", short(commit.as_str()))
+    let commit = short(commit);
+    match is_whole {
+        true => format!("landed in {branch} as {commit}\n"),
+        false => {
+            format!("landed in {branch} as {commit}; what was merged since has not landed\n")
+        }
+    }
 }
 
 /// Renders a report with the lines that say where the result is.
 fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     let mut text = tasks(report, branches);
     for task in &report.tasks {
-        text.push_str(
-            &task
-                .error
-                .as_ref()
-                .map(|error| failure(&task.id, error))
-                .unwrap_or_default(),
-        );
+        let error = task.error.as_ref();
+        text.extend(error.map(|error| failure(&task.id, error)));
         text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
-        text.push_str(&not_in_result(task));
-        if let Some(take_over) = &task.take_over {
-            text.push_str(&taken_over(&task.id, take_over));
+        if task.not_in_result {
+            let id = &task.id;
+            text.push_str(&format!("{id}: its work is kept, and not in the result\n"));
         }
+        let take_over = task.take_over.as_ref();
+        text.extend(take_over.map(|take_over| taken_over(&task.id, take_over)));
         text.push_str(&remarks(task));
     }
     text.push_str(&flaky(&report.flaky_checks));
@@ -147,23 +140,20 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
 
 /// Lists the checks that have failed and passed on one tree, each in a line.
 pub(crate) fn flaky(checks: &[FlakyCheck]) -> String {
-    checks
-        .iter()
-        .map(|check| format!("{}\n", progress::flaky_check(check)))
-        .collect()
+    let lines = checks.iter().map(progress::flaky_check);
+    lines.map(|line| line + "\n").collect()
+}
+
+fn cut(text: &str) -> String {
+    one_line(text, MAX_ERROR_CHARS)
 }
 
 /// Describes why a task did not succeed, and how to mend that if it is known.
 pub(crate) fn failure(task: &TaskId, error: &TaskError) -> String {
     let (message, hint) = split_hint(&error.message);
-    let fix = hint
-        .map(|hint| format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)))
-        .unwrap_or_default();
-    format!(
-        "{task}: {}: {}\n{fix}",
-        error.cause,
-        one_line(message, MAX_ERROR_CHARS)
-    )
+    let mut text = format!("{task}: {}: {}\n", error.cause, cut(message));
+    text.extend(hint.map(|hint| format!("  fix: {}\n", cut(hint))));
+    text
 }
 
 /// Renders the table of a report's tasks.
@@ -182,10 +172,7 @@ fn tasks(report: &Report, branches: Branches) -> String {
     let mut cells: Vec<[String; 6]> = vec![HEAD.map(str::to_owned)];
     cells.extend(rows.iter().map(|row| {
         let task = row.item;
-        let commit = task
-            .commit
-            .as_ref()
-            .map_or("-", |commit| short(commit.as_str()));
+        let commit = task.commit.as_ref().map_or("-", short);
         [
             name(row),
             state_of(task),
@@ -199,9 +186,7 @@ fn tasks(report: &Report, branches: Branches) -> String {
 }
 
 fn is_open(task: &TaskReport) -> bool {
-    task.liveness
-        .as_ref()
-        .is_some_and(|liveness| *liveness != Liveness::IdleDone)
+    !matches!(task.liveness, None | Some(Liveness::IdleDone))
 }
 
 /// Renders the tree of agents of which some have not ended: what each is doing stands in the place
@@ -215,8 +200,7 @@ fn open_tree(rows: &[Row<&TaskReport>]) -> String {
             state_of(task),
             task.liveness
                 .as_ref()
-                .map(tree::liveness)
-                .unwrap_or_default(),
+                .map_or_else(String::new, tree::liveness),
             tokens(task.usage.input_tokens + task.usage.output_tokens),
             cost(&task.usage),
         ]
@@ -238,28 +222,27 @@ fn name(row: &Row<&TaskReport>) -> String {
 }
 
 fn state_of(task: &TaskReport) -> String {
-    standing(
-        task.state,
-        task.error.as_ref().map(|error| error.cause),
-        task.stale,
-    )
+    let cause = task.error.as_ref().map(|error| error.cause);
+    standing(task.state, cause, task.stale)
 }
 
 fn titles<'r>(rows: &[Row<&'r TaskReport>]) -> Vec<&'r str> {
-    std::iter::once("TITLE")
-        .chain(rows.iter().map(|row| row.item.title.as_str()))
-        .collect()
+    let titles = rows.iter().map(|row| row.item.title.as_str());
+    std::iter::once("TITLE").chain(titles).collect()
 }
 
 /// Describes what else a user has to know of a task's work.
 fn remarks(task: &TaskReport) -> String {
-    let held = task.held_by.as_ref().map(|agent| {
-        format!("not in the result: it was merged into the work of {agent}, which has ended without success")
-    });
-    let stale = task.stale.then(|| STALE.to_owned());
-    let unchanged = task.changed_nothing().then(|| UNCHANGED.to_owned());
-    let lines = held.into_iter().chain(stale).chain(unchanged);
-    let mut text: String = lines.map(|line| format!("{}: {line}\n", task.id)).collect();
+    let mut lines = Vec::new();
+    if let Some(agent) = &task.held_by {
+        lines.push(format!(
+            "not in the result: it was merged into the work of {agent}, which has ended without success"
+        ));
+    }
+    lines.extend(task.stale.then(|| STALE.to_owned()));
+    lines.extend(task.changed_nothing().then(|| UNCHANGED.to_owned()));
+    let lines = lines.iter().map(|line| format!("{}: {line}\n", task.id));
+    let mut text: String = lines.collect();
     text.push_str(&flagged(&task.id, task.taint.as_ref()));
     text.push_str(&aside::lines(&task.id, &task.aside));
     text
@@ -268,10 +251,10 @@ fn remarks(task: &TaskReport) -> String {
 /// Describes, in a line, an agent that text from outside could make give private data away; empty
 /// for any other.
 pub(crate) fn flagged(agent: &AgentId, taint: Option<&TaskTaint>) -> String {
-    let tainted = taint.filter(|taint| taint.flagged).map(tainted);
-    tainted
-        .map(|tainted| format!("{agent}: {tainted}\n"))
-        .unwrap_or_default()
+    match taint.filter(|taint| taint.flagged) {
+        Some(taint) => format!("{agent}: {}\n", tainted(taint)),
+        None => String::new(),
+    }
 }
 
 fn tainted(taint: &TaskTaint) -> String {
@@ -296,10 +279,10 @@ fn answer(report: &Report) -> String {
     let Some(answer) = &report.answer else {
         return String::new();
     };
-    let written = report.plan_file.as_ref().map_or_else(String::new, |file| {
-        format!("plan: {}\n", one_line(file, 500))
-    });
-    format!("answer:\n{}{written}", quoted(answer.trim_end()))
+    let mut text = format!("answer:\n{}", quoted(answer.trim_end()));
+    let file = report.plan_file.as_ref();
+    text.extend(file.map(|file| format!("plan: {}\n", one_line(file, 500))));
+    text
 }
 
 /// Describes the time that a run has taken; what it waited for its models, it did not work.
@@ -318,46 +301,33 @@ fn handed_back(task: &TaskReport) -> String {
     let Some(hand_back) = &task.hand_back else {
         return String::new();
     };
-    let is_at_limit = task
-        .error
-        .as_ref()
-        .is_some_and(|error| error.cause.used_up().is_some());
-    let report = is_at_limit.then(|| format!("reported: {}", hand_back.summary));
-    let questions = hand_back
-        .open_questions
+    let mut lines = Vec::new();
+    if let Some(error) = &task.error
+        && error.cause.used_up().is_some()
+    {
+        lines.push(format!("reported: {}", hand_back.summary));
+    }
+    let asked = hand_back.open_questions.iter();
+    lines.extend(asked.map(|question| format!("asks: {question}")));
+    let claimed = hand_back.unverified.iter();
+    lines.extend(claimed.map(|claim| format!("unverified claim: {claim}")));
+    let lines = lines
         .iter()
-        .map(|question| format!("asks: {question}"));
-    let claims = hand_back
-        .unverified
-        .iter()
-        .map(|claim| format!("unverified claim: {claim}"));
-    let lines = report.into_iter().chain(questions).chain(claims);
-    lines
-        .map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS)))
-        .collect()
+        .map(|line| format!("{}: {}\n", task.id, cut(line)));
+    lines.collect()
 }
 
 /// Renders the calls that wait for a decision, each in a line; empty if there are none.
 pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a CallHash, &'a Approval)>) -> String {
-    let call = |(call, approval): (&CallHash, &Approval)| {
-        let (call, summary) = (
-            short(call.as_str()),
-            parked_call::line(&approval.summary, MAX_CALL_CHARS),
+    let mut text = String::new();
+    for (call, approval) in calls {
+        let (call, task) = (short(call), &approval.task);
+        let summary = parked_call::line(&approval.summary, MAX_CALL_CHARS);
+        text += &format!(
+            "call {call} of {task} waits for your decision; `approve` shows it in full and asks: {summary}\n"
         );
-        format!(
-            "call {call} of {} waits for your decision; `approve` shows it in full and asks: {summary}\n",
-            approval.task
-        )
-    };
-    calls.map(call).collect()
-}
-
-/// Describes work of an agent that was ended before it was merged; empty if there is none.
-fn not_in_result(task: &TaskReport) -> String {
-    if !task.not_in_result {
-        return String::new();
     }
-    format!("{}: its work is kept, and not in the result\n", task.id)
+    text
 }
 
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
@@ -369,34 +339,16 @@ fn review_of(task: &TaskReport) -> String {
         comment,
     }) = &task.verdict
     {
-        let comment = comment
-            .as_deref()
-            .map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
-        text.push_str(&format!(
-            "{}: {}{}\n",
-            task.id,
-            verdict_words(*verdict, changes),
-            comment.unwrap_or_default()
-        ));
+        text = format!("{}: {}", task.id, verdict_words(*verdict, changes));
+        text.extend(comment.as_ref().map(|text| format!(": {}", cut(text))));
+        text += "\n";
         for change in changes {
-            text.push_str(&format!(
-                "  {}: {}\n",
-                change.task,
-                one_line(&change.text, MAX_ERROR_CHARS)
-            ));
+            text += &format!("  {}: {}\n", change.task, cut(&change.text));
         }
     }
     if !task.waits_for_verdict_of.is_empty() {
-        let reviewers: Vec<&str> = task
-            .waits_for_verdict_of
-            .iter()
-            .map(TaskId::as_str)
-            .collect();
-        text.push_str(&format!(
-            "{}: waits for the verdict of {}\n",
-            task.id,
-            reviewers.join(", ")
-        ));
+        let reviewers = joined(&task.waits_for_verdict_of);
+        text += &format!("{}: waits for the verdict of {reviewers}\n", task.id);
     }
     text
 }
@@ -419,7 +371,6 @@ fn rejecting(
         tasks,
     }: &RejectingEndpoint,
 ) -> String {
-    let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
     let wait = match tasks.len() {
         1 => "1 task waits".to_owned(),
         count => format!("{count} tasks wait"),
@@ -427,8 +378,8 @@ fn rejecting(
     format!(
         "endpoint {} rejects the key or the account: {wait} for another one ({}): failed to {}\n",
         one_line(endpoint, 100),
-        ids.join(", "),
-        one_line(error, MAX_ERROR_CHARS)
+        joined(tasks),
+        cut(error)
     )
 }
 
@@ -440,11 +391,8 @@ fn taken_over(task: &TaskId, take_over: &TakeOver) -> String {
         turn,
         error,
     } = take_over;
-    let [from, model] = [from, model].map(|model| one_line(model, 100));
-    format!(
-        "{task}: {model} took over from {from} in turn {turn}: failed to {}\n",
-        one_line(error, MAX_ERROR_CHARS)
-    )
+    let (from, model, error) = (one_line(from, 100), one_line(model, 100), cut(error));
+    format!("{task}: {model} took over from {from} in turn {turn}: failed to {error}\n")
 }
 
 /// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is
@@ -455,10 +403,9 @@ pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool
         nothing if nothing.did_nothing() => "nothing to do",
         state => state.as_str(),
     };
-    if is_stale {
-        format!("{word}, stale")
-    } else {
-        word.to_owned()
+    match is_stale {
+        true => format!("{word}, stale"),
+        false => word.to_owned(),
     }
 }
 
@@ -489,25 +436,19 @@ pub(crate) fn with_titles<const N: usize>(
     is_tree: bool,
 ) -> String {
     let lines: Vec<String> = aligned_lines(rows).collect();
-    let used = lines
-        .iter()
-        .map(|line| columns::width(line))
-        .max()
-        .unwrap_or(0)
-        + GAP;
+    let widths = lines.iter().map(|line| columns::width(line));
+    let used = widths.max().unwrap_or(0) + GAP;
     if is_tree && used + MIN_TITLE_WIDTH > WIDTH {
         return aligned(rows);
     }
     let room = WIDTH.saturating_sub(used).max(MIN_TITLE_WIDTH);
-    let line = |(line, title): (&String, &&str)| {
-        let line = format!(
-            "{}  {}",
-            columns::padded(line, used - GAP),
-            one_line(title, room)
-        );
-        format!("{}\n", line.trim_end())
-    };
-    lines.iter().zip(titles).map(line).collect()
+    let mut text = String::new();
+    for (line, title) in lines.iter().zip(titles) {
+        let (line, title) = (columns::padded(line, used - GAP), one_line(title, room));
+        text += format!("{line}  {title}").trim_end();
+        text += "\n";
+    }
+    text
 }
 
 /// Aligns rows in columns.
@@ -518,11 +459,8 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = String> {
     let widths = column_widths(rows);
     rows.iter().map(move |row| {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| columns::padded(cell, width))
-            .collect();
+        let cells = row.iter().zip(widths);
+        let cells: Vec<String> = cells.map(|cell| columns::padded(cell.0, cell.1)).collect();
         cells.join("  ").trim_end().to_owned()
     })
 }
@@ -539,28 +477,14 @@ fn column_widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
 
 /// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
-    messages.map(unread_line).collect()
-}
-
-fn unread_line(message: &Envelope) -> String {
-    let Envelope {
-        sequence,
-        from,
-        to,
-        kind,
-        body,
-        ..
-    } = message;
-    let (to, from, kind, body) = (
-        to.as_str(),
-        sender(from),
-        in_parentheses(*kind),
-        body.to_string(),
-    );
-    format!(
-        "{to} has not read message {sequence} from {from}{kind}: {}\n",
-        one_line(&body, 200)
-    )
+    let mut text = String::new();
+    for message in messages {
+        let (to, from) = (message.to.as_str(), sender(&message.from));
+        let (number, kind) = (message.sequence, in_parentheses(message.kind));
+        let body = one_line(&message.body.to_string(), 200);
+        text += &format!("{to} has not read message {number} from {from}{kind}: {body}\n");
+    }
+    text
 }
 
 /// Renders what agents have told the user, the newest of each in a line; the others are counted.
@@ -569,21 +493,15 @@ pub(crate) fn messages_to_user<'m>(messages: impl Iterator<Item = &'m Envelope>)
     let mut text = String::new();
     for of_agent in messages.chunk_by(|one, next| one.from == next.from) {
         let earlier = of_agent.len().saturating_sub(MAX_TOLD);
-        for Envelope {
-            from, kind, body, ..
-        } in of_agent.iter().skip(earlier)
-        {
-            let (from, kind, body) = (sender(from), in_parentheses(*kind), body.to_string());
-            text.push_str(&format!(
-                "{from} tells you{kind}: {}\n",
-                one_line(&body, MAX_CALL_CHARS)
-            ));
+        for message in of_agent.iter().skip(earlier) {
+            let (from, kind) = (sender(&message.from), in_parentheses(message.kind));
+            let body = one_line(&message.body.to_string(), MAX_CALL_CHARS);
+            text += &format!("{from} tells you{kind}: {body}\n");
         }
         if let (Some(message), 1..) = (of_agent.first(), earlier) {
             let of = sender(&message.from);
-            text.push_str(&format!(
-                "{of} has told you {earlier} more before; `log --messages` shows them\n"
-            ));
+            text +=
+                &format!("{of} has told you {earlier} more before; `log --messages` shows them\n");
         }
     }
     text
@@ -593,14 +511,13 @@ pub(crate) fn messages_to_user<'m>(messages: impl Iterator<Item = &'m Envelope>)
 pub(crate) fn questions<'m>(
     questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>,
 ) -> String {
-    let shown = |(agent, question): (&AgentId, &Envelope)| {
-        let (text, until) = (quoted(&question.body.to_text()), until(question.deadline));
-        format!(
-            "{agent} waits for your answer to its question {}{until}:\n{text}",
-            question.sequence
-        )
-    };
-    questions.map(shown).collect()
+    let mut text = String::new();
+    for (agent, question) in questions {
+        let (number, until) = (question.sequence, until(question.deadline));
+        text += &format!("{agent} waits for your answer to its question {number}{until}:\n");
+        text += &quoted(&question.body.to_text());
+    }
+    text
 }
 
 #[cfg(test)]

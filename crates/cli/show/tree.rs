@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use orchestrate_core::{AgentId, Blocker, Liveness};
 
 use crate::show::columns;
-use crate::show::output::one_line;
+use crate::show::output::{joined, one_line};
 
 /// The minimum width of an id below many others, which is enough to type it.
 const MIN_ID_WIDTH: usize = 12;
@@ -43,17 +43,14 @@ pub(crate) fn rows<T: Copy>(nodes: &[Node<'_, T>], branches: Branches) -> Vec<Ro
     let known: BTreeSet<&AgentId> = nodes.iter().map(|node| node.id).collect();
     let mut below: BTreeMap<Option<&AgentId>, Vec<&Node<'_, T>>> = BTreeMap::new();
     for node in nodes {
-        below
-            .entry(node.parent.filter(|parent| known.contains(parent)))
-            .or_default()
-            .push(node);
+        let parent = node.parent.filter(|parent| known.contains(parent));
+        below.entry(parent).or_default().push(node);
     }
     let mut rows = Vec::with_capacity(nodes.len());
     let top = below.remove(&None).unwrap_or_default();
     // Each with the branches before it, and those before its children.
-    let mut open: Vec<(&Node<'_, T>, String, String)> = top
-        .into_iter()
-        .rev()
+    let top = top.into_iter().rev();
+    let mut open: Vec<_> = top
         .map(|node| (node, String::new(), String::new()))
         .collect();
     while let Some((node, before, before_children)) = open.pop() {
@@ -64,11 +61,8 @@ pub(crate) fn rows<T: Copy>(nodes: &[Node<'_, T>], branches: Branches) -> Vec<Ro
         let children = below.remove(&Some(node.id)).unwrap_or_default();
         for (at, child) in children.iter().enumerate().rev() {
             let [own, further] = branches.for_item(at + 1 == children.len());
-            open.push((
-                child,
-                format!("{before_children}{own}"),
-                format!("{before_children}{further}"),
-            ));
+            let own = format!("{before_children}{own}");
+            open.push((child, own, format!("{before_children}{further}")));
         }
     }
     rows
@@ -96,14 +90,10 @@ pub(crate) fn label(branches: &str, id: &str, room: usize) -> String {
     let cut = columns::width(branches).saturating_sub(room.saturating_sub(MIN_ID_WIDTH));
     let branches = match cut {
         0 => branches.to_owned(),
-        cut => std::iter::once('…')
-            .chain(branches.chars().skip(cut + 1))
-            .collect(),
+        cut => format!("…{}", branches.chars().skip(cut + 1).collect::<String>()),
     };
-    format!(
-        "{branches}{}",
-        fitted(id, room.saturating_sub(columns::width(&branches)))
-    )
+    let room = room.saturating_sub(columns::width(&branches));
+    format!("{branches}{}", fitted(id, room))
 }
 
 /// Cuts a text to the given number of columns.
@@ -129,11 +119,7 @@ pub(crate) fn liveness(liveness: &Liveness) -> String {
         Blocker::Model => "model".to_owned(),
         Blocker::Budget => "budget".to_owned(),
         Blocker::Merge => "merge".to_owned(),
-        Blocker::Dependencies(ids) | Blocker::Agents(ids) | Blocker::Reviewers(ids) => ids
-            .iter()
-            .map(AgentId::as_str)
-            .collect::<Vec<_>>()
-            .join(", "),
+        Blocker::Dependencies(ids) | Blocker::Agents(ids) | Blocker::Reviewers(ids) => joined(ids),
     };
     format!("blocked-on {what}")
 }

@@ -36,12 +36,9 @@ pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, Co
 
 fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), CommandError> {
     let (store, run) = context.find_run(run)?;
-    for_each_line(&store, &run, |line| {
-        if as_json {
-            output::line(line)
-        } else {
-            output::line(&in_words(line))
-        }
+    for_each_line(&store, &run, |line| match as_json {
+        true => output::line(line),
+        false => output::line(&in_words(line)),
     })?;
     // What the file has beside that was not written by the run.
     let runs = context.runs()?;
@@ -50,10 +47,9 @@ fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), Comma
         if as_json {
             output::json(&json!({"type": "foreign", "line": line, "text": text}))?;
         } else {
-            output::line(&format!(
-                "foreign: line {line} of the file is no record of the run: {}",
-                shown(text)
-            ))?;
+            let text = shown(text);
+            let line = format!("foreign: line {line} of the file is no record of the run: {text}");
+            output::line(&line)?;
         }
     }
     Ok(())
@@ -94,65 +90,46 @@ fn for_each_line(
 /// decided.
 fn in_words(line: &str) -> String {
     let entry: Value = serde_json::from_str(line).unwrap_or_default();
-    let text = |pointer: &str| {
-        entry
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    let text = |pointer: &str| match entry.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        _ => String::new(),
     };
-    let parameters = entry
-        .get("parameters")
-        .map(Value::to_string)
-        .unwrap_or_default();
+    let value = |pointer: &str| match entry.pointer(pointer) {
+        Some(value) => value.to_string(),
+        None => String::new(),
+    };
     let end = match entry.get("success").and_then(Value::as_bool) {
         Some(true) => "ok".to_owned(),
-        _ => format!("failed: {}", text("/error")),
+        _ => output::one_line(&format!("failed: {}", text("/error")), 120),
     };
-    let seconds = entry
-        .get("execution_time")
-        .map(Value::to_string)
-        .unwrap_or_default();
+    let (seconds, parameters) = (value("/execution_time"), value("/parameters"));
     let call = output::one_line(&format!("{} {parameters}", text("/tool_name")), 120);
-    let (decision, rule) = (text("/decision/outcome"), text("/decision/rule"));
-    let approver = entry.pointer("/decision/by").and_then(Value::as_str);
-    let approver = approver
-        .map(|name| format!(" by {}", output::one_line(name, 60)))
-        .unwrap_or_default();
-    let by = if rule.is_empty() {
-        decision
-    } else {
-        format!("{decision}{approver} by {rule}")
-    };
-    let end = output::one_line(&end, 120);
+    let mut by = text("/decision/outcome");
+    let rule = text("/decision/rule");
+    if !rule.is_empty() {
+        if let Some(Value::String(name)) = entry.pointer("/decision/by") {
+            by += &format!(" by {}", output::one_line(name, 60));
+        }
+        by += &format!(" by {rule}");
+    }
     let used = entry
         .get("resource_usage")
-        .map(of_commands)
-        .unwrap_or_default();
-    format!(
-        "{} {} {call} {end} ({seconds}s, {used}{by})",
-        text("/timestamp"),
-        text("/agent_id")
-    )
+        .map_or_else(String::new, of_commands);
+    let (time, agent) = (text("/timestamp"), text("/agent_id"));
+    format!("{time} {agent} {call} {end} ({seconds}s, {used}{by})")
 }
 
 /// Returns what the commands of a call used; empty if it ran none.
 fn of_commands(usage: &Value) -> String {
     let number = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
-    let (processes, mib) = (
-        number("processes"),
-        number("peak_memory_bytes").div_ceil(1 << 20),
-    );
-    if processes == 0 {
-        return String::new();
-    }
-    let seconds = std::time::Duration::from_millis(number("cpu_ms")).as_secs_f64();
-    let noun = if processes == 1 {
-        "process"
-    } else {
-        "processes"
+    let processes = match number("processes") {
+        0 => return String::new(),
+        1 => "1 process".to_owned(),
+        processes => format!("{processes} processes"),
     };
-    format!("{seconds}s of CPU time, {mib} MiB, {processes} {noun}, ")
+    let mib = number("peak_memory_bytes").div_ceil(1 << 20);
+    let seconds = std::time::Duration::from_millis(number("cpu_ms")).as_secs_f64();
+    format!("{seconds}s of CPU time, {mib} MiB, {processes}, ")
 }
 
 /// A run's lines in the file, and what they were compared with.
@@ -197,29 +174,28 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     let store = context.store().ok();
     let mut checked = Vec::new();
     for (run, found) in chains {
-        let recorded = store
-            .as_ref()
-            .map_or(Ok(Recorded::Unknown), |store| recorded(store, &run))?;
+        let recorded = match &store {
+            Some(store) => recorded(store, &run)?,
+            None => Recorded::Unknown,
+        };
         if let Recorded::Whole(whole) = &recorded
             && let Some(difference) = found.difference(whole)
         {
-            let error =
-                unreadable.map_or_else(|| failed(format!("run {run}: {difference}")), at_line);
+            let error = match unreadable {
+                Some(broken) => at_line(broken),
+                None => failed(format!("run {run}: {difference}")),
+            };
             return Err(error.hint(format!(
                 "`orchestrate audit show {run} --json` prints the log as the journal gives it"
             )));
         }
-        if let Some(Foreign { line, text }) = beside
-            .first()
-            .filter(|_| !matches!(recorded, Recorded::Growing))
+        if let Some(Foreign { line, text }) = beside.first()
+            && !matches!(recorded, Recorded::Growing)
         {
-            let error = failed(format!(
-                "line {line} is no record of run {run}: {}",
-                shown(text)
-            ));
-            return Err(error.hint(format!(
-                "`orchestrate audit show {run}` shows all such lines as foreign"
-            )));
+            let text = shown(text);
+            let error = failed(format!("line {line} is no record of run {run}: {text}"));
+            let hint = format!("`orchestrate audit show {run}` shows all such lines as foreign");
+            return Err(error.hint(hint));
         }
         checked.push(Checked {
             run,
@@ -249,25 +225,24 @@ fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandE
         let runs: Vec<Value> = checked.iter().map(of_run).collect();
         return output::json(&json!({"file": path, "runs": runs}));
     }
-    let in_words = |checked: &Checked| {
-        let Checked {
-            run,
-            found,
-            recorded,
-        } = checked;
-        let more = match recorded {
+    if checked.is_empty() {
+        return output::line(&format!("{}: no calls", path.display()));
+    }
+    let mut text = String::new();
+    for checked in checked {
+        let more = match checked.recorded {
             Recorded::Whole(_) => "as the journal recorded them",
             Recorded::Growing => "so far: the run continues",
             Recorded::Unknown => {
                 "unchanged among themselves; this repository's journal does not have the run"
             }
         };
-        format!("run {run}: {} calls, {more}\n", found.lines)
-    };
-    if checked.is_empty() {
-        return output::line(&format!("{}: no calls", path.display()));
+        text += &format!(
+            "run {}: {} calls, {more}\n",
+            checked.run, checked.found.lines
+        );
     }
-    output::result(&checked.iter().map(in_words).collect::<String>())
+    output::result(&text)
 }
 
 /// Reads a log. A run without calls has none.
@@ -277,9 +252,6 @@ fn read(path: &Path, may_be_missing: bool) -> Result<String, CommandError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => {
             Ok(String::new())
         }
-        Err(error) => Err(CommandError::usage(format!(
-            "failed to read {}: {error}",
-            path.display()
-        ))),
+        Err(error) => Err(CommandError::of_file("read", path, error)),
     }
 }

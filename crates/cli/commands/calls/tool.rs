@@ -10,6 +10,7 @@ mod call_log;
 mod passing;
 mod stdin;
 
+use std::fmt::Display;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
@@ -59,54 +60,44 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     let interrupts = Interrupts::hold()?;
     let log = CallLog::open(surroundings.calls())?;
     let audit = CallAudit::find(context, surroundings.calls());
-    call.configuration(unix_ms())
-        .map_or(Ok(()), |marker| emit(&log, &marker))?;
-    let cache = call
-        .stores_or_replays()
-        .then(|| usable(Cache::open(&state)))
-        .flatten();
+    if let Some(marker) = call.configuration(unix_ms()) {
+        emit(&log, &marker)?;
+    }
+    let cache = match call.stores_or_replays() {
+        true => usable(Cache::open(&state)),
+        false => None,
+    };
     if let Some(cache) = &cache
         && replayed(&call, cache, &log, &interrupts)?
     {
         // Nothing started, so the call has no number of its own.
         let id = arguments
             .id
-            .clone()
-            .unwrap_or_else(|| call.identity.key.as_str().to_owned());
+            .as_deref()
+            .unwrap_or(call.identity.key.as_str());
+        let ending = Ending {
+            rc: 0,
+            reason: None,
+            duration_ms: 0,
+            ended_ms: unix_ms(),
+        };
         audit.note(CommandEnd {
             cached: true,
-            ..call.ended(
-                &id,
-                Ending {
-                    rc: 0,
-                    reason: None,
-                    duration_ms: 0,
-                    ended_ms: unix_ms(),
-                },
-            )
+            ..call.ended(id, ending)
         });
         return Ok(0);
     }
     let given = call.given.take().map_or(Ok(()), Given::start);
-    given.map_err(|error| {
-        CommandError::new(
-            ErrorKind::Failed,
-            format!("failed to pass standard input on: {error}"),
-        )
-    })?;
+    given.map_err(|error| failed("pass standard input on", error))?;
     let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
     let passage = Passage::new(cache.filter(|_| call.stores()).as_ref(), &call.identity);
-    let rc = start_to_end(
-        &Started {
-            call: &call,
-            id,
-            at: unix_ms(),
-            audit: &audit,
-        },
-        &log,
-        &interrupts,
-        &passage,
-    )?;
+    let started = Started {
+        call: &call,
+        id,
+        at: unix_ms(),
+        audit: &audit,
+    };
+    let rc = start_to_end(&started, &log, &interrupts, &passage)?;
     if rc == 0 {
         store(&call, &surroundings, &passage);
     }
@@ -151,23 +142,19 @@ fn replayed(
     let (cache_key, tool) = (call.identity.key.as_str().to_owned(), call.tool.clone());
     match usable(cache.look_up(&call.identity)) {
         Some(Lookup::Hit(mut entry)) => {
-            emit(
-                log,
-                &Marker::CacheHit {
-                    cache_key,
-                    tool,
-                    ts: unix_ms(),
-                },
-            )?;
-            interrupts.release();
-            let unreadable = |error| {
-                CommandError::new(
-                    ErrorKind::Failed,
-                    format!("failed to read the stored result: {error}"),
-                )
+            let ts = unix_ms();
+            let hit = Marker::CacheHit {
+                cache_key,
+                tool,
+                ts,
             };
+            emit(log, &hit)?;
+            interrupts.release();
             let mut piece = Vec::new();
-            while let Some(stream) = entry.next(&mut piece).map_err(unreadable)? {
+            while let Some(stream) = entry
+                .next(&mut piece)
+                .map_err(|error| failed("read the stored result", error))?
+            {
                 let passed = match stream {
                     Stream::Output => output::pass_output(&piece),
                     Stream::Errors => output::pass_errors(&piece),
@@ -177,22 +164,24 @@ fn replayed(
             return Ok(true);
         }
         Some(Lookup::Damaged(path)) => {
-            output::warning(&format!(
-                "a stored result was damaged and has been removed: {}",
-                path.display()
-            ));
+            let path = path.display();
+            let text = format!("a stored result was damaged and has been removed: {path}");
+            output::warning(&text);
         }
         Some(Lookup::Miss) | None => {}
     }
-    emit(
-        log,
-        &Marker::CacheMiss {
-            cache_key,
-            tool,
-            ts: unix_ms(),
-        },
-    )?;
+    let ts = unix_ms();
+    let miss = Marker::CacheMiss {
+        cache_key,
+        tool,
+        ts,
+    };
+    emit(log, &miss)?;
     Ok(false)
+}
+
+fn failed(act: &str, why: impl Display) -> CommandError {
+    CommandError::new(ErrorKind::Failed, format!("failed to {act}: {why}"))
 }
 
 /// A call that has begun.
@@ -216,16 +205,14 @@ fn start_to_end(
         audit,
     } = started;
     let open = log.begin(id, *at)?;
-    emit(
-        log,
-        &Marker::ToolStart {
-            id: id.clone(),
-            tool: call.tool.clone(),
-            cache_key: call.identity.key.as_str().to_owned(),
-            git_sha: call.identity.commit.clone(),
-            ts: *at,
-        },
-    )?;
+    let start = Marker::ToolStart {
+        id: id.clone(),
+        tool: call.tool.clone(),
+        cache_key: call.identity.key.as_str().to_owned(),
+        git_sha: call.identity.commit.clone(),
+        ts: *at,
+    };
+    emit(log, &start)?;
     let (to_output, to_errors) = passage.sinks();
     let passed = pass_through(
         &call.command,
@@ -241,15 +228,13 @@ fn start_to_end(
     };
     passage.end_line();
     let duration_ms = ended.saturating_sub(*at);
-    audit.note(call.ended(
-        id,
-        Ending {
-            rc,
-            reason,
-            duration_ms,
-            ended_ms: ended,
-        },
-    ));
+    let ending = Ending {
+        rc,
+        reason,
+        duration_ms,
+        ended_ms: ended,
+    };
+    audit.note(call.ended(id, ending));
     let end = match reason {
         None => Marker::ended(id, rc.into(), duration_ms, ended),
         reason => Marker::ToolEnd {
@@ -280,11 +265,9 @@ fn start_to_end(
             let program = call
                 .command
                 .first()
-                .map(|program| program.to_string_lossy().into_owned());
-            output::note(&format!(
-                "error: failed to start {}: {error}",
-                program.unwrap_or_default()
-            ));
+                .map(|program| program.to_string_lossy());
+            let program = program.unwrap_or_default();
+            output::note(&format!("error: failed to start {program}: {error}"));
         }
         Err(error) => output::note(&format!("error: failed to {error}")),
         Ok(_) => {}
@@ -308,8 +291,9 @@ fn outcome(passed: &Result<Passed, SandboxError>) -> (u8, Option<Reason>) {
 fn code_of(status: ExitStatus) -> u8 {
     let by_signal = || status.signal().map(|signal| SIGNALLED + signal);
     let code = status.code().or_else(by_signal);
-    code.and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(NOT_EXECUTABLE)
+    code.map_or(NOT_EXECUTABLE, |code| {
+        u8::try_from(code).unwrap_or(NOT_EXECUTABLE)
+    })
 }
 
 /// Writes a marker to the log, and then to standard error.

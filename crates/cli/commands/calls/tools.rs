@@ -1,7 +1,7 @@
 //! `tools`: lists the tools that agents can be given, shows one, writes their reference, and checks
 //! `.tool` files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use orchestrate_coordinator::{
     tools_reference,
 };
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{ToolCalls, ToolMetrics};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
@@ -36,19 +37,16 @@ pub(crate) fn execute(context: &Context, arguments: &ToolsArgs) -> Result<u8, Co
         ToolsCommand::List { category, json } => {
             let (found, facts) = with_facts(context, json.json)?;
             let registry = &found.registry;
-            let category = category
-                .as_deref()
-                .map(|name| category_of(registry, name))
-                .transpose()?;
+            let category = match category {
+                Some(name) => Some(category_of(registry, name)?),
+                None => None,
+            };
             list(registry, &registry.tools(category.as_ref()), facts.as_ref())?;
         }
         ToolsCommand::Search { word, json } => {
             let (found, facts) = with_facts(context, json.json)?;
-            list(
-                &found.registry,
-                &found.registry.search(word),
-                facts.as_ref(),
-            )?;
+            let registry = &found.registry;
+            list(registry, &registry.search(word), facts.as_ref())?;
         }
         ToolsCommand::Info { name, json } => {
             let (found, facts) = with_facts(context, json.json)?;
@@ -103,30 +101,22 @@ fn with_facts(
         return Ok((found, None));
     }
     let loaded = context.load(Vec::new(), Layer::default())?;
-    let (never_replayed, limits) = (
-        found.never_replayed.clone(),
-        CallLimits::from_settings(&loaded.run.tool_settings),
-    );
-    Ok((
-        found,
-        Some(Facts {
-            never_replayed,
-            limits,
-            calls: calls(context)?,
-        }),
-    ))
+    let facts = Facts {
+        never_replayed: found.never_replayed.clone(),
+        limits: CallLimits::from_settings(&loaded.run.tool_settings),
+        calls: calls(context)?,
+    };
+    Ok((found, Some(facts)))
 }
 
 /// Returns how the tools were used in this repository's newest runs; outside a repository, and
 /// before the first run, not at all.
 fn calls(context: &Context) -> Result<BTreeMap<String, ToolMetrics>, CommandError> {
     let mut calls = ToolCalls::default();
-    let store = context
-        .project()
-        .ok()
-        .map(|project| project.store())
-        .transpose()?
-        .flatten();
+    let store = match context.project() {
+        Ok(project) => project.store()?,
+        Err(_) => None,
+    };
     let Some(store) = store else {
         return Ok(calls.metrics());
     };
@@ -160,18 +150,13 @@ fn found(context: &Context) -> Result<FoundTools, CommandError> {
 }
 
 fn category_of(registry: &ToolRegistry, name: &str) -> Result<Category, CommandError> {
-    let mut known: Vec<String> = registry
-        .tools(None)
-        .iter()
-        .map(|tool| tool.category().to_string())
-        .collect();
-    known.sort_unstable();
-    known.dedup();
-    if known.iter().any(|category| category == name) {
+    let all = registry.tools(None);
+    let known: BTreeSet<String> = all.iter().map(|tool| tool.category().to_string()).collect();
+    if known.contains(name) {
         return Ok(Category::named(name));
     }
     let error = CommandError::usage(format!("there is no category `{name}`"));
-    Err(error.hint(format!("the categories: {}", known.join(", "))))
+    Err(error.hint(format!("the categories: {}", output::joined(known))))
 }
 
 /// Prints tools, as JSON with these facts.
@@ -181,35 +166,30 @@ fn list(
     facts: Option<&Facts>,
 ) -> Result<(), CommandError> {
     if let Some(facts) = facts {
-        let all: Vec<Value> = tools
+        let all = tools
             .iter()
-            .map(|tool| object(registry, tool.as_ref(), facts))
-            .collect();
-        return output::json(&all);
+            .map(|tool| object(registry, tool.as_ref(), facts));
+        return output::json(&all.collect::<Vec<Value>>());
     }
     let mut text = String::new();
     let (names, categories) = WIDTHS;
     for tool in tools {
         let (name, category) = (tool.name(), tool.category());
-        let about = output::one_line(tool.description(), SHOWN);
-        text.push_str(&format!(
-            "{name:<names$} {category:<categories$} {about}\n",
-            category = category.as_str()
-        ));
+        let (category, about) = (
+            category.as_str(),
+            output::one_line(tool.description(), SHOWN),
+        );
+        text += &format!("{name:<names$} {category:<categories$} {about}\n");
     }
     output::result(&text)
 }
 
 fn info(registry: &ToolRegistry, name: &str, facts: Option<&Facts>) -> Result<(), CommandError> {
     let Some(tool) = registry.resolve(name) else {
-        let error = CommandError::usage(format!(
-            "there is no tool `{}`",
-            output::one_line(name, SHOWN)
-        ));
-        return Err(error.hint(format!(
-            "similar tools: {}",
-            registry.nearest(name).join(", ")
-        )));
+        let similar = registry.nearest(name).join(", ");
+        let name = output::one_line(name, SHOWN);
+        let error = CommandError::usage(format!("there is no tool `{name}`"));
+        return Err(error.hint(format!("similar tools: {similar}")));
     };
     if let Some(facts) = facts {
         return output::json(&object(registry, tool.as_ref(), facts));
@@ -220,11 +200,8 @@ fn info(registry: &ToolRegistry, name: &str, facts: Option<&Facts>) -> Result<()
         text.push_str(&format!("other names: {}\n", aliases.join(", ")));
     }
     for form in second_forms(registry, tool.name()) {
-        text.push_str(&format!(
-            "\nif it is called as `{}` with `arguments`:\n{}",
-            form.name(),
-            described(form.as_ref())
-        ));
+        let (name, form) = (form.name(), described(form.as_ref()));
+        text += &format!("\nif it is called as `{name}` with `arguments`:\n{form}");
     }
     output::result(&text)
 }
@@ -233,17 +210,14 @@ fn described(tool: &dyn Tool) -> String {
     let parameters = serde_json::to_string_pretty(tool.schema()).unwrap_or_default();
     let mut text = format!("{}:\n{}", tool.name(), output::quoted(tool.description()));
     if tool.title() != tool.name() {
-        text.push_str(&format!(
-            "title: {}\n",
-            output::one_line(tool.title(), SHOWN)
-        ));
+        text += &format!("title: {}\n", output::one_line(tool.title(), SHOWN));
     }
     if let Some(wrapping) = tool.wrapping() {
         text.push_str(&format!("wraps: {}\n", wrapping.tool));
         let command = wrapping
             .template
-            .map(|template| format!("command: {}\n", output::one_line(template.as_str(), 200)));
-        text.push_str(&command.unwrap_or_default());
+            .map(|command| output::one_line(command.as_str(), 200));
+        text.extend(command.map(|command| format!("command: {command}\n")));
     }
     let (category, permission) = (tool.category(), tool.permission());
     text.push_str(&format!(
@@ -257,26 +231,19 @@ fn second_forms<'a>(
     registry: &'a ToolRegistry,
     tool: &'a str,
 ) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
-    registry
-        .second_forms()
-        .filter(move |form| registry.names().canonical(form.name()) == tool)
+    let forms = registry.second_forms();
+    forms.filter(move |form| registry.names().canonical(form.name()) == tool)
 }
 
 fn object(registry: &ToolRegistry, tool: &dyn Tool, facts: &Facts) -> Value {
-    let forms: Vec<Value> = second_forms(registry, tool.name())
-        .map(|form| of_tool(form.as_ref()))
-        .collect();
+    let forms = second_forms(registry, tool.name()).map(|form| of_tool(form.as_ref()));
+    let aliases = registry.names().aliases_of(tool.name());
+    let is_replayed = !facts.never_replayed.iter().any(|name| name == tool.name());
     let mut object = of_tool(tool);
     if let Some(object) = object.as_object_mut() {
-        object.insert(
-            "aliases".to_owned(),
-            registry.names().aliases_of(tool.name()).collect(),
-        );
-        object.insert("second_forms".to_owned(), json!(forms));
-        object.insert(
-            "cacheable".to_owned(),
-            json!(!facts.never_replayed.iter().any(|name| name == tool.name())),
-        );
+        object.insert("aliases".to_owned(), aliases.collect());
+        object.insert("second_forms".to_owned(), forms.collect());
+        object.insert("cacheable".to_owned(), json!(is_replayed));
         object.insert("limits".to_owned(), limits_of(tool, &facts.limits));
         object.insert("use".to_owned(), facts.use_of(tool.name()));
     }
@@ -300,50 +267,36 @@ fn of_tool(tool: &dyn Tool) -> Value {
 }
 
 fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, CommandError> {
-    let paths: Vec<PathBuf> = files
-        .iter()
-        .map(|file| context.directory.join(file))
-        .collect();
-    let top = context
-        .project()
-        .ok()
-        .map(|project| project.workdir().to_owned());
-    let problems = found(context)?.check(&paths, top.as_deref())?;
-    // As typed, so that a file can be opened from here.
-    let of_file = |file: &PathBuf| {
-        let shown = orchestrate_core::text::git_path::shown_path(&context.directory.join(file));
-        let of_it = problems.iter().filter(move |problem| problem.file == shown);
-        of_it
-            .map(|problem| ToolFileProblem {
-                file: file.display().to_string(),
-                ..problem.clone()
-            })
-            .collect::<Vec<_>>()
-    };
-    let checked: Vec<(&PathBuf, Vec<ToolFileProblem>)> =
-        files.iter().map(|file| (file, of_file(file))).collect();
-    if as_json {
-        let all: Vec<Value> = checked
-            .iter()
-            .map(|(file, problems)| {
-                json!({"file": file.display().to_string(), "ok": problems.is_empty(),
-                       "problems": problems.iter().map(tool_files::object).collect::<Vec<_>>()})
-            })
-            .collect();
-        output::json(&all)?;
-    } else {
-        for (file, problems) in &checked {
-            let name = file.display().to_string();
-            match problems.is_empty() {
-                true => output::line(&format!("{}: ok", output::one_line(&name, 200)))?,
-                false => problems
-                    .iter()
-                    .try_for_each(|problem| output::line(&tool_files::line(problem)))?,
-            }
+    let paths = files.iter().map(|file| context.directory.join(file));
+    let paths: Vec<PathBuf> = paths.collect();
+    let project = context.project().ok();
+    let top = project.as_ref().map(|project| project.workdir());
+    let problems = found(context)?.check(&paths, top)?;
+    let mut objects = Vec::new();
+    let mut text = String::new();
+    for (file, path) in files.iter().zip(&paths) {
+        // As typed, so that a file can be opened from here.
+        let (name, shown) = (file.display().to_string(), shown_path(path));
+        let of_file = problems.iter().filter(|problem| problem.file == shown);
+        let of_file = of_file.map(|problem| ToolFileProblem {
+            file: name.clone(),
+            ..problem.clone()
+        });
+        let of_file: Vec<ToolFileProblem> = of_file.collect();
+        if of_file.is_empty() {
+            text += &format!("{}: ok\n", output::one_line(&name, 200));
         }
+        for problem in &of_file {
+            text += &format!("{}\n", tool_files::line(problem));
+        }
+        let listed: Vec<Value> = of_file.iter().map(tool_files::object).collect();
+        objects.push(json!({"file": name, "ok": of_file.is_empty(), "problems": listed}));
     }
-    let is_wrong = problems
-        .iter()
-        .any(|problem| problem.severity == Severity::Error);
+    match as_json {
+        true => output::json(&objects)?,
+        false => output::result(&text)?,
+    }
+    let mut problems = problems.iter();
+    let is_wrong = problems.any(|problem| problem.severity == Severity::Error);
     Ok(if is_wrong { EXIT_USAGE } else { EXIT_OK })
 }

@@ -1,9 +1,7 @@
 //! `clean`: removes a run's worktrees whose files are stored elsewhere; `--landed` also removes the
 //! branches and snapshots of runs that have landed.
 
-use orchestrate_coordinator::{
-    Archive, CleanOptions, Cleaned, CleanedBranch, KeptWorktree, PrunedRun,
-};
+use orchestrate_coordinator::{Archive, CleanOptions, Cleaned, PrunedRun};
 use orchestrate_core::RunId;
 use orchestrate_core::run::{EXIT_FAILED, EXIT_OK};
 use orchestrate_settings::Layer;
@@ -31,12 +29,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
         format!("failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run clean again")
     });
     let warnings: Vec<String> = warnings.collect();
-    warnings.iter().for_each(|warning| output::warning(warning));
-    let code = if warnings.is_empty() {
-        EXIT_OK
-    } else {
-        EXIT_FAILED
-    };
+    let code = warned(&warnings);
     match arguments.json.json {
         true => output::json(&object(&run, &cleaned, arguments.dry_run, &warnings)),
         false => output::result(&words(&run, &cleaned, arguments.dry_run)),
@@ -44,74 +37,65 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     .map(|()| code)
 }
 
+/// Prints warnings, and returns the exit code.
+fn warned(warnings: &[String]) -> u8 {
+    output::warnings(warnings);
+    match warnings.is_empty() {
+        true => EXIT_OK,
+        false => EXIT_FAILED,
+    }
+}
+
 /// Returns what was removed, or would be, as JSON.
 fn object(run: &RunId, cleaned: &Cleaned, dry_run: bool, warnings: &[String]) -> Value {
-    let removed = cleaned
-        .removed
-        .iter()
-        .map(|(task, path)| json!({"task": task, "path": path}));
-    let kept = cleaned.kept.iter().map(
-        |KeptWorktree {
-             task,
-             path,
-             reason,
-             ignored,
-             ..
-         }| {
-            let ignored: Vec<_> = ignored.iter().map(|path| path.to_string_lossy()).collect();
-            json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
-        },
-    );
-    let branches = cleaned.branches.iter().map(
-        |CleanedBranch {
-             task,
-             branch,
-             kept_as,
-         }| json!({"task": task, "branch": branch, "kept_as": kept_as}),
-    );
-    let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
-    let branches: Vec<Value> = branches.collect();
+    let (mut removed, mut kept, mut branches) = (Vec::new(), Vec::new(), Vec::new());
+    for (task, path) in &cleaned.removed {
+        removed.push(json!({"task": task, "path": path}));
+    }
+    for tree in &cleaned.kept {
+        let ignored = tree.ignored.iter().map(|path| path.to_string_lossy());
+        let ignored: Vec<_> = ignored.collect();
+        kept.push(json!({"task": tree.task, "path": tree.path, "reason": tree.reason, "ignored": ignored}));
+    }
+    for of in &cleaned.branches {
+        branches.push(json!({"task": of.task, "branch": of.branch, "kept_as": of.kept_as}));
+    }
     json!({"run_id": run, "dry_run": dry_run, "removed": removed, "kept": kept, "branches": branches,
         "in_background": cleaned.goes_on, "warnings": warnings})
 }
 
+fn done(dry_run: bool) -> &'static str {
+    if dry_run { "would remove" } else { "removed" }
+}
+
 /// Describes what was removed, or would be, for people.
 fn words(run: &RunId, cleaned: &Cleaned, dry_run: bool) -> String {
-    let done = if dry_run { "would remove" } else { "removed" };
-    let removed = cleaned
-        .removed
-        .iter()
-        .map(|(_, path)| format!("{done} {}\n", path.display()));
-    let kept = cleaned
-        .kept
-        .iter()
-        .map(|kept| format!("kept {}: {}\n", kept.path.display(), kept.reason));
-    let branches = cleaned.branches.iter().map(
-        |CleanedBranch {
-             task,
-             branch,
-             kept_as,
-         }| {
-            let stays = match kept_as {
-                Some(name) => format!("its commits stay as {name}"),
-                None => "the run's result contains its commits".to_owned(),
-            };
-            format!("{done} the branch {branch} of {task}, which failed; {stays}\n")
-        },
-    );
-    let mut text: String = removed.chain(kept).chain(branches).collect();
+    let done = done(dry_run);
+    let mut text = String::new();
+    for (_, path) in &cleaned.removed {
+        text += &format!("{done} {}\n", path.display());
+    }
+    for kept in &cleaned.kept {
+        text += &format!("kept {}: {}\n", kept.path.display(), kept.reason);
+    }
+    for of in &cleaned.branches {
+        let stays = match &of.kept_as {
+            Some(name) => format!("its commits stay as {name}"),
+            None => "the run's result contains its commits".to_owned(),
+        };
+        let (task, branch) = (&of.task, &of.branch);
+        text += &format!("{done} the branch {branch} of {task}, which failed; {stays}\n");
+    }
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");
     }
     if cleaned.goes_on {
         text.push_str("their files are being deleted in the background\n");
     }
-    let others = if cleaned.branches.is_empty() {
-        ""
-    } else {
-        "other "
-    };
-    text.push_str(&format!("{others}branches and snapshots are kept\n"));
+    if !cleaned.branches.is_empty() {
+        text.push_str("other ");
+    }
+    text.push_str("branches and snapshots are kept\n");
     let mut commands = Vec::new();
     if cleaned.kept.iter().any(|kept| kept.is_unfinished) {
         commands.push(format!("orchestrate resume {run}"));
@@ -119,10 +103,8 @@ fn words(run: &RunId, cleaned: &Cleaned, dry_run: bool) -> String {
     if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
         commands.push(format!("orchestrate clean {run} --ignored"));
     }
-    let held = cleaned
-        .branches
-        .iter()
-        .find_map(|branch| branch.kept_as.as_ref());
+    let mut branches = cleaned.branches.iter();
+    let held = branches.find_map(|branch| branch.kept_as.as_ref());
     if let Some(name) = held.filter(|_| !dry_run) {
         commands.push(format!("orchestrate recover {run} --restore {name}"));
     }
@@ -145,43 +127,24 @@ fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     let failed = failed
         .map(|(run, error)| format!("run {run}: {}", CommandError::from(error).in_one_line()));
     let warnings: Vec<String> = failed.collect();
-    warnings.iter().for_each(|warning| output::warning(warning));
-    let code = if warnings.is_empty() {
-        EXIT_OK
-    } else {
-        EXIT_FAILED
-    };
+    let code = warned(&warnings);
     if arguments.json.json {
         let object = |pruned: &PrunedRun| {
-            let worktrees: Vec<_> = pruned
-                .cleaned
-                .removed
-                .iter()
-                .map(|(_, path)| path)
-                .collect();
+            let removed = pruned.cleaned.removed.iter();
+            let worktrees: Vec<_> = removed.map(|removed| &removed.1).collect();
             json!({"run_id": pruned.run, "worktrees": worktrees, "refs": pruned.refs, "kept_refs": pruned.kept_refs})
         };
         let runs: Vec<Value> = pruned.runs.iter().map(object).collect();
         let object = json!({"dry_run": arguments.dry_run, "keep_runs": keep_runs, "runs": runs, "warnings": warnings});
         return output::json(&object).map(|()| code);
     }
-    let done = if arguments.dry_run {
-        "would remove"
-    } else {
-        "removed"
-    };
+    let done = done(arguments.dry_run);
     let mut text = String::new();
-    for PrunedRun {
-        run,
-        cleaned,
-        refs,
-        kept_refs,
-    } in &pruned.runs
-    {
-        let (worktrees, refs, kept) = (cleaned.removed.len(), refs.len(), kept_refs.len());
-        text.push_str(&format!(
-            "run {run}: {done} {worktrees} worktrees and {refs} refs; kept {kept} refs\n"
-        ));
+    for pruned in &pruned.runs {
+        let (run, worktrees) = (&pruned.run, pruned.cleaned.removed.len());
+        let (refs, kept) = (pruned.refs.len(), pruned.kept_refs.len());
+        text +=
+            &format!("run {run}: {done} {worktrees} worktrees and {refs} refs; kept {kept} refs\n");
     }
     if pruned.runs.is_empty() && warnings.is_empty() {
         text = format!(

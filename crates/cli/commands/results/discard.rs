@@ -23,17 +23,11 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
     let is_json = arguments.json.json;
     if arguments.dry_run {
         let found = runs.would_discard(&run)?;
-        let text = if is_json {
-            String::new()
-        } else {
-            described(&run, &found)
-        };
-        return if is_json {
-            output::json(&object(&run, true, &found))
-        } else {
-            output::result(&text)
+        match is_json {
+            true => output::json(&object(&run, true, &found))?,
+            false => output::result(&described(&run, &found))?,
         }
-        .map(|()| EXIT_OK);
+        return Ok(EXIT_OK);
     }
     if !arguments.yes {
         let found = runs.would_discard(&run)?;
@@ -47,46 +41,35 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
         }
         output::note(&described(&run, &found));
         if !output::confirm(&format!("Remove all of run {run} for good? [y/N] ")) {
-            return Err(CommandError::new(
-                ErrorKind::NeedsPerson,
-                format!("run {run} was not discarded"),
-            ));
+            let message = format!("run {run} was not discarded");
+            return Err(CommandError::new(ErrorKind::NeedsPerson, message));
         }
     }
     let discarded = runs.discard(&run)?;
-    discarded
-        .undeleted
-        .iter()
-        .for_each(|undeleted| output::warning(&format!("failed to {undeleted}")));
-    let code = if discarded.undeleted.is_empty() {
-        EXIT_OK
-    } else {
-        EXIT_FAILED
-    };
-    if is_json {
-        return output::json(&object(&run, false, &discarded)).map(|()| code);
+    for undeleted in &discarded.undeleted {
+        output::warning(&format!("failed to {undeleted}"));
     }
-    output::result(&described_removal(&run, &discarded)).map(|()| code)
+    match is_json {
+        true => output::json(&object(&run, false, &discarded))?,
+        false => output::result(&described_removal(&run, &discarded))?,
+    }
+    match discarded.undeleted.is_empty() {
+        true => Ok(EXIT_OK),
+        false => Ok(EXIT_FAILED),
+    }
 }
 
 /// Describes what would be lost.
 fn described(run: &RunId, found: &Discarded) -> String {
     let mut text = format!("discarding run {run} removes {}\n", counted(found));
     for path in &found.edited {
-        text.push_str(&format!(
-            "lost: files in {} that are in no commit\n",
-            path.display()
-        ));
+        let path = path.display();
+        text += &format!("lost: files in {path} that are in no commit\n");
     }
     for lost in found.lost.iter().take(MOST_NAMED) {
-        let (commit, subject) = (
-            short(lost.commit.as_str()),
-            output::one_line(&lost.subject, SUBJECT_CHARS),
-        );
-        text.push_str(&format!(
-            "lost: {commit} {subject} ({})\n",
-            output::one_line(&lost.name, 100)
-        ));
+        let subject = output::one_line(&lost.subject, SUBJECT_CHARS);
+        let (commit, name) = (short(&lost.commit), output::one_line(&lost.name, 100));
+        text += &format!("lost: {commit} {subject} ({name})\n");
     }
     let more = found.lost.len().saturating_sub(MOST_NAMED);
     if more > 0 {
@@ -100,16 +83,11 @@ fn described(run: &RunId, found: &Discarded) -> String {
 
 /// Describes what was removed.
 fn described_removal(run: &RunId, removed: &Discarded) -> String {
-    let goes_on = if removed.goes_on {
-        "its files are being deleted in the background\n"
-    } else {
-        ""
-    };
-    format!(
-        "run {run} is gone: removed {}\n{goes_on}{}",
-        counted(removed),
-        kept(removed)
-    )
+    let mut text = format!("run {run} is gone: removed {}\n", counted(removed));
+    if removed.goes_on {
+        text += "its files are being deleted in the background\n";
+    }
+    text + &kept(removed)
 }
 
 fn counted(found: &Discarded) -> String {
@@ -120,10 +98,8 @@ fn counted(found: &Discarded) -> String {
 }
 
 fn kept(found: &Discarded) -> String {
-    found
-        .kept_refs
-        .iter()
-        .map(|name| format!("kept {name}, which is checked out\n"))
+    let kept = found.kept_refs.iter();
+    kept.map(|name| format!("kept {name}, which is checked out\n"))
         .collect()
 }
 

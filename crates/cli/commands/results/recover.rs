@@ -51,7 +51,7 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {
         let (commit, subject) = (
-            short(kept.commit.as_str()).to_owned(),
+            short(&kept.commit).to_owned(),
             output::one_line(&kept.subject, 60),
         );
         [

@@ -6,7 +6,6 @@ use orchestrate_coordinator::{
 };
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
-use orchestrate_core::text::similar::nearest;
 use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan};
 use serde_json::json;
 
@@ -25,38 +24,26 @@ use crate::show::tool_files;
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
     // A plan can be checked outside of any repository, and in one in which no run would start; the
     // report says so.
-    let (project, refused) = match Project::open(&context.directory, &context.directories()?.state)
-    {
+    let state = context.directories()?.state;
+    let (project, refused) = match Project::open(&context.directory, &state) {
         Ok(found) => {
-            let in_the_way = |project: &Project| {
-                project.require_ready().err().or_else(|| {
-                    let knows = project.has_identity(&context.variables);
-                    (!knows).then_some(CoordinatorError::NoIdentity)
-                })
+            let refused = match found.require_ready() {
+                Ok(()) if found.has_identity(&context.variables) => None,
+                Ok(()) => Some(CoordinatorError::NoIdentity),
+                Err(refused) => Some(refused),
             };
-            let refused = in_the_way(&found);
             (Some(found), refused)
         }
         Err(refused) => (None, Some(refused)),
     };
-    let typed = arguments
-        .skip_optional
-        .then(|| ("skip_optional", "true".to_owned()))
-        .into_iter()
-        .collect();
+    let skipped = arguments.skip_optional;
+    let typed = skipped.then(|| ("skip_optional", "true".to_owned()));
+    let typed = typed.into_iter().collect();
     let file = plan_file::open(context, &arguments.plan, typed, project.as_ref())?;
-    file.roles
-        .left_out()
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(file.roles.left_out());
     if let Some(task) = &arguments.map {
-        return map(
-            context,
-            &file,
-            project.as_ref().ok_or(refused),
-            task,
-            arguments.json.json,
-        );
+        let project = project.as_ref().ok_or(refused);
+        return map(context, &file, project, task, arguments.json.json);
     }
     let mut report = file.check(&|first| match first {
         FirstWord::Program(name) => may_find(name),
@@ -74,9 +61,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         |project: &Project| project.without_effect(base.as_deref(), Some(&of_user), &tasks);
     match looked_at.map_or(Ok(Vec::new()), without_effect) {
         Ok(without_effect) => {
-            without_effect
-                .iter()
-                .for_each(|warning| output::warning(warning));
+            output::warnings(without_effect);
             if let Some(project) = looked_at {
                 tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
             }
@@ -85,16 +70,11 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         Err(error) if refused.is_none() => report.errors.insert(0, would_be_refused(&error)),
         Err(_) => {}
     }
-    let of_base = || {
-        project
-            .as_ref()?
-            .require_startable(file.loaded.resolved.text("base").as_deref())
-            .err()
-    };
-    report.errors.splice(
-        0..0,
-        refused.or_else(of_base).as_ref().map(would_be_refused),
-    );
+    let of_base = || project.as_ref()?.require_startable(base.as_deref()).err();
+    let refused = refused.or_else(of_base);
+    report
+        .errors
+        .splice(0..0, refused.as_ref().map(would_be_refused));
     if file.loaded.switches.strict_sandbox {
         let tier = require_confinement(&settings_of(&file.loaded, &context.directories()?)).err();
         let finding = |error| Finding {
@@ -105,23 +85,15 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     }
     let open = report.tasks.iter().filter(|task| task.status.runs());
     let used: Vec<&str> = open.filter_map(|task| task.agent.as_deref()).collect();
-    file.roles
-        .warnings_of(used.iter().copied())
-        .iter()
-        .for_each(|warning| output::warning(warning));
-    file.roles
-        .taint_warnings_of(used, &file.loaded.run)
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(file.roles.warnings_of(used.iter().copied()));
+    output::warnings(file.roles.taint_warnings_of(used, &file.loaded.run));
     if let Ok(plan) = file.plan() {
         searches(&file, &plan);
         warn_of_vendors(context, &file, &plan)?;
     }
     if !makes_maps() && file.loaded.run.map_tokens > 0 {
-        output::warning(&format!(
-            "agents get no map of the repository: {}",
-            NoMap::NotBuilt
-        ));
+        let why = NoMap::NotBuilt;
+        output::warning(&format!("agents get no map of the repository: {why}"));
     }
     if arguments.json.json {
         output::json(&report)?;
@@ -131,11 +103,10 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
             output::note("`orchestrate plan` makes a plan of it first, for you to review");
         }
     }
-    Ok(if report.errors.is_empty() {
-        EXIT_OK
-    } else {
-        EXIT_USAGE
-    })
+    match report.errors.is_empty() {
+        true => Ok(EXIT_OK),
+        false => Ok(EXIT_USAGE),
+    }
 }
 
 /// Says which services the agents of a plan search the web with.
@@ -189,30 +160,22 @@ fn map(
     let Some(task) = plan.tasks.iter().find(|known| known.id.as_str() == task) else {
         let error = CommandError::usage(format!("the plan has no task `{task}`"));
         let known = plan.tasks.iter().map(|task| task.id.as_str());
-        return Err(match nearest(task, known) {
-            Some(known) => error.hint(format!("did you mean `{known}`?")),
-            None => error.hint("without `--map`, `check` lists the tasks"),
-        });
+        return Err(error.did_you_mean(task, known, "without `--map`, `check` lists the tasks"));
     };
     let Work::Agent(role) = &task.work else {
-        return Err(CommandError::usage(format!(
-            "{} is a command, which gets no map",
-            task.id
-        )));
+        let message = format!("{} is a command, which gets no map", task.id);
+        return Err(CommandError::usage(message));
     };
+    let settings = &file.loaded.run;
     let role = file
         .roles
-        .role(role.as_deref().unwrap_or(&file.loaded.run.agent))?;
+        .role(role.as_deref().unwrap_or(&settings.agent))?;
     let (base, of_user) = (
         file.loaded.resolved.text("base"),
         context.directories()?.config,
     );
-    match project.map(
-        base.as_deref(),
-        Some(&of_user),
-        &file.loaded.run,
-        MapFor { task, role },
-    ) {
+    let wanted = MapFor { task, role };
+    match project.map(base.as_deref(), Some(&of_user), settings, wanted) {
         Ok(map) if is_json => output::json(&map)?,
         Ok(map) => {
             output::result(&map.map)?;

@@ -27,33 +27,23 @@ use crate::follow::display::{Format, Style};
 use crate::follow::run;
 use crate::show::output;
 
+macro_rules! sample {
+    ($name:literal) => {
+        include_str!(concat!("../../../../examples/quickstart/", $name))
+    };
+}
+
 /// The sample project, its plan and the model's replies.
 const FILES: [(&str, &str); 6] = [
-    (
-        "README.md",
-        include_str!("../../../../examples/quickstart/README.md"),
-    ),
-    (
-        "check.sh",
-        include_str!("../../../../examples/quickstart/check.sh"),
-    ),
-    (
-        "lib/upper.sh",
-        include_str!("../../../../examples/quickstart/lib/upper.sh"),
-    ),
-    (
-        "tests/upper.sh",
-        include_str!("../../../../examples/quickstart/tests/upper.sh"),
-    ),
-    (
-        "plan.md",
-        include_str!("../../../../examples/quickstart/plan.md"),
-    ),
-    (
-        "script.jsonl",
-        include_str!("../../../../examples/quickstart/script.jsonl"),
-    ),
+    ("README.md", sample!("README.md")),
+    ("check.sh", sample!("check.sh")),
+    ("lib/upper.sh", sample!("lib/upper.sh")),
+    ("tests/upper.sh", sample!("tests/upper.sh")),
+    ("plan.md", PLAN),
+    ("script.jsonl", sample!("script.jsonl")),
 ];
+
+const PLAN: &str = sample!("plan.md");
 
 /// How long the scripted model takes for a reply, so that the agents are seen to work in parallel.
 const PACE: Duration = Duration::from_millis(60);
@@ -67,15 +57,12 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     }
     // Only the user's variables count: files around the current directory have nothing to do with
     // the sample.
-    let confinement = confinement_of(&Switches::parse(&context.variables)?);
-    let directories = context.directories()?;
-    let demanded_by = SandboxDemand::find(&context.variables).map(|demand| demand.by);
     let mut settings = Settings {
-        confinement,
-        demanded_by,
-        ..Settings::new(&directories.state)
+        confinement: confinement_of(&Switches::parse(&context.variables)?),
+        demanded_by: SandboxDemand::find(&context.variables).map(|demand| demand.by),
+        ..Settings::new(&context.directories()?.state)
     };
-    if confinement != ConfinementChoice::Strongest {
+    if settings.confinement != ConfinementChoice::Strongest {
         // A confinement that the user requires is never given up, and a sample that cannot be run
         // is of no use.
         require_confinement(&settings)?;
@@ -83,16 +70,12 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     let folder = lay_out(context, arguments.dir.as_deref())?;
     settings.run.model = Some(format!("script:{}", folder.join("script.jsonl").display()));
     settings.script_pace = PACE;
-    let text = FILES
-        .iter()
-        .find(|(name, _)| *name == "plan.md")
-        .map_or("", |(_, text)| *text);
-    let plan = Plan::parse(text, &KnownNames::roles(["implementer"]))
+    let plan = Plan::parse(PLAN, &KnownNames::roles(["implementer"]))
         .map_err(|_| CommandError::internal("the sample plan cannot be read"))?;
     settings.run.verify.clone_from(&plan.front_matter.verify);
     let input = PlanInput {
         path: Some("plan.md".to_owned()),
-        text: text.to_owned(),
+        text: PLAN.to_owned(),
         title: plan.title.clone(),
         tasks: plan.tasks,
     };
@@ -152,21 +135,16 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
         None => {
             let place = std::env::temp_dir();
             new_folder(&place).map_err(|error| {
-                CommandError::usage(format!(
-                    "failed to create a folder in {}: {error}",
-                    place.display()
-                ))
-                .hint("set TMPDIR to a writable folder")
+                CommandError::of_file("create a folder in", &place, error)
+                    .hint("set TMPDIR to a writable folder")
             })?
         }
     };
     let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
-        return Err(CommandError::usage(format!(
-            "{} is not empty; nothing was written",
-            folder.display()
-        ))
-        .hint("name a new folder: `orchestrate demo DIR`"));
+        let message = format!("{} is not empty; nothing was written", folder.display());
+        let error = CommandError::usage(message);
+        return Err(error.hint("name a new folder: `orchestrate demo DIR`"));
     }
     let is_new = !folder.exists();
     orchestrate_files::create_folder(&folder).map_err(failed)?;
@@ -190,54 +168,40 @@ fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
             made => return made.map(|()| folder),
         }
     }
-    Err(std::io::Error::other(
-        "every name for a demo folder is taken",
-    ))
+    let message = "every name for a demo folder is taken";
+    Err(std::io::Error::other(message))
 }
 
 /// Prints what happened, from the recorded events, and what can be tried in the folder.
 fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandError> {
     let facts = store.events(&state.run_id, 0, usize::MAX)?;
     let mut lines = vec!["What happened:".to_owned()];
-    let mut agents = 0;
+    let (mut agents, mut checks) = (0, 0);
     for fact in &facts {
         match &fact.event {
             Event::AgentSpawned { agent: Some(_), .. } => agents += 1,
-            Event::TaskReturned {
-                task,
-                cause: ReturnCause::Conflict,
-                ..
-            } => {
-                lines.push(format!("  {task} conflicted with merged work; its agent got the conflict and resolved it"));
-            }
-            Event::TaskReturned {
-                task,
-                cause: ReturnCause::TaskCheck,
-                ..
-            } => {
-                lines.push(format!(
-                    "  {task}'s check failed; its agent got the output and fixed the cause"
-                ));
-            }
-            Event::TaskReturned {
-                task,
-                cause: ReturnCause::RunCheck,
-                ..
-            } => {
-                lines.push(format!(
-                    "  {task} failed the check of the merged tree; its agent got the output"
-                ));
+            Event::VerifyFinished { .. } => checks += 1,
+            Event::TaskReturned { task, cause, .. } => {
+                let what = match cause {
+                    ReturnCause::Conflict => {
+                        " conflicted with merged work; its agent got the conflict and resolved it"
+                    }
+                    ReturnCause::TaskCheck => {
+                        "'s check failed; its agent got the output and fixed the cause"
+                    }
+                    ReturnCause::RunCheck => {
+                        " failed the check of the merged tree; its agent got the output"
+                    }
+                    _ => continue,
+                };
+                lines.push(format!("  {task}{what}"));
             }
             _ => {}
         }
     }
-    let checks = facts
-        .iter()
-        .filter(|fact| matches!(fact.event, Event::VerifyFinished { .. }))
-        .count();
+    let branch = state.run_id.integration_branch();
     lines.push(format!(
-        "  {agents} agents, {checks} checks; {} holds the merged result",
-        state.run_id.integration_branch()
+        "  {agents} agents, {checks} checks; {branch} holds the merged result"
     ));
     lines.push("  the checkout, its index and its branch were not touched".to_owned());
     lines.push(String::new());
@@ -247,10 +211,7 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
         "orchestrate review            # all branches: state, checks, size, risk".to_owned(),
         "orchestrate review T1         # one branch, with its diff".to_owned(),
         "orchestrate log T2            # what an agent did".to_owned(),
-        format!(
-            "git log --graph --oneline {}",
-            state.run_id.integration_branch()
-        ),
+        format!("git log --graph --oneline {branch}"),
         "orchestrate land              # merge the result into main".to_owned(),
         "orchestrate land --undo       # undo that".to_owned(),
         "orchestrate run plan.md --model script:script.jsonl   # run it again".to_owned(),

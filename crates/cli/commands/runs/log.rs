@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use orchestrate_coordinator::text_of_result;
 use orchestrate_core::messages::{Envelope, Receiver, Sender};
 use orchestrate_core::{BlobId, Event, ModelReply, Recorded};
-use orchestrate_journal::{ReadableEvents, Store};
+use orchestrate_journal::Store;
 use serde_json::Value;
 
 use crate::args::LogArgs;
@@ -29,26 +29,18 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         (Some(task), Ok(state)) => Some(task_of(state, task)?),
         (Some(_), Err(error)) => return Err(error.clone().into()),
     };
-    let (mut seen, mut reader) = (
-        0,
-        Reader {
-            store: store.clone(),
-            letters: BTreeMap::new(),
-        },
-    );
+    let mut reader = Reader {
+        store: store.clone(),
+        letters: BTreeMap::new(),
+    };
+    let mut seen = 0;
     loop {
-        let ReadableEvents {
-            events: facts,
-            unreadable,
-        } = match &task {
-            Some(task) => {
-                let events = store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?;
-                ReadableEvents {
-                    events,
-                    unreadable: None,
-                }
+        let (facts, unreadable) = match &task {
+            Some(task) => (store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?, None),
+            None => {
+                let read = store.readable_events(&run, seen, FACTS_AT_ONCE)?;
+                (read.events, read.unreadable)
             }
-            None => store.readable_events(&run, seen, FACTS_AT_ONCE)?,
         };
         for fact in &facts {
             reader.note(&fact.event);
@@ -67,10 +59,8 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
     }
     let state = state?;
     if arguments.messages && !arguments.json {
-        let unread = state.unread().filter(|message| {
-            task.as_ref()
-                .is_none_or(|task| message.to.agent() == Some(task))
-        });
+        let unread = state.unread();
+        let unread = unread.filter(|message| task.is_none() || message.to.agent() == task.as_ref());
         output::result(&table::unread(unread))?;
     }
     Ok(0)
@@ -87,11 +77,12 @@ struct Reader {
 impl Reader {
     fn note(&mut self, event: &Event) {
         if let Event::MessageSent { envelope } = event {
-            let Envelope {
-                to, from, sequence, ..
-            } = envelope;
-            self.letters
-                .insert((to.clone(), from.clone(), *sequence), envelope.clone());
+            let key = (
+                envelope.to.clone(),
+                envelope.from.clone(),
+                envelope.sequence,
+            );
+            self.letters.insert(key, envelope.clone());
         }
     }
 
@@ -106,9 +97,8 @@ impl Reader {
         else {
             return None;
         };
-        self.letters
-            .get(&(to.clone().into(), from.clone(), *sequence))
-            .map(Envelope::render)
+        let key = (to.clone().into(), from.clone(), *sequence);
+        self.letters.get(&key).map(Envelope::render)
     }
 
     fn print(&self, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
@@ -136,11 +126,10 @@ impl Reader {
             }
             Event::MessageSent { envelope } if arguments.messages => {
                 let body = envelope.body.to_text();
-                // A short one is in the line already.
-                if text.ends_with(body.as_str()) {
-                    Ok(())
-                } else {
-                    output::result(&output::quoted(&body))
+                match text.ends_with(body.as_str()) {
+                    // A short one is in the line already.
+                    true => Ok(()),
+                    false => output::result(&output::quoted(&body)),
                 }
             }
             // The output of a failed check is shown even without `--tools`.
@@ -177,12 +166,11 @@ impl Reader {
     fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
         Ok(match event {
             Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),
-            Event::VerifyFinished { output, .. }
+            Event::VerifyFinished { output: text, .. }
             | Event::BaseVerified {
-                output: Some(output),
-                ..
-            } => Some(String::from_utf8_lossy(&self.store.blob(output)?).into_owned()),
-            Event::TaskReturned { text, .. } => {
+                output: Some(text), ..
+            }
+            | Event::TaskReturned { text, .. } => {
                 Some(String::from_utf8_lossy(&self.store.blob(text)?).into_owned())
             }
             _ => None,
@@ -202,34 +190,25 @@ impl Reader {
                 task, turn, reply, ..
             } => {
                 let reply = self.reply_of(reply)?;
-                let calls = reply.tool_calls.iter().map(|call| {
-                    let call =
-                        output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
-                    format!("> {call}\n")
-                });
-                let calls: String = calls.collect();
-                output::result(&format!(
-                    "--- {task}, turn {turn}\n{}{calls}",
-                    output::quoted(&reply.text)
-                ))
+                let mut text = format!("--- {task}, turn {turn}\n{}", output::quoted(&reply.text));
+                for call in &reply.tool_calls {
+                    let call = format!("{}({})", call.name, call.arguments);
+                    text += &format!("> {}\n", output::one_line(&call, usize::MAX));
+                }
+                output::result(&text)
             }
             event => {
                 let head = match event {
                     Event::ToolFinished { tool, outcome, .. } => {
-                        format!(
-                            "< {}: {}",
-                            output::one_line(tool, usize::MAX),
-                            progress::outcome_words(*outcome)
-                        )
+                        let outcome = progress::outcome_words(*outcome);
+                        format!("< {}: {outcome}", output::one_line(tool, usize::MAX))
                     }
                     Event::MessageDelivered { .. } => "< message:".to_owned(),
                     _ => "< returned:".to_owned(),
                 };
-                let text = self
-                    .printed_by(event)?
-                    .or_else(|| self.delivered(event))
-                    .unwrap_or_default();
-                output::result(&format!("{head}\n{}", output::quoted(&text)))
+                let text = self.printed_by(event)?.or_else(|| self.delivered(event));
+                let text = output::quoted(text.as_deref().unwrap_or(""));
+                output::result(&format!("{head}\n{text}"))
             }
         }
     }
@@ -283,10 +262,8 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
 }
 
 fn kind(fact: &Recorded) -> String {
-    let object = fact.stream_json();
-    object
-        .get("type")
-        .and_then(|kind| kind.as_str())
-        .unwrap_or("?")
-        .to_owned()
+    match fact.stream_json().get("type") {
+        Some(Value::String(kind)) => kind.clone(),
+        _ => "?".to_owned(),
+    }
 }

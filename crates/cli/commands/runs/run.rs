@@ -23,12 +23,8 @@ use crate::show::tool_files;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
-    let typed: Vec<_> = arguments
-        .settings
-        .values()
-        .into_iter()
-        .chain(arguments.output.values())
-        .collect();
+    let mut typed = arguments.settings.values();
+    typed.extend(arguments.output.values());
     carry_out(context, &arguments.plan, typed, None)
 }
 
@@ -63,19 +59,20 @@ pub(crate) fn carry_out(
     run::log(style);
     warn(context, &file, &plan, &project)?;
     if nothing_to_do::is_idle(&plan) {
-        return nothing_to_do::say(
-            &plan,
-            project.base_commit(loaded.resolved.text("base").as_deref())?,
-            style,
-        );
+        let base = project.base_commit(loaded.resolved.text("base").as_deref())?;
+        return nothing_to_do::say(&plan, base, style);
     }
     context.require_consent(&context.commands(loaded)?)?;
-    let place = || place_of(context, argument, &project).unwrap_or_else(|| file.shown.clone());
-    // The text of a typed goal is that of its task.
-    let (path, text) = if file.is_typed {
-        (None, String::new())
-    } else {
-        (Some(place()), file.text.clone())
+    let (path, text) = match file.is_typed {
+        // The text of a typed goal is that of its task.
+        true => (None, String::new()),
+        false => {
+            let place = place_of(context, argument, &project);
+            (
+                place.or_else(|| Some(file.shown.clone())),
+                file.text.clone(),
+            )
+        }
     };
     let coordinator_settings = context.settings(loaded)?;
     // Before the runtime, which panics if no file descriptor is left.
@@ -95,10 +92,8 @@ pub(crate) fn carry_out(
             title: plan.title,
             tasks: plan.tasks,
         };
-        let run = coordinator
-            .start(input)
-            .await
-            .map_err(CommandError::at_start)?;
+        let run = coordinator.start(input).await;
+        let run = run.map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
@@ -112,12 +107,10 @@ pub(crate) fn carry_out(
 
 /// Says that what a partial clone lacks is fetched, which may take a while.
 fn tell_fetch(files: usize) {
-    let files = if files == 1 {
-        "1 file".to_owned()
-    } else {
-        format!("{files} files")
-    };
-    output::note(&format!("fetching {files} that this partial clone lacks"));
+    let noun = if files == 1 { "file" } else { "files" };
+    output::note(&format!(
+        "fetching {files} {noun} that this partial clone lacks"
+    ));
 }
 
 /// Fails if a check can only fail because its program is missing; otherwise an agent would be paid
@@ -133,10 +126,9 @@ async fn require_programs(
     for finding in missing.warnings.iter().filter(|_| !style.quiet) {
         output::warning(&format!("{}: {finding}", file.place(finding)));
     }
-    if missing.errors.is_empty() {
-        Ok(())
-    } else {
-        Err(file.refuse(missing.errors).hint("nothing was run"))
+    match missing.errors.is_empty() {
+        true => Ok(()),
+        false => Err(file.refuse(missing.errors).hint("nothing was run")),
     }
 }
 
@@ -159,45 +151,23 @@ fn warn(
     if run::style(&loaded.resolved, context.terminal).quiet {
         return Ok(());
     }
-    loaded
-        .resolved
-        .warnings
-        .iter()
-        .for_each(|warning| output::warning(warning));
-    plan.warnings
-        .iter()
-        .for_each(|warning| output::warning(&warning.to_string()));
-    plan.not_run().iter().for_each(|said| output::note(said));
+    output::warnings(&loaded.resolved.warnings);
+    output::warnings(plan.warnings.iter().map(ToString::to_string));
+    for said in plan.not_run() {
+        output::note(&said);
+    }
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
-    project
-        .warnings(base.as_deref())?
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(project.warnings(base.as_deref())?);
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user), &plan.tasks);
-    let without_effect = without_effect.map_err(CommandError::at_start)?;
-    without_effect
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(without_effect.map_err(CommandError::at_start)?);
     tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
-    roles
-        .left_out()
-        .iter()
-        .for_each(|warning| output::warning(warning));
-    let used = plan
-        .tasks
-        .iter()
-        .filter(|task| task.status.runs())
-        .filter_map(|task| match &task.work {
-            Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
-            Work::Run(_) => None,
-        });
-    roles
-        .warnings_of(used.clone())
-        .iter()
-        .for_each(|warning| output::warning(warning));
-    roles
-        .taint_warnings_of(used, &loaded.run)
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(roles.left_out());
+    let open = plan.tasks.iter().filter(|task| task.status.runs());
+    let used = open.filter_map(|task| match &task.work {
+        Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
+        Work::Run(_) => None,
+    });
+    output::warnings(roles.warnings_of(used.clone()));
+    output::warnings(roles.taint_warnings_of(used, &loaded.run));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `status`: shows the state of a run, as it is recorded and by whether a process works on it.
 
 use orchestrate_coordinator::{Project, WorktreeSize};
-use orchestrate_core::event::RunStatus;
+use orchestrate_core::event::{RunStatus, rfc3339};
 use orchestrate_core::projections::report::status_name;
 use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep, shown_hash};
 use orchestrate_journal::{JournalError, Store, unix_ms};
@@ -25,10 +25,12 @@ const DAMAGED: &str = "damaged";
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
     if arguments.all {
-        return all(&context.store()?, arguments.json.json).map(|()| 0);
+        all(&context.store()?, arguments.json.json)?;
+    } else {
+        let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+        show(context, &store, &run, arguments.json.json)?;
     }
-    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    show(context, &store, &run, arguments.json.json).map(|()| 0)
+    Ok(0)
 }
 
 /// Shows the state of a run.
@@ -43,10 +45,9 @@ pub(crate) fn show(
     let project = context.project()?;
     if report.status == RUNNING {
         let since = unix_ms().saturating_sub(state.updated_ms);
-        if state.stands_still() {
-            report.waited_ms += since;
-        } else {
-            report.duration_ms += since;
+        match state.stands_still() {
+            true => report.waited_ms += since,
+            false => report.duration_ms += since,
         }
     } else {
         warn_of_strange_tip(&project, &state);
@@ -55,34 +56,22 @@ pub(crate) fn show(
     if as_json {
         return output::json(&with_what_waits(&report, &state, &worktrees));
     }
-    let is_pruned = state.is_landed() && !project.has_result_branch(run)?;
-    let render = if is_pruned {
-        table::render_pruned
-    } else {
-        table::render
+    let branches = context.terminal.branches;
+    let mut text = match state.is_landed() && !project.has_result_branch(run)? {
+        true => table::render_pruned(&report, branches),
+        false => table::render(&report, branches),
     };
-    let mut text = render(&report, context.terminal.branches);
     text.push_str(&red_base(&state));
-    working(&report, &state)
-        .filter(has_activity)
-        .for_each(|record| text.push_str(&activity(record)));
+    // The table names the endpoints that tasks wait for.
+    let active = working(&report, &state).filter(|task| task.rejecting_endpoint().is_none());
+    text.extend(active.map(activity));
     text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
     text.push_str(&table::messages_to_user(state.messages_to_user()));
     text.push_str(&worktree_sizes::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
-    text.push_str(&next::render(&next::commands(
-        Named::new(store, run)?,
-        run,
-        &report.actions(&state),
-    )));
-    output::result(&text)
-}
-
-/// Reports whether a task has a line on what it does; the table names the endpoints that tasks wait
-/// for.
-fn has_activity(record: &&TaskRecord) -> bool {
-    record.rejecting_endpoint().is_none()
+    let next = next::commands(Named::new(store, run)?, run, &report.actions(&state));
+    output::result(&(text + &next::render(&next)))
 }
 
 /// Warns if the integration branch was moved from outside the run, so that it is not the run's
@@ -114,28 +103,23 @@ fn red_base(state: &RunState) -> String {
 
 /// Returns the tasks that are under way; none if no process works on the run.
 fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
-    let is_live = report.status == RUNNING;
-    state
-        .tasks()
-        .filter(move |record| is_live && is_under_way(record))
+    let (tasks, is_live) = (state.tasks(), report.status == RUNNING);
+    tasks.filter(move |record| is_live && is_under_way(record))
 }
 
 /// Describes what a task's agent, command or check is doing.
 fn activity(record: &TaskRecord) -> String {
     let (task, turn) = (&record.task.id, record.turns() + 1);
     if let Some(outage) = record.outage() {
-        let since = orchestrate_core::event::rfc3339(outage.since_ms);
-        return format!(
-            "{task} waits for its model since {since}: failed to {}\n",
-            output::one_line(&outage.error, 200)
+        let (since, error) = (
+            rfc3339(outage.since_ms),
+            output::one_line(&outage.error, 200),
         );
+        return format!("{task} waits for its model since {since}: failed to {error}\n");
     }
     if let Some(wait) = record.wait().filter(|wait| !wait.is_for_person()) {
-        return format!(
-            "{task} waits in turn {} for {}\n",
-            record.turns(),
-            waited_for(wait)
-        );
+        let (turn, wait) = (record.turns(), waited_for(wait));
+        return format!("{task} waits in turn {turn} for {wait}\n");
     }
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {
@@ -151,41 +135,26 @@ fn activity(record: &TaskRecord) -> String {
 /// and worktrees.
 fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
-    let calls: Vec<Value> = state
-        .open_approvals()
-        .map(|(call, approval)| {
-            json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
-                   "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
-                   "hash": parked_call::is_whole(approval).then(|| shown_hash(call, approval))})
-        })
-        .collect();
+    let calls = state.open_approvals().map(|(call, approval)| {
+        json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
+               "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
+               "hash": parked_call::is_whole(approval).then(|| shown_hash(call, approval))})
+    });
     if let Some(object) = value.as_object_mut() {
-        object.insert("approvals".to_owned(), Value::from(calls));
+        object.insert("approvals".to_owned(), calls.collect());
         let working = working(report, state).map(|record| {
             json!({"task": record.task.id, "state": record.state(), "turns": record.turns(), "last_tool": record.last_tool(),
-                   "outage": record.outage().map(|outage| json!({"since": orchestrate_core::event::rfc3339(outage.since_ms),
+                   "outage": record.outage().map(|outage| json!({"since": rfc3339(outage.since_ms),
                                                                  "error": outage.error}))})
         });
         object.insert("working".to_owned(), working.collect());
         object.insert("worktrees".to_owned(), json!(worktrees));
-        object.insert(
-            "questions".to_owned(),
-            state
-                .questions_to_user()
-                .map(|(_, question)| json!(question))
-                .collect(),
-        );
-        object.insert(
-            "messages_to_user".to_owned(),
-            state
-                .messages_to_user()
-                .map(|message| json!(message))
-                .collect(),
-        );
-        object.insert(
-            "unread_messages".to_owned(),
-            state.unread().map(|message| json!(message)).collect(),
-        );
+        let questions: Vec<_> = state.questions_to_user().map(|asked| asked.1).collect();
+        object.insert("questions".to_owned(), json!(questions));
+        let told: Vec<_> = state.messages_to_user().collect();
+        object.insert("messages_to_user".to_owned(), json!(told));
+        let unread: Vec<_> = state.unread().collect();
+        object.insert("unread_messages".to_owned(), json!(unread));
     }
     value
 }
@@ -206,35 +175,21 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
         rows.push((run, status));
     }
     if as_json {
-        let list: Vec<Value> = rows
-            .iter()
-            .map(|(run, status)| {
-                json!({"run_id": run.run_id, "status": status, "exit_code": run.exit_code, "plan": run.plan,
-                       "title": run.title, "damaged": run.is_damaged, "started": orchestrate_core::event::rfc3339(run.started_ms)})
-            })
-            .collect();
-        return output::json(&list);
+        let list = rows.iter().map(|(run, status)| {
+            json!({"run_id": run.run_id, "status": status, "exit_code": run.exit_code, "plan": run.plan,
+                   "title": run.title, "damaged": run.is_damaged, "started": rfc3339(run.started_ms)})
+        });
+        return output::json(&list.collect::<Vec<Value>>());
     }
-    let lines: String = rows
-        .iter()
-        .map(|(run, status)| {
-            let unreadable = if run.is_damaged {
-                "(its record is damaged)"
-            } else {
-                "-"
-            };
-            let title = run
-                .title
-                .as_deref()
-                .or(run.plan.as_deref())
-                .unwrap_or(unreadable);
-            let started = orchestrate_core::event::rfc3339(run.started_ms);
-            format!(
-                "{}  {status:<12} {started}  {}\n",
-                run.run_id,
-                output::one_line(title, 60)
-            )
-        })
-        .collect();
+    let mut lines = String::new();
+    for (run, status) in &rows {
+        let title = match run.title.as_ref().or(run.plan.as_ref()) {
+            Some(title) => title,
+            None if run.is_damaged => "(its record is damaged)",
+            None => "-",
+        };
+        let (started, title) = (rfc3339(run.started_ms), output::one_line(title, 60));
+        lines += &format!("{}  {status:<12} {started}  {title}\n", run.run_id);
+    }
     output::result(&lines)
 }

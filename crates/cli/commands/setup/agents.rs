@@ -17,14 +17,9 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
     let loaded = context.load(Vec::new(), Layer::default())?;
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
-    let roles = project.roles(
-        loaded.resolved.text("base").as_deref(),
-        Some(&directories.config),
-    )?;
-    roles
-        .left_out()
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    let base = loaded.resolved.text("base");
+    let roles = project.roles(base.as_deref(), Some(&directories.config))?;
+    output::warnings(roles.left_out());
     match &arguments.command {
         AgentsCommand::List(format) => list(&roles, format.json),
         AgentsCommand::Show { name, json } => show(&roles, name, json.json),
@@ -34,19 +29,14 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
 
 fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
     if as_json {
-        let all: Vec<Value> = roles
-            .iter()
-            .map(|(name, found)| object(name, found))
-            .collect();
-        return output::json(&all);
+        let all = roles.iter().map(|role| object(role.0, role.1));
+        return output::json(&all.collect::<Vec<Value>>());
     }
     let mut text = String::new();
     for (name, found) in roles.iter() {
         let about = output::one_line(&found.role.description, 80);
-        text.push_str(&format!(
-            "{name:<14} {about}  ({})\n",
-            output::one_line(&origin(found), 200)
-        ));
+        let origin = output::one_line(&origin(found), 200);
+        text += &format!("{name:<14} {about}  ({origin})\n");
     }
     output::result(&text)
 }
@@ -56,40 +46,25 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     if as_json {
         return output::json(&object(name, found));
     }
-    roles
-        .warnings_of([name])
-        .iter()
-        .for_each(|warning| output::warning(warning));
-    let list = |tools: &[String]| tools.join(", ");
-    let tools = found
-        .role
-        .tools
-        .as_deref()
-        .map_or_else(|| "all default tools".to_owned(), list);
+    output::warnings(roles.warnings_of([name]));
+    let role = &found.role;
+    let tools = match &role.tools {
+        Some(tools) => tools.join(", "),
+        None => "all default tools".to_owned(),
+    };
+    let channels = match role.channels.as_deref() {
+        None => "everybody".to_owned(),
+        Some([]) => "nobody".to_owned(),
+        Some(allowed) => output::joined(allowed.iter().map(Address::to_string)),
+    };
     output::result(&format!(
-        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: {}\n\n{}",
-        found.role.description,
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: {channels}\n\n{}",
+        role.description,
         origin(found),
-        found.role.model.as_deref().unwrap_or("the run's model"),
-        names(&found.role.granted()).join(", "),
-        found
-            .role
-            .channels
-            .as_deref()
-            .map_or_else(|| "everybody".to_owned(), channels),
-        output::quoted(found.role.prompt.trim_end())
+        role.model.as_deref().unwrap_or("the run's model"),
+        names(&role.granted()).join(", "),
+        output::quoted(role.prompt.trim_end())
     ))
-}
-
-fn channels(allowed: &[Address]) -> String {
-    if allowed.is_empty() {
-        return "nobody".to_owned();
-    }
-    allowed
-        .iter()
-        .map(Address::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Returns a role's origin, with the roles of the same name that it takes precedence over.

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use orchestrate_coordinator::vendor_named;
+use orchestrate_core::policy::RuleDecision;
 use orchestrate_files::{Links, read_plain};
-use orchestrate_settings::consent::{Consents, ProjectCommand};
+use orchestrate_settings::consent::ProjectCommand;
 use orchestrate_settings::{
     KEYS, Key, Kind, Layer, Loaded, Names, Resolved, Source, named, parse, rule_problems,
     switches_not_given,
@@ -14,7 +15,7 @@ use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
-use crate::context::{Context, of_consents};
+use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::output;
 use crate::show::parked_call;
@@ -51,29 +52,29 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         switches_given,
         ..
     } = context.load(Vec::new(), Layer::default())?;
-    let rules = |decision| {
-        let of_decision = resolved
-            .rules
-            .iter()
-            .filter(move |rule| rule.decision == decision);
-        of_decision
-            .map(|rule| json!({"rule": rule.rule, "source": rule.source}))
-            .collect::<Vec<_>>()
-    };
-    use orchestrate_core::policy::RuleDecision::{Allow, Ask, Deny};
     if format.json {
-        let entry = |key: &Key| match resolved.chosen.get(key.name) {
-            Some(chosen) => {
-                json!({"value": chosen.value.to_string(), "source": source_of(chosen.place.as_ref())})
-            }
-            None => json!({"value": null, "source": source_of(None)}),
-        };
-        let settings: serde_json::Map<String, serde_json::Value> = shown_keys()
-            .map(|key| (key.name.to_owned(), entry(key)))
-            .collect();
+        let mut settings = serde_json::Map::new();
+        for key in shown_keys() {
+            let chosen = resolved.chosen.get(key.name);
+            let value = chosen.map(|chosen| chosen.value.to_string());
+            let source = source_of(chosen.and_then(|chosen| chosen.place.as_ref()));
+            settings.insert(
+                key.name.to_owned(),
+                json!({"value": value, "source": source}),
+            );
+        }
+        let [mut allow, mut ask, mut deny] = [vec![], vec![], vec![]];
+        for rule in &resolved.rules {
+            let rules = match rule.decision {
+                RuleDecision::Allow => &mut allow,
+                RuleDecision::Ask => &mut ask,
+                RuleDecision::Deny => &mut deny,
+            };
+            rules.push(json!({"rule": rule.rule, "source": rule.source}));
+        }
         return output::json(&json!({
             "settings": settings,
-            "rules": {"allow": rules(Allow), "ask": rules(Ask), "deny": rules(Deny)},
+            "rules": {"allow": allow, "ask": ask, "deny": deny},
             "switches": switches_given,
             "environment": environment.keys().collect::<Vec<_>>(),
             "warnings": resolved.warnings,
@@ -89,11 +90,8 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     }
     for rule in &resolved.rules {
         let decision = format!("{:?}", rule.decision).to_lowercase();
-        text.push_str(&format!(
-            "{decision:<24} {:<20} {}\n",
-            output::one_line(&rule.rule, 60),
-            rule.source
-        ));
+        let (name, source) = (output::one_line(&rule.rule, 60), &rule.source);
+        text += &format!("{decision:<24} {name:<20} {source}\n");
     }
     for (name, value) in &switches_given {
         text.push_str(&format!("{name:<24} {value:<20} environment\n"));
@@ -102,15 +100,10 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         text.push_str(&format!("{name:<24} {NOT_SET:<20} default\n"));
     }
     for name in environment.keys() {
-        text.push_str(&format!(
-            "{name:<24} {:<20} environment or your configuration\n",
-            "(set)"
-        ));
+        let value = "(set)";
+        text += &format!("{name:<24} {value:<20} environment or your configuration\n");
     }
-    resolved
-        .warnings
-        .iter()
-        .for_each(|warning| output::warning(warning));
+    output::warnings(&resolved.warnings);
     output::result(&text)
 }
 
@@ -122,12 +115,7 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some(key) = named(name) else {
         let known = KEYS.iter().map(|key| key.name);
         let error = CommandError::usage(format!("there is no setting `{name}`"));
-        return Err(
-            match orchestrate_core::text::similar::nearest(name, known) {
-                Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-                None => error.hint("`orchestrate config show` lists them"),
-            },
-        );
+        return Err(error.did_you_mean(name, known, "`orchestrate config show` lists them"));
     };
     let path = context.directories()?.config_file();
     let shown = path.display().to_string();
@@ -136,9 +124,8 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
         // A file that cannot be edited cannot be parsed either, and the parser's error names the
         // line.
         parse(&before, Source::User, &shown)?;
-        return Err(CommandError::internal(format!(
-            "{shown} can be read but not edited"
-        )));
+        let message = format!("{shown} can be read but not edited");
+        return Err(CommandError::internal(message));
     };
     // The new text is parsed before it is written, so that an invalid value never reaches the file.
     let file = parse(&after, Source::User, &shown)?;
@@ -152,10 +139,9 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
 /// Fails if a rule could not be parsed at the next run.
 fn require_rules(context: &Context, layer: Layer) -> Result<(), CommandError> {
     let problems = rule_problems(&Resolved::merge(&[layer]).rules, &context.tool_names()?);
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems.into())
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.into()),
     }
 }
 
@@ -313,27 +299,23 @@ const LAND: &str = "land";
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    let failed = |reason: String| {
-        CommandError::usage(format!("failed to read {}: {reason}", path.display()))
-    };
     match read_plain(path, Links::Anywhere, MAX_CONFIG_BYTES) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|error| failed(error.to_string())),
+        Ok(bytes) => {
+            String::from_utf8(bytes).map_err(|error| CommandError::of_file("read", path, error))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(failed(error.to_string())),
+        Err(error) => Err(CommandError::of_file("read", path, error)),
     }
 }
 
 /// Replaces the file atomically. Since it may contain keys, it keeps its mode, and only its owner
 /// can read a new one.
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::usage(format!("failed to write {}: {error}", path.display()))
-    };
     // A link stays a link: its target is replaced.
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().unwrap_or(path);
-    orchestrate_files::create_folder(folder).map_err(failed)?;
-    orchestrate_files::replace(path, text.as_bytes()).map_err(failed)
+    let target = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    orchestrate_files::create_folder(target.parent().unwrap_or(target))
+        .and_then(|()| orchestrate_files::replace(target, text.as_bytes()))
+        .map_err(|error| CommandError::of_file("write", path, error))
 }
 
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
@@ -344,62 +326,46 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
         commands.extend(project.tools(base.as_deref(), Some(&of_user))?.of_project);
     }
-    let mut consents =
-        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let mut consents = context.consents()?;
     // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
-        let state = if consents.covers(command) {
-            "consented"
-        } else {
-            "not consented"
+        let mut shown = match consents.covers(command) {
+            true => "consented: ".to_owned(),
+            false => "not consented: ".to_owned(),
         };
-        let network = if command.network.is_some() {
-            ", which may use the network"
-        } else {
-            ""
-        };
-        let text = project_command::render(command);
-        let (key, place) = (&command.key, &command.place);
-        let what = if command.is_file() {
-            place.clone()
-        } else {
-            format!("{key} of {place}")
-        };
-        let shown = format!("{state}: {what}{network}\n{text}");
-        if format.json {
-            output::note(shown.trim_end())
-        } else {
-            output::result(&shown)?
+        if !command.is_file() {
+            shown += &format!("{} of ", command.key);
+        }
+        shown += &command.place;
+        if command.network.is_some() {
+            shown += ", which may use the network";
+        }
+        shown += &format!("\n{}", project_command::render(command));
+        match format.json {
+            true => output::note(shown.trim_end()),
+            false => output::result(&shown)?,
         }
     }
     for command in &commands {
         if !consents.covers(command) && wanted(context, command, yes) {
-            consents
-                .give(command.clone())
-                .map_err(|error| of_consents(&error))?;
+            consents.give(command.clone())?;
         }
     }
     if format.json {
-        let list: Vec<_> = commands
-            .iter()
-            .map(|command| {
-                json!({"key": command.key, "command": command.command, "place": command.place,
-                       "network": command.network,
-                       "hash": command.hash(), "consented": consents.covers(command)})
-            })
-            .collect();
-        return output::json(&list);
+        let list = commands.iter().map(|command| {
+            json!({"key": command.key, "command": command.command, "place": command.place,
+                   "network": command.network,
+                   "hash": command.hash(), "consented": consents.covers(command)})
+        });
+        return output::json(&list.collect::<Vec<_>>());
     }
     if commands.is_empty() {
         return output::line("this project's files define no commands");
     }
-    let open = commands
-        .iter()
-        .filter(|command| !consents.covers(command))
-        .count();
-    match open {
+    let open = commands.iter().filter(|command| !consents.covers(command));
+    match open.count() {
         0 => output::line("all commands defined by this project's files have your consent"),
-        _ => output::line(&format!(
+        open => output::line(&format!(
             "{open} without consent; `orchestrate config trust --yes` consents to all"
         )),
     }
@@ -411,12 +377,8 @@ fn trust_provider(context: &Context, name: &str) -> Result<(), CommandError> {
     let Some(vendor) = vendor_named(&loaded, name)? else {
         return output::line(&format!("{name} is on this machine and needs no consent"));
     };
-    let mut consents =
-        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     let consent = context.provider_consent(&vendor, "config trust");
-    consents
-        .give(consent)
-        .map_err(|error| of_consents(&error))?;
+    context.consents()?.give(consent)?;
     output::line(&format!(
         "{} at {} may be chosen in this repository",
         vendor.provider, vendor.endpoint
@@ -425,29 +387,19 @@ fn trust_provider(context: &Context, name: &str) -> Result<(), CommandError> {
 
 /// Reports whether the user consents: by `--yes`, or by an answer on the terminal.
 fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
-    if yes {
-        return true;
+    if yes || !context.terminal.can_ask {
+        return yes;
     }
-    if !context.terminal.can_ask {
-        return false;
+    let key = &command.key;
+    if command.is_file() {
+        return output::confirm(&format!("let agents use the tool of {key}? [y/N] "));
     }
     // The whole command was printed above.
-    let network = if command.network.is_some() {
-        ", with the network"
-    } else {
-        ""
-    };
-    if command.is_file() {
-        return output::confirm(&format!(
-            "let agents use the tool of {}? [y/N] ",
-            command.key
-        ));
-    }
     let line = parked_call::line(&command.command, 200);
-    output::confirm(&format!(
-        "consent to {} = {line}{network}? [y/N] ",
-        command.key
-    ))
+    output::confirm(&match command.network {
+        Some(_) => format!("consent to {key} = {line}, with the network? [y/N] "),
+        None => format!("consent to {key} = {line}? [y/N] "),
+    })
 }
 
 #[cfg(test)]

@@ -12,14 +12,13 @@ use std::path::Path;
 use orchestrate_coordinator::may_find;
 use orchestrate_core::policy::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_files::{Links, read_plain};
-use orchestrate_settings::consent::Consents;
 use orchestrate_settings::{
     Class, KEYS, Key, Layer, PROJECT_FILES, Suggestion, named, project_root,
 };
 use toml_edit::Value;
 
 use crate::args::InitArgs;
-use crate::context::{Context, of_consents};
+use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::output;
 
@@ -46,16 +45,11 @@ struct Agreed {
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, CommandError> {
     let root = project_root(&context.directory).unwrap_or_else(|| context.directory.clone());
-    let other = PROJECT_FILES
-        .iter()
-        .skip(1)
-        .map(|name| root.join(name))
-        .find(|path| path.exists());
-    if let Some(other) = other {
-        return Err(
-            CommandError::usage(format!("{} exists already", other.display()))
-                .hint("edit it, or delete it first"),
-        );
+    for other in PROJECT_FILES.iter().skip(1).map(|name| root.join(name)) {
+        if other.exists() {
+            let message = format!("{} exists already", other.display());
+            return Err(CommandError::usage(message).hint("edit it, or delete it first"));
+        }
     }
     let path = root.join(PROJECT_FILES[0]);
     if path.symlink_metadata().is_ok() && !arguments.force {
@@ -68,11 +62,8 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     if !agreed.include.is_empty() {
         let include = root.join(INCLUDE_FILE);
         add_lines(&include, &root, &agreed.include)?;
-        output::line(&format!(
-            "wrote {}: {}",
-            include.display(),
-            agreed.include.join(", ")
-        ))?;
+        let (include, lines) = (include.display(), agreed.include.join(", "));
+        output::line(&format!("wrote {include}: {lines}"))?;
     }
     consent(context, &agreed)?;
     say_what_is_next(&suggestion, &agreed);
@@ -98,10 +89,9 @@ fn agree(
     }
     output::result(&render(found, &time_limit(context)))?;
     let is_wanted = arguments.yes || context.terminal.can_ask && output::confirm(QUESTION);
-    let mut agreed = if is_wanted {
-        agreed_to(found)
-    } else {
-        Agreed::default()
+    let mut agreed = match is_wanted {
+        true => agreed_to(found),
+        false => Agreed::default(),
     };
     for secret in &found.secrets {
         let question = format!(
@@ -130,24 +120,20 @@ fn agreed_to(found: &Suggestion) -> Agreed {
         agreed.settings.push(("verify", verify.as_str().into()));
     }
     if let Some(setup) = &found.setup {
-        agreed
-            .settings
-            .push(("worktree.setup", setup.as_str().into()));
-        agreed
-            .settings
-            .push(("worktree.setup_network", true.into()));
+        let settings = &mut agreed.settings;
+        settings.push(("worktree.setup", setup.as_str().into()));
+        settings.push(("worktree.setup_network", true.into()));
     }
     agreed
 }
 
 /// Describes what was found, and what would be set.
 fn render(found: &Suggestion, time_limit: &str) -> String {
-    let names: Vec<String> = found
+    let names = found
         .found
         .iter()
-        .map(|one| format!("{} ({})", one.name, one.by))
-        .collect();
-    let mut text = format!("found {}\n", output::one_line(&names.join(", "), 200));
+        .map(|one| format!("{} ({})", one.name, one.by));
+    let mut text = format!("found {}\n", output::one_line(&output::joined(names), 200));
     let mut add = |name: &str, value: &str| text.push_str(&format!("  {name:<18} {value}\n"));
     match &found.verify {
         Some(verify) => add("verify", &format!("{verify}   (at most {time_limit})")),
@@ -172,11 +158,8 @@ fn render(found: &Suggestion, time_limit: &str) -> String {
     if !found.include.is_empty() {
         add(INCLUDE_FILE, &found.include.join(", "));
     }
-    text + &found
-        .notes
-        .iter()
-        .map(|note| format!("  note: {note}\n"))
-        .collect::<String>()
+    text.extend(found.notes.iter().map(|note| format!("  note: {note}\n")));
+    text
 }
 
 /// Returns the time limit of checks, as people read it; the default if the settings cannot be read,
@@ -194,28 +177,19 @@ fn time_limit(context: &Context) -> String {
 }
 
 fn exists(path: &Path) -> CommandError {
-    CommandError::usage(format!(
-        "{} exists already and was left unchanged",
-        path.display()
-    ))
-    .hint("`orchestrate init --force` replaces it")
+    let message = format!("{} exists already and was left unchanged", path.display());
+    CommandError::usage(message).hint("`orchestrate init --force` replaces it")
 }
 
 fn write_settings(path: &Path, agreed: &Agreed, force: bool) -> Result<(), CommandError> {
-    let failed =
-        |error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
     let mut options = OpenOptions::new();
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .create_new(!force);
-    let mut file = options.open(path).map_err(|error| match error.kind() {
+    options.write(true).create(true).truncate(true);
+    let opened = options.create_new(!force).open(path);
+    let written = opened.and_then(|mut file| file.write_all(text(&agreed.settings).as_bytes()));
+    written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
-        _ => failed(error),
-    })?;
-    file.write_all(text(&agreed.settings).as_bytes())
-        .map_err(failed)
+        _ => CommandError::of_file("write", path, error),
+    })
 }
 
 /// Adds lines that a file of the project does not have yet, and keeps the others.
@@ -223,12 +197,7 @@ fn add_lines(path: &Path, root: &Path, lines: &[String]) -> Result<(), CommandEr
     let before = match read_plain(path, Links::Below(root), MAX_INCLUDE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => {
-            return Err(CommandError::usage(format!(
-                "failed to read {}: {error}",
-                path.display()
-            )));
-        }
+        Err(error) => return Err(CommandError::of_file("read", path, error)),
     };
     let text = String::from_utf8_lossy(&before);
     let has = |line: &str| {
@@ -245,9 +214,7 @@ fn add_lines(path: &Path, root: &Path, lines: &[String]) -> Result<(), CommandEr
     }
     let opened = OpenOptions::new().append(true).create(true).open(path);
     let written = opened.and_then(|mut file| file.write_all(added.as_bytes()));
-    written.map_err(|error| {
-        CommandError::usage(format!("failed to write {}: {error}", path.display()))
-    })
+    written.map_err(|error| CommandError::of_file("write", path, error))
 }
 
 /// Records the user's consent to the commands that were written, since they were shown and agreed
@@ -263,16 +230,13 @@ fn consent(context: &Context, agreed: &Agreed) -> Result<(), CommandError> {
         );
         return Ok(());
     };
-    let mut consents =
-        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let mut consents = context.consents()?;
     for command in commands {
         let is_agreed = |(name, value): &(&str, Value)| {
             command.key == *name && value.as_str() == Some(command.command.as_str())
         };
         if agreed.settings.iter().any(is_agreed) {
-            consents
-                .give(command)
-                .map_err(|error| of_consents(&error))?;
+            consents.give(command)?;
         }
     }
     Ok(())
@@ -302,10 +266,7 @@ fn text(set: &[(&str, Value)]) -> String {
         if key.name == "allow" {
             continue;
         }
-        let value = set
-            .iter()
-            .find(|(name, _)| *name == key.name)
-            .map(|(_, value)| value);
+        let value = set.iter().find(|set| set.0 == key.name).map(|set| &set.1);
         match key.name.rsplit_once('.') {
             None => top.push_str(&entry(key, key.name, value)),
             Some((table, name)) => {

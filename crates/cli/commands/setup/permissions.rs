@@ -29,15 +29,12 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
     let project = Project::open(&context.directory, &directories.state)?;
     let base = loaded.resolved.text("base");
     let roles = project.roles(base.as_deref(), Some(&directories.config))?;
-    let tools = project
-        .tools(base.as_deref(), Some(&directories.config))?
-        .registry;
+    let tools = project.tools(base.as_deref(), Some(&directories.config))?;
     let role = &found(&roles, agent)?.role;
-    let permissions = AgentPermissions::new(role, &loaded.run, tools, project.workdir())
+    let permissions = AgentPermissions::new(role, &loaded.run, tools.registry, project.workdir())
         .map_err(of_permissions)?;
-    let answered = permissions
-        .decide(tool, words)
-        .map_err(|error| of_call(context, error))?;
+    let answered = permissions.decide(tool, words);
+    let answered = answered.map_err(|error| of_call(context, error))?;
     let (word, rule, reason, code) = match &answered {
         Answered::Decided(decision @ Decision::Allow { .. }) => {
             ("allow", Some(decision.rule()), None, 0)
@@ -56,16 +53,14 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
             json!({"agent": agent, "tool": tool, "decision": word, "rule": rule, "reason": reason});
         output::json(&answer)?;
     } else {
-        let reason = reason
-            .map(|reason| format!(": {reason}"))
-            .unwrap_or_default();
-        let by_tool =
-            matches!(answered, Answered::Refused { .. }).then(|| " by the tool itself".to_owned());
-        let by = rule
-            .map(|rule| format!(" by {rule}"))
-            .or(by_tool)
-            .unwrap_or_default();
-        output::line(&format!("{word}{by}{reason}"))?;
+        let mut text = word.to_owned();
+        match (rule, &answered) {
+            (Some(rule), _) => text += &format!(" by {rule}"),
+            (None, Answered::Refused { .. }) => text += " by the tool itself",
+            (None, _) => {}
+        }
+        text.extend(reason.map(|reason| format!(": {reason}")));
+        output::line(&text)?;
     }
     Ok(code)
 }
@@ -75,14 +70,15 @@ pub(super) fn found<'r>(
     roles: &'r Roles,
     name: &str,
 ) -> Result<&'r orchestrate_coordinator::FoundRole, CommandError> {
-    let found = roles.iter().find(|(known, _)| *known == name);
-    found.map(|(_, found)| found).ok_or_else(|| {
-        let error = CommandError::usage(format!("there is no role `{name}`"));
-        match orchestrate_core::text::similar::nearest(name, roles.iter().map(|(name, _)| name)) {
-            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-            None => error.hint("`orchestrate agents list` lists them"),
-        }
-    })
+    if let Some((_, found)) = roles.iter().find(|(known, _)| *known == name) {
+        return Ok(found);
+    }
+    let (error, known) = (
+        format!("there is no role `{name}`"),
+        roles.iter().map(|role| role.0),
+    );
+    let error = CommandError::usage(error);
+    Err(error.did_you_mean(name, known, "`orchestrate agents list` lists them"))
 }
 
 /// Returns the error of a call that cannot be decided. A tool's file that the user does not trust

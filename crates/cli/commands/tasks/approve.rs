@@ -79,11 +79,8 @@ fn require_shown(
             "call {call} has been answered already"
         )));
     };
-    let (short, hash, named) = (
-        short(call.as_str()),
-        shown_hash(call, approval),
-        Named::new(store, &state.run_id)?,
-    );
+    let (short, hash) = (short(call), shown_hash(call, approval));
+    let named = Named::new(store, &state.run_id)?;
     if !parked_call::is_whole(approval) {
         let message = format!(
             "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
@@ -94,42 +91,32 @@ fn require_shown(
             "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
         )));
     }
-    let whole = || {
-        format!(
-            "{}\ncall {short}, hash {hash}",
-            parked_call::whole(approval)
-        )
-    };
-    let by_hash = named.within(format!("approve {short} --hash {hash}"));
+    let whole = parked_call::whole(approval) + &format!("\ncall {short}, hash {hash}");
     match &arguments.hash {
         Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
         Some(typed) => {
             let message =
                 format!("--hash {typed} is not the hash of call {short}; nothing was decided");
-            Err(CommandError::usage(message).hint(format!(
-                "`{}` shows it",
-                named.within(format!("approve {short}"))
-            )))
+            let approve = named.within(format!("approve {short}"));
+            Err(CommandError::usage(message).hint(format!("`{approve}` shows it")))
         }
         None if context.terminal.can_ask => {
-            let is_seen = parked_call::show(&whole())?;
+            let is_seen = parked_call::show(&whole)?;
             if is_seen && output::confirm("Let it run? [y/N] ") {
                 return Ok(());
             }
             let message =
                 format!("call {short} still waits for your decision; nothing was decided");
-            Err(
-                CommandError::new(ErrorKind::NeedsPerson, message).hint(format!(
-                    "`{}` denies it",
-                    named.within(format!("reject {short} -m TEXT"))
-                )),
-            )
+            let reject = named.within(format!("reject {short} -m TEXT"));
+            let error = CommandError::new(ErrorKind::NeedsPerson, message);
+            Err(error.hint(format!("`{reject}` denies it")))
         }
         None => {
             if !arguments.output.is_json() {
-                output::line(&whole())?;
+                output::line(&whole)?;
             }
             let message = format!("approving call {short} requires its hash; nothing was decided");
+            let by_hash = named.within(format!("approve {short} --hash {hash}"));
             Err(CommandError::usage(message)
                 .hint(format!("read it in full, then type `{by_hash}`"))
                 .hint("`orchestrate status --json` prints the full call and its hash for programs"))
@@ -147,33 +134,27 @@ fn part(
 ) -> Result<Request, CommandError> {
     let record = state.task(&task);
     let of_work = record.and_then(|record| record.tip().cloned().zip(record.tree().cloned()));
-    let (tip, tree) = of_work.ok_or_else(|| {
-        CommandError::usage(format!("task {task} has no finished work to approve"))
-    })?;
+    let (tip, tree) = of_work.ok_or_else(|| unfinished(&task))?;
     // What would be refused commits nothing; the process that works on the run says why.
-    let nothing = Part {
-        taken: Vec::new(),
-        left: Vec::new(),
-        admitted: Vec::new(),
-        message: None,
-    };
-    let whole = Adoption {
+    let whole = Request::Adopt(Adoption {
         task: task.clone(),
         commit: tip.clone(),
         tree: tree.clone(),
         tip,
-        part: Some(nothing),
-    };
-    let whole = Request::Adopt(whole);
+        part: Some(Part {
+            taken: Vec::new(),
+            left: Vec::new(),
+            admitted: Vec::new(),
+            message: None,
+        }),
+    });
     if state.decide(&whole).is_err() {
         return Ok(whole);
     }
     let (only, message) = (arguments.only.as_slice(), arguments.message.as_deref());
     let taken = context.runs()?.take_part(run, &task, only, message)?;
-    let goes_back = taken
-        .as_ref()
-        .and_then(|taken| taken.part.as_ref())
-        .is_some_and(|part| !part.left.is_empty());
+    let part = taken.as_ref().and_then(|taken| taken.part.as_ref());
+    let goes_back = part.is_some_and(|part| !part.left.is_empty());
     if arguments.message.is_some() && !goes_back {
         output::warning(&format!(
             "all of the work of {task} is approved, so that nobody is left to read your message"
@@ -193,14 +174,11 @@ fn require_no_own_changes(
     let Some(record) = state.task(task) else {
         return Ok(());
     };
-    let Some(own) = context
-        .runs()?
-        .own_changes(state, record)?
-        .filter(OwnChanges::is_any)
-    else {
+    let own = context.runs()?.own_changes(state, record)?;
+    let Some(own) = own.filter(OwnChanges::is_any) else {
         return Ok(());
     };
-    let tree = record.tree().map_or("TREE", |tree| short(tree.as_str()));
+    let tree = record.tree().map_or("TREE", short);
     let message = format!("{task} still waits for approval, because {own}; nothing was decided");
     Err(CommandError::new(ErrorKind::NeedsPerson, message)
         .hint(format!(
@@ -209,6 +187,10 @@ fn require_no_own_changes(
         .hint(format!(
             "`orchestrate approve {task} --tree {tree} --run {run}` approves the work without them"
         )))
+}
+
+fn unfinished(task: &TaskId) -> CommandError {
+    CommandError::usage(format!("task {task} has no finished work to approve"))
 }
 
 /// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the
@@ -221,15 +203,11 @@ fn tree(
     arguments: &ApproveArgs,
 ) -> Result<Oid, CommandError> {
     let tree = state.task(task).and_then(|record| record.tree().cloned());
-    let tree = tree.ok_or_else(|| {
-        CommandError::usage(format!("task {task} has no finished work to approve"))
-    })?;
-    if let Some(typed) = &arguments.tree {
-        return Ok(if tree.as_str().starts_with(typed.as_str()) {
-            tree
-        } else {
-            Oid::from(typed.as_str())
-        });
+    let tree = tree.ok_or_else(|| unfinished(task))?;
+    match &arguments.tree {
+        Some(typed) if tree.as_str().starts_with(typed.as_str()) => return Ok(tree),
+        Some(typed) => return Ok(Oid::from(typed.as_str())),
+        None => {}
     }
     if let Some(shown) = context.runs()?.shown(run, task)? {
         return Ok(shown);
@@ -237,11 +215,9 @@ fn tree(
     let question =
         format!("you have not reviewed the work of {task} yet. Approve it unseen? [y/N] ");
     if context.terminal.can_ask && !output::confirm(&question) {
-        return Err(CommandError::new(
-            ErrorKind::NeedsPerson,
-            format!("the work of {task} still waits for approval"),
-        )
-        .hint(format!("`orchestrate review {task} --run {run}` shows it")));
+        let message = format!("the work of {task} still waits for approval");
+        let error = CommandError::new(ErrorKind::NeedsPerson, message);
+        return Err(error.hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
     // A script may approve work that was not shown; its output then tells what that was.
     let request = Request::Approve {

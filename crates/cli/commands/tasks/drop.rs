@@ -1,7 +1,6 @@
 //! `drop`: takes a task's work out of a run's result.
 
 use orchestrate_coordinator::{Archive, Dropped};
-use orchestrate_core::TaskId;
 use orchestrate_settings::Layer;
 use serde_json::json;
 
@@ -12,7 +11,7 @@ use crate::follow::landing::interruptible;
 use crate::follow::run::runtime;
 use crate::follow::signals::Attention;
 use crate::show::next;
-use crate::show::output;
+use crate::show::output::{self, joined};
 use crate::show::progress::short;
 
 /// Runs the command.
@@ -22,12 +21,8 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     let loaded = context.load(Vec::new(), Layer::default())?;
     let attention = Attention::listen()?;
     let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
-    let dropped = runtime()?.block_on(runs.drop_task(
-        &run,
-        &task,
-        arguments.with_dependents,
-        &attention.cancel,
-    ));
+    let (with_dependents, cancel) = (arguments.with_dependents, &attention.cancel);
+    let dropped = runtime()?.block_on(runs.drop_task(&run, &task, with_dependents, cancel));
     let Dropped {
         run,
         tasks,
@@ -45,27 +40,25 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
             "unreviewed": unreviewed,
             "goes_on": goes_on,
         });
-        return output::json(&object).map(|()| 0);
+        output::json(&object)?;
+        return Ok(0);
     }
-    let (names, it) = (named(&tasks), if tasks.len() == 1 { "it" } else { "them" });
+    let (names, it) = (joined(&tasks), if tasks.len() == 1 { "it" } else { "them" });
     let mut text = match is_rebuilt {
         true => format!(
             "{names} dropped: the result of run {run} is {} without {it}\n",
-            short(result.as_str())
+            short(&result)
         ),
         false => format!("{names} dropped: the result of run {run} did not contain {it}\n"),
     };
     text.push_str("branches and snapshots are kept\n");
     if !unreviewed.is_empty() {
-        text.push_str(&format!(
-            "without a review now, and merged by the next resume: {}\n",
-            named(&unreviewed)
-        ));
+        let tasks = joined(&unreviewed);
+        text += &format!("without a review now, and merged by the next resume: {tasks}\n");
     }
-    let step = if goes_on || !unreviewed.is_empty() {
-        "resume"
-    } else {
-        "land"
+    let step = match goes_on || !unreviewed.is_empty() {
+        true => "resume",
+        false => "land",
     };
     let next = [
         format!("orchestrate review {run}"),
@@ -73,12 +66,4 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     ];
     text.push_str(&next::render(&next));
     output::result(&text).map(|()| 0)
-}
-
-fn named(tasks: &[TaskId]) -> String {
-    tasks
-        .iter()
-        .map(TaskId::as_str)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

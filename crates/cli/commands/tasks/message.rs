@@ -11,6 +11,7 @@ use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::error::hints::{addresses, next_step};
 use crate::follow::inbox;
+use crate::show::output::joined;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
@@ -34,12 +35,9 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
     state.decide(&request).map_err(|refused| {
         CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))
     })?;
-    let format = if arguments.json.json {
-        vec![("output_format", "json".to_owned())]
-    } else {
-        Vec::new()
-    };
-    inbox::ask_or_take_over(context, &store, &run, &request, format)
+    let as_json = arguments.json.json;
+    let format = as_json.then(|| ("output_format", "json".to_owned()));
+    inbox::ask_or_take_over(context, &store, &run, &request, Vec::from_iter(format))
 }
 
 /// Returns the typed address, if it can be one of the user's.
@@ -76,17 +74,12 @@ fn role_of(state: &RunState, role: String) -> Result<String, CommandError> {
     if roles.contains(role.as_str()) {
         return Ok(role);
     }
-    let error = CommandError::usage(format!(
-        "no agent of run {} has the role '{role}'",
-        state.run_id
-    ));
+    let message = format!("no agent of run {} has the role '{role}'", state.run_id);
+    let error = CommandError::usage(message);
     Err(match nearest(&role, roles.iter().copied()) {
         Some(nearest) => error.hint(format!("did you mean `role:{nearest}`?")),
         None if roles.is_empty() => error.hint(addresses(&state.run_id)),
-        None => {
-            let known = roles.into_iter().collect::<Vec<_>>().join(", ");
-            error.hint(format!("the roles of its agents are: {known}"))
-        }
+        None => error.hint(format!("the roles of its agents are: {}", joined(roles))),
     })
 }
 

@@ -34,51 +34,40 @@ const HEAD: [&str; 8] = [
 ];
 
 /// What is known of a task in words.
-#[derive(Clone, Copy)]
 struct Words<'a> {
     /// The report of its agent.
     report: &'a str,
-    hand_back: Option<&'a HandBack>,
+    hand_back: Option<HandBack>,
     /// Why it did not succeed.
-    error: Option<&'a TaskError>,
+    error: Option<TaskError>,
 }
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
     let what = arguments.what.as_deref();
-    let is_run =
-        |what: &str| Ok::<_, CommandError>(arguments.which.run.is_none() && context.is_run(what)?);
-    let run = what
-        .map(|what| Ok::<_, CommandError>(is_run(what)?.then_some(what)))
-        .transpose()?
-        .flatten();
+    let run = match what {
+        Some(what) if arguments.which.run.is_none() && context.is_run(what)? => Some(what),
+        _ => None,
+    };
     let task = what.filter(|_| run.is_none());
     let (store, run) = context.find_run(run.or(arguments.which.run.as_deref()))?;
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
         note_listed(&runs, &run, &entries, arguments.json.json);
-        let branches = context.terminal.branches;
-        let is_json = arguments.json.json;
-        return if is_json {
-            output::json(&entries)
-        } else {
-            list(&store, &run, &entries, branches)
+        match arguments.json.json {
+            true => output::json(&entries)?,
+            false => list(&store, &run, &entries, context.terminal.branches)?,
         }
-        .map(|()| 0);
+        return Ok(0);
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
     let record = state.task(&task);
-    let said = record.map_or("", |record| record.summary().trim());
-    let (hand_back, error) = (
-        record.and_then(|record| state.ended_hand_back(record)),
-        record.and_then(TaskRecord::error),
-    );
     let words = Words {
-        report: said,
-        hand_back: hand_back.as_ref(),
-        error: error.as_ref(),
+        report: record.map_or("", |record| record.summary().trim()),
+        hand_back: record.and_then(|record| state.ended_hand_back(record)),
+        error: record.and_then(TaskRecord::error),
     };
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
@@ -90,38 +79,33 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     };
     note_shown(&runs, &state, &task);
     if arguments.json.json {
-        return output::json(&with_words(entry, &diff, words)).map(|()| 0);
+        output::json(&with_words(entry, &diff, &words))?;
+        return Ok(0);
     }
     // A line of a file may be a command to a program that reads a build's log, and a diff indents
     // it by one space only.
-    let diff = if context.terminal.github {
-        output::quoted(&diff)
-    } else {
-        diff
+    let diff = match context.terminal.github {
+        true => output::quoted(&diff),
+        false => diff,
     };
-    let (mut head, named) = (head(entry, words), Named::new(&store, &run)?);
-    let calls = || {
-        state
-            .open_approvals()
-            .filter(|(_, approval)| approval.task == task)
-    };
-    head.push_str(&table::calls(calls()));
-    let answers = calls().map(|(call, _)| Action::Answer(call.clone()));
-    let actions: Vec<Action> = answers
-        .chain(entry.adopt())
-        .chain(state.actions(&task))
-        .collect();
+    let (mut head, named) = (head(entry, &words), Named::new(&store, &run)?);
+    let calls = state.open_approvals();
+    let calls: Vec<_> = calls.filter(|asked| asked.1.task == task).collect();
+    head.push_str(&table::calls(calls.iter().copied()));
+    let answers = calls.iter().map(|asked| Action::Answer(asked.0.clone()));
+    let mut actions: Vec<Action> = answers.collect();
+    actions.extend(entry.adopt());
+    actions.extend(state.actions(&task));
     let next = next::render(&next::commands(named, &run, &actions));
     if !std::io::stdout().is_terminal() {
-        return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
+        output::result(&format!("{head}\n{diff}{next}"))?;
+        return Ok(0);
     }
     // The next steps are below the diff, where they are read last.
     let diff = patch::shown(&diff, context.terminal.colour);
-    pager::show(
-        context,
-        &format!("{}\n{diff}{}", output::plain(&head), output::plain(&next)),
-    )
-    .map(|()| 0)
+    let (head, next) = (output::plain(&head), output::plain(&next));
+    pager::show(context, &format!("{head}\n{diff}{next}"))?;
+    Ok(0)
 }
 
 /// Records the tree that the user is shown, for a later approval. A failed write is only a warning,
@@ -134,12 +118,12 @@ pub(crate) fn note_shown(runs: &Archive, state: &RunState, task: &TaskId) {
 /// Records the trees of a list. The list for people shows no content, so it does not replace a tree
 /// that was reviewed before the work changed; the list for programs names each tree, and does.
 fn note_listed(runs: &Archive, run: &RunId, entries: &[ReviewEntry], as_json: bool) {
-    let trees = entries
-        .iter()
-        .filter_map(|entry| Some((&entry.task, entry.tree.as_ref()?)));
-    let noted = trees.map(|(task, tree)| match runs.shown(run, task)? {
-        Some(_) if !as_json => Ok(()),
-        _ => runs.note_shown(run, task, tree),
+    let noted = entries.iter().map(|entry| match &entry.tree {
+        Some(tree) => match runs.shown(run, &entry.task)? {
+            Some(_) if !as_json => Ok(()),
+            _ => runs.note_shown(run, &entry.task, tree),
+        },
+        None => Ok(()),
     });
     warn_unless_noted(noted.collect());
 }
@@ -171,60 +155,47 @@ fn list(
     let tree = tree::rows(&nodes, branches);
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(tree.iter().map(cells));
-    let titles = std::iter::once("TITLE").chain(tree.iter().map(|row| row.item.title.as_str()));
-    let table = table::with_titles(
-        &rows,
-        &titles.collect::<Vec<_>>(),
-        tree::has_children(&tree),
-    );
+    let mut titles = vec!["TITLE"];
+    titles.extend(tree.iter().map(|row| row.item.title.as_str()));
+    let mut text = table::with_titles(&rows, &titles, tree::has_children(&tree));
+    for entry in entries {
+        let own = entry.own.as_ref();
+        text.extend(own.map(|own| format!("{}: {own}\n", entry.task)));
+    }
+    for entry in entries {
+        text += &table::flagged(&entry.task, entry.taint.as_ref());
+        text += &table::flaky(&entry.flaky_checks);
+    }
     let state = store.state(run)?;
-    let calls = state
-        .open_approvals()
-        .map(|(call, _)| Action::Answer(call.clone()));
-    let actions: Vec<Action> = calls
-        .chain(entries.iter().flat_map(ReviewEntry::actions))
-        .collect();
-    let next = next::commands(named, run, &actions);
-    let asked = entries.iter().flat_map(|entry| {
-        entry
-            .questions
-            .iter()
-            .map(|question| (&entry.task, question))
-    });
-    let calls = table::calls(state.open_approvals());
-    let own: String = entries
-        .iter()
-        .filter_map(|entry| Some(format!("{}: {}\n", entry.task, entry.own.as_ref()?)))
-        .collect();
-    let remarks = |entry: &ReviewEntry| {
-        table::flagged(&entry.task, entry.taint.as_ref()) + &table::flaky(&entry.flaky_checks)
-    };
-    let remarks: String = entries.iter().map(remarks).collect();
-    output::result(&format!(
-        "{table}{own}{remarks}{calls}{}{}",
-        questions(asked),
-        next::render(&next)
-    ))
+    text += &table::calls(state.open_approvals());
+    text.extend(entries.iter().map(asked));
+    let calls = state.open_approvals();
+    let mut actions: Vec<Action> = calls.map(|asked| Action::Answer(asked.0.clone())).collect();
+    actions.extend(entries.iter().flat_map(ReviewEntry::actions));
+    text += &next::render(&next::commands(named, run, &actions));
+    output::result(&text)
+}
+
+/// Renders what the agent of a task asks the user.
+fn asked(entry: &ReviewEntry) -> String {
+    let asked = entry.questions.iter();
+    questions(asked.map(|question| (&entry.task, question)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
     let entry = row.item;
-    let overlaps: Vec<&str> = entry
-        .overlaps
-        .iter()
-        .map(|other| other.task.as_str())
-        .collect();
+    let overlaps = entry.overlaps.iter().map(|other| other.task.as_str());
+    let overlaps = match overlaps.collect::<Vec<_>>().join(",") {
+        none if none.is_empty() => "-".to_owned(),
+        overlaps => output::one_line(&overlaps, 40),
+    };
     [
         tree::label(&row.branches, entry.task.as_str(), MAX_ID_WIDTH),
         standing(entry.state, entry.cause, entry.stale),
         check(entry.verify).to_owned(),
         size(entry),
         risk(entry.risk).to_owned(),
-        if overlaps.is_empty() {
-            "-".to_owned()
-        } else {
-            output::one_line(&overlaps.join(","), 40)
-        },
+        overlaps,
         tokens(entry.usage.input_tokens + entry.usage.output_tokens),
         cost(&entry.usage),
     ]
@@ -233,12 +204,10 @@ fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
 fn size(entry: &ReviewEntry) -> String {
     let added: usize = entry.files.iter().map(|file| file.added).sum();
     let removed: usize = entry.files.iter().map(|file| file.removed).sum();
-    let files = if entry.files.len() == 1 {
-        "file"
-    } else {
-        "files"
-    };
-    format!("{} {files} +{added} -{removed}", entry.files.len())
+    match entry.files.len() {
+        1 => format!("1 file +{added} -{removed}"),
+        files => format!("{files} files +{added} -{removed}"),
+    }
 }
 
 fn risk(risk: Risk) -> &'static str {
@@ -249,26 +218,14 @@ fn risk(risk: Risk) -> &'static str {
 }
 
 /// Describes a branch for people, above its diff.
-fn head(
-    entry: &ReviewEntry,
-    Words {
-        report,
-        hand_back,
-        error,
-    }: Words<'_>,
-) -> String {
-    let tip = entry
-        .commit
-        .as_ref()
-        .map_or("no commit", |commit| short(commit.as_str()));
-    let title = output::one_line(&entry.title, MAX_LINE_CHARS);
-    let title = if title.is_empty() {
-        title
-    } else {
-        format!("{title}\n")
-    };
-    let mut text = format!(
-        "{title}task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
+fn head(entry: &ReviewEntry, words: &Words<'_>) -> String {
+    let tip = entry.commit.as_ref().map_or("no commit", short);
+    let mut text = output::one_line(&entry.title, MAX_LINE_CHARS);
+    if !text.is_empty() {
+        text += "\n";
+    }
+    text += &format!(
+        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
         entry.task,
         entry.attempt,
         standing(entry.state, entry.cause, entry.stale),
@@ -279,33 +236,21 @@ fn head(
         tokens(entry.usage.input_tokens + entry.usage.output_tokens),
         cost(&entry.usage)
     );
-    text.push_str(
-        &error
-            .map(|error| table::failure(&entry.task, error))
-            .unwrap_or_default(),
-    );
-    // What holds the task is told below.
-    for reason in entry
-        .risk_reasons
-        .iter()
-        .filter(|reason| !entry.holds.contains(reason))
-    {
-        text.push_str(&format!("risk: {}\n", output::plain(reason)));
+    let error = words.error.as_ref();
+    text.extend(error.map(|error| table::failure(&entry.task, error)));
+    for reason in &entry.risk_reasons {
+        // What holds the task is told below.
+        if !entry.holds.contains(reason) {
+            text += &format!("risk: {}\n", output::plain(reason));
+        }
     }
     for file in &entry.files {
-        text.push_str(&format!(
-            "  {} +{} -{}\n",
-            shown(&file.path),
-            file.added,
-            file.removed
-        ));
+        let (path, added, removed) = (shown(&file.path), file.added, file.removed);
+        text += &format!("  {path} +{added} -{removed}\n");
     }
-    for merged in entry
-        .merged
-        .iter()
-        .filter(|merged| merged.attempt < entry.attempt)
-    {
-        let (attempt, commit) = (merged.attempt, short(merged.commit.as_str()));
+    let earlier = entry.merged.iter();
+    for merged in earlier.filter(|merged| merged.attempt < entry.attempt) {
+        let (attempt, commit) = (merged.attempt, short(&merged.commit));
         text.push_str(&format!(
             "includes attempt {attempt}, which was merged into the result as {commit}\n"
         ));
@@ -327,89 +272,68 @@ fn head(
     }
     if !entry.holds.is_empty() {
         for file in &entry.aside.withheld {
-            text.push_str(&format!(
-                "`orchestrate approve {} --only {}` puts it in\n",
-                entry.task,
-                shown(&file.path)
-            ));
+            let (task, path) = (&entry.task, shown(&file.path));
+            text += &format!("`orchestrate approve {task} --only {path}` puts it in\n");
         }
     }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
-    text.push_str(&entry.own.as_ref().map(own_changes).unwrap_or_default());
+    text.extend(entry.own.as_ref().map(own_changes));
     text.push_str(&table::flagged(&entry.task, entry.taint.as_ref()));
     text.push_str(&table::flaky(&entry.flaky_checks));
-    text.push_str(&hand_back.map(held_against).unwrap_or_default());
-    text.push_str(&questions(
-        entry
-            .questions
-            .iter()
-            .map(|question| (&entry.task, question)),
-    ));
-    if !report.is_empty() {
+    text.extend(words.hand_back.as_ref().map(held_against));
+    text.push_str(&asked(entry));
+    if !words.report.is_empty() {
         text.push_str("\nreport:\n");
-        text.push_str(&output::quoted(report));
+        text.push_str(&output::quoted(words.report));
     }
     text
 }
 
 /// Describes what the user has changed, with the names of the files.
 fn own_changes(own: &OwnChanges) -> String {
-    let files = if own.files.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", output::names(&own.files, 200))
-    };
-    format!("{own}{files}\n")
+    match output::names(&own.files, 200) {
+        none if none.is_empty() => format!("{own}\n"),
+        files => format!("{own}: {files}\n"),
+    }
 }
 
 /// Describes which claims of a report the facts do not bear out, what it asks, and the checks that
 /// ran.
 fn held_against(hand_back: &HandBack) -> String {
-    let claims = hand_back
-        .unverified
-        .iter()
-        .map(|claim| format!("unverified claim: {claim}"));
-    let questions = hand_back
-        .open_questions
-        .iter()
-        .map(|question| format!("asks: {question}"));
-    let checks = hand_back.checks.iter().map(|check| {
-        let by = if check.by == CheckedBy::Agent {
-            "the agent"
-        } else {
-            "the run"
+    let claims = hand_back.unverified.iter();
+    let mut lines: Vec<String> = claims
+        .map(|claim| format!("unverified claim: {claim}"))
+        .collect();
+    let asked = hand_back.open_questions.iter();
+    lines.extend(asked.map(|question| format!("asks: {question}")));
+    for check in &hand_back.checks {
+        let by = match check.by {
+            CheckedBy::Agent => "the agent",
+            _ => "the run",
         };
         let then = match (check.verdict, check.outdated) {
             (CheckVerdict::Flaky, _) => ", flaky",
             (_, true) => ", before the last change",
             (_, false) => "",
         };
-        format!("checked by {by}: `{}`: {}{then}", check.command, check.exit)
-    });
-    claims
-        .chain(questions)
-        .chain(checks)
-        .map(|line| format!("{}\n", output::one_line(&line, MAX_LINE_CHARS)))
-        .collect()
+        let (command, exit) = (&check.command, &check.exit);
+        lines.push(format!("checked by {by}: `{command}`: {exit}{then}"));
+    }
+    let lines = lines
+        .iter()
+        .map(|line| output::one_line(line, MAX_LINE_CHARS) + "\n");
+    lines.collect()
 }
 
-fn with_words(
-    entry: &ReviewEntry,
-    diff: &str,
-    Words {
-        report,
-        hand_back,
-        error,
-    }: Words<'_>,
-) -> Value {
+fn with_words(entry: &ReviewEntry, diff: &str, words: &Words<'_>) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("diff".to_owned(), json!(diff));
-        object.insert("summary".to_owned(), json!(report));
-        object.insert("hand_back".to_owned(), json!(hand_back));
-        object.insert("error".to_owned(), json!(error));
+        object.insert("summary".to_owned(), json!(words.report));
+        object.insert("hand_back".to_owned(), json!(words.hand_back));
+        object.insert("error".to_owned(), json!(words.error));
     }
     value
 }

@@ -15,6 +15,7 @@ use orchestrate_core::projections::audit::command::CommandEnd;
 use orchestrate_core::projections::marker::{Marker, Reason};
 use orchestrate_core::{AgentId, CallId, shell_word};
 use orchestrate_files::{Links, read_plain};
+use rustix::fs::fstat;
 use serde_json::json;
 
 use super::stdin::{Given, Input};
@@ -78,17 +79,16 @@ impl Call {
             variable("AGENT_NAME"),
             variable("RUNNER"),
         ]);
-        let commit = arguments
-            .git_sha
-            .clone()
-            .unwrap_or_else(|| surroundings.commit());
-        let is_listed =
-            mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
-        let reads_input = mode != CacheMode::Off && !is_listed;
+        let commit = arguments.git_sha.clone();
+        let commit = commit.unwrap_or_else(|| surroundings.commit());
+        let is_off = mode == CacheMode::Off;
+        let is_listed = !is_off && is_listed(context, surroundings, arguments, &tool)?;
+        let reads_input = !is_off && !is_listed;
         let asked = Asked::determine(context, surroundings, arguments, &tool, reads_input)?;
-        let key = asked
-            .key
-            .unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
+        let key = match asked.key {
+            Some(key) => key,
+            None => CacheKey::new(&agent, phase, &asked.content, &commit),
+        };
         let is_cacheable = asked.is_known && !is_listed;
         let before = match asked.files {
             None if mode.writes() && is_cacheable => Files::look_at(surroundings),
@@ -97,9 +97,7 @@ impl Call {
         Ok(Call {
             given: asked.given,
             before,
-            is_pending: mode.reads()
-                && is_cacheable
-                && is_pending(phase, arguments.plan.as_deref())?,
+            is_pending: mode.reads() && is_cacheable && is_pending(phase, arguments)?,
             command: command_of(arguments),
             identity: Identity { key, commit, agent },
             iter: arguments.iter,
@@ -154,35 +152,23 @@ impl Call {
 
     /// Returns the call as the audit log has it, with its end.
     pub(super) fn ended(&self, id: &str, ending: Ending) -> CommandEnd {
-        let words: Vec<String> = self
-            .command
-            .iter()
-            .map(|word| output::redacted(&word.to_string_lossy()))
-            .collect();
-        let Ending {
-            rc,
-            reason,
-            duration_ms,
-            ended_ms,
-        } = ending;
+        let words = self.command.iter();
+        let words = words.map(|word| output::redacted(&word.to_string_lossy()));
         CommandEnd {
             call: CallId::new(id),
             agent: AgentId::new(&*self.identity.agent),
             tool: output::redacted(&self.tool),
-            parameters: json!({"command": words}),
-            exit_code: rc.into(),
-            error: match reason {
+            parameters: json!({"command": words.collect::<Vec<String>>()}),
+            exit_code: ending.rc.into(),
+            error: match ending.reason {
                 Some(Reason::Interrupted) => Some("interrupted".to_owned()),
                 Some(Reason::Timeout) => Some("timed out".to_owned()),
                 Some(Reason::ExitCode) | None => None,
             },
             cached: false,
-            iter: self
-                .iter
-                .and_then(|iter| u32::try_from(iter).ok())
-                .unwrap_or(0),
-            duration_ms,
-            ended_ms,
+            iter: self.iter.map_or(0, |iter| u32::try_from(iter).unwrap_or(0)),
+            duration_ms: ending.duration_ms,
+            ended_ms: ending.ended_ms,
         }
     }
 
@@ -210,16 +196,11 @@ enum Files {
 
 impl Files {
     fn look_at(surroundings: &Surroundings) -> Files {
-        let outputs = [
-            rustix::fs::fstat(io::stdout()),
-            rustix::fs::fstat(io::stderr()),
-        ];
-        let written: Vec<(u64, u64)> = outputs
+        let outputs = [fstat(io::stdout()), fstat(io::stderr())]
             .into_iter()
-            .flatten()
-            .map(|stat| (stat.st_dev, stat.st_ino))
-            .collect();
-        match surroundings.content(&written) {
+            .flatten();
+        let written = outputs.map(|stat| (stat.st_dev, stat.st_ino));
+        match surroundings.content(&written.collect::<Vec<(u64, u64)>>()) {
             Ok(Some(content)) => Files::Known {
                 all: content.all,
                 others: content.others,
@@ -267,9 +248,8 @@ impl Asked {
             });
         }
         let of_command = |files: Option<&str>, input: &Input| {
-            let folder = surroundings
-                .root()
-                .and_then(|root| context.directory.strip_prefix(root).ok());
+            let root = surroundings.root();
+            let folder = root.and_then(|root| context.directory.strip_prefix(root).ok());
             let folder = folder.unwrap_or(&context.directory).as_os_str().as_bytes();
             let command = command_of(arguments);
             let words = command.iter().map(|word| word.as_bytes());
@@ -280,10 +260,9 @@ impl Asked {
                 files.unwrap_or_default().as_bytes(),
                 environment.as_str().as_bytes(),
             ];
-            let input = if let Input::Bytes(hash) = input {
-                Some(hash.as_str().as_bytes())
-            } else {
-                None
+            let input = match input {
+                Input::Bytes(hash) => Some(hash.as_str().as_bytes()),
+                _ => None,
             };
             // No command begins with an empty word, so an input is never taken for one.
             let input = input.into_iter().flat_map(|hash| [&b""[..], hash]);
@@ -301,15 +280,13 @@ impl Asked {
             });
         }
         let files = Files::look_at(surroundings);
-        let known = if let Files::Known { all, .. } = &files {
-            Some(all.as_str())
-        } else {
-            None
+        let known = match &files {
+            Files::Known { all, .. } => Some(all.as_str()),
+            _ => None,
         };
-        let (input, given) = if reads_input && known.is_some() {
-            input()?
-        } else {
-            (Input::Unknown, None)
+        let (input, given) = match reads_input && known.is_some() {
+            true => input()?,
+            false => (Input::Unknown, None),
         };
         let is_known = known.is_some() && input != Input::Unknown;
         Ok(Asked {
@@ -356,23 +333,18 @@ fn mode(
 
 /// Returns the name of the program, or of the first program in a text for the shell.
 fn name_of(arguments: &ToolRunArgs) -> String {
-    let first = match &arguments.shell {
-        Some(text) => text
-            .to_string_lossy()
-            .split_whitespace()
-            .next()
-            .unwrap_or(SHELL)
-            .to_owned(),
-        None => arguments
-            .command
-            .first()
-            .map(|program| program.to_string_lossy().into_owned())
-            .unwrap_or_default(),
+    let text = match (&arguments.shell, arguments.command.first()) {
+        (Some(text), _) => text.to_string_lossy(),
+        (None, program) => program.map_or("".into(), |program| program.to_string_lossy()),
     };
-    let name = Path::new(&first)
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    name.filter(|name| !name.is_empty()).unwrap_or(first)
+    let first = match &arguments.shell {
+        Some(_) => text.split_whitespace().next().unwrap_or(SHELL),
+        None => &text,
+    };
+    match Path::new(first).file_name() {
+        Some(name) if !name.is_empty() => name.to_string_lossy().into_owned(),
+        _ => first.to_owned(),
+    }
 }
 
 fn command_of(arguments: &ToolRunArgs) -> Vec<OsString> {
@@ -404,21 +376,17 @@ fn is_listed(
     }
     let command = match &arguments.shell {
         Some(text) => text.to_string_lossy().into_owned(),
-        None => arguments
-            .command
-            .iter()
-            .map(shell_word)
-            .collect::<Vec<_>>()
-            .join(" "),
+        None => {
+            let words: Vec<_> = arguments.command.iter().map(shell_word).collect();
+            words.join(" ")
+        }
     };
-    let is_keyed = arguments.cache_key.is_some() || arguments.prompt_file.is_some();
-    Ok(lists
-        .entry_for(CachedCall {
-            tool,
-            command: &command,
-            is_keyed,
-        })
-        .is_some())
+    let call = CachedCall {
+        tool,
+        command: &command,
+        is_keyed: arguments.cache_key.is_some() || arguments.prompt_file.is_some(),
+    };
+    Ok(lists.entry_for(call).is_some())
 }
 
 /// Reads a list, if it exists.
@@ -454,8 +422,8 @@ fn input() -> Result<(Input, Option<Given>), CommandError> {
     Ok((input, given))
 }
 
-fn is_pending(phase: Phase, plan: Option<&Path>) -> Result<bool, CommandError> {
-    match plan {
+fn is_pending(phase: Phase, arguments: &ToolRunArgs) -> Result<bool, CommandError> {
+    match &arguments.plan {
         Some(plan) if phase == Phase::Build => {
             let text = read(plan, "the plan")?;
             Ok(has_pending_tasks(phase, &String::from_utf8_lossy(&text)))
@@ -465,16 +433,12 @@ fn is_pending(phase: Phase, plan: Option<&Path>) -> Result<bool, CommandError> {
 }
 
 fn read(file: &Path, what: &str) -> Result<Vec<u8>, CommandError> {
-    let failed = |reason: String| {
-        CommandError::usage(format!(
-            "failed to read {what} {}: {reason}",
-            file.display()
-        ))
-    };
-    let bytes =
-        read_plain(file, Links::Anywhere, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
+    let act = format!("read {what}");
+    let read = read_plain(file, Links::Anywhere, MOST_BYTES);
+    let bytes = read.map_err(|error| CommandError::of_file(&act, file, error))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(failed(format!("it is larger than {MOST_BYTES} bytes")));
+        let why = format!("it is larger than {MOST_BYTES} bytes");
+        return Err(CommandError::of_file(&act, file, why));
     }
     Ok(bytes)
 }

@@ -44,10 +44,7 @@ impl CallAudit {
             .iter()
             .find_map(|name| context.variables.get(*name).filter(|path| !path.is_empty()));
         let path = named.map_or_else(|| folder.join(LOG), |path| context.directory.join(path));
-        let name = folder
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         CallAudit {
             path,
             chain: RunId::new(format!("{CHAIN}{name}")),
@@ -58,10 +55,8 @@ impl CallAudit {
     /// is warned about.
     pub(super) fn note(&self, end: CommandEnd) {
         if let Err(error) = self.append(end) {
-            output::warning(&format!(
-                "failed to record the call in {}: {error}",
-                self.path.display()
-            ));
+            let path = self.path.display();
+            output::warning(&format!("failed to record the call in {path}: {error}"));
         }
     }
 
@@ -76,11 +71,8 @@ impl CallAudit {
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         let last = self.newest(&mut file)?;
         let line = line_after(&last, &self.chain, end).ok_or(io::ErrorKind::InvalidData)?;
-        let begin = if ends_within_a_line(&mut file)? {
-            "\n"
-        } else {
-            ""
-        };
+        let is_cut = ends_within_a_line(&mut file)?;
+        let begin = if is_cut { "\n" } else { "" };
         file.write_all(format!("{begin}{line}\n").as_bytes())
     }
 
@@ -94,10 +86,9 @@ impl CallAudit {
             file.read_to_end(&mut bytes)?;
             let text = String::from_utf8_lossy(&bytes);
             // The first line of a part is not whole.
-            let text = if from == 0 {
-                &*text
-            } else {
-                text.split_once('\n').map_or("", |(_, rest)| rest)
+            let text = match from {
+                0 => &text,
+                _ => text.split_once('\n').map_or("", |halves| halves.1),
             };
             let found = last_of(text, &self.chain);
             if found != Chain::default() || from == 0 {

@@ -28,6 +28,9 @@ const FULL_BYTES: u64 = 8 << 20;
 const LOCK: &str = "lock";
 /// The last number of an id.
 const NUMBER: &str = "number";
+/// The markers of the start and the end of a call.
+const STARTED: &str = ":::TOOL_START:::";
+const ENDED: &str = ":::TOOL_END:::";
 /// The folder of the calls that have begun.
 const OPEN: &str = "open";
 
@@ -62,16 +65,12 @@ impl CallLog {
             let mut file = orchestrate_files::open_or_create(&self.folder.join(NUMBER))?;
             let mut text = String::new();
             file.read_to_string(&mut text)?;
-            let invalid = |_| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("{NUMBER}: not a number"),
-                )
-            };
-            let last: u64 = if text.is_empty() {
-                0
-            } else {
-                text.trim().parse().map_err(invalid)?
+            let last: u64 = match text.as_str() {
+                "" => 0,
+                text => text.trim().parse().map_err(|_| {
+                    let message = format!("{NUMBER}: not a number");
+                    io::Error::new(io::ErrorKind::InvalidData, message)
+                })?,
             };
             file.rewind()?;
             writeln!(file, "{}", last + 1)?;
@@ -104,11 +103,8 @@ impl CallLog {
 
     fn write(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(orchestrate_files::PRIVATE_FILE);
+        options.read(true).append(true).create(true);
+        let options = options.mode(orchestrate_files::PRIVATE_FILE);
         let mut file = options.open(self.log())?;
         // A full disk may have cut the last line.
         let is_cut = file.seek(io::SeekFrom::End(-1)).is_ok() && {
@@ -153,48 +149,39 @@ impl CallLog {
             }
             remove(&path)?;
         }
-        let is_full = self
-            .log()
-            .metadata()
-            .is_ok_and(|log| log.len() > FULL_BYTES);
+        let is_full = (self.log().metadata()).is_ok_and(|log| log.len() > FULL_BYTES);
         if is_idle && is_full {
-            std::fs::rename(self.log(), self.folder.join(FULL_LOG))
-        } else {
-            Ok(())
+            std::fs::rename(self.log(), self.folder.join(FULL_LOG))?;
         }
+        Ok(())
     }
 
     /// Appends the end of a call, unless its process was killed before it wrote the start, or after
     /// it wrote the end.
     fn end_orphan(&self, id: &str, start: u64) -> io::Result<()> {
         let ts = unix_ms();
-        let rc = EXIT_INTERRUPTED.into();
-        let duration_ms = ts.saturating_sub(start);
         let end = Marker::ToolEnd {
             id: id.to_owned(),
-            rc,
-            duration_ms,
+            rc: EXIT_INTERRUPTED.into(),
+            duration_ms: ts.saturating_sub(start),
             reason: Some(Reason::Interrupted),
             ts,
         };
         let end = end.to_string();
         // The marker and the id: what both lines of a call have in common.
         let of_id = end.split(' ').nth(1).unwrap_or_default();
-        let is = |line: &str, marker: &str| {
-            line.starts_with(marker) && line.split(' ').nth(1) == Some(of_id)
-        };
         let log = match std::fs::read_to_string(self.log()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read?,
         };
-        let last = log
-            .lines()
-            .rfind(|line| is(line, ":::TOOL_START:::") || is(line, ":::TOOL_END:::"));
-        if last.is_some_and(|line| is(line, ":::TOOL_START:::")) {
-            self.write(&end)
-        } else {
-            Ok(())
+        let last = log.lines().rfind(|line| {
+            let is_marker = line.starts_with(STARTED) || line.starts_with(ENDED);
+            is_marker && line.split(' ').nth(1) == Some(of_id)
+        });
+        if last.is_some_and(|line| line.starts_with(STARTED)) {
+            self.write(&end)?;
         }
+        Ok(())
     }
 }
 

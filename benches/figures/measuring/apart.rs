@@ -1,5 +1,5 @@
-//! Parts that are measured in processes of their own, since the kernel counts memory and CPU time by
-//! process; in both tiers of the sandbox, and as both users.
+//! Parts that are measured in processes of their own, since the kernel counts memory and CPU time
+//! by process; in both tiers of the sandbox, and as both users.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;

@@ -49,8 +49,8 @@ fn figure(place: Place) -> Result<Figure, Failed> {
     })
 }
 
-/// Runs the commands in a tier. CPU time is counted in hundredths of a second only, so that its mean
-/// alone says something.
+/// Runs the commands in a tier. CPU time is counted in hundredths of a second only, so that its
+/// mean alone says something.
 pub(crate) fn part(arguments: &[String]) -> Result<Value, Failed> {
     let confinement = tier(arguments);
     let (harness, runtime) = (harness(confinement)?, runtime()?);
@@ -60,8 +60,8 @@ pub(crate) fn part(arguments: &[String]) -> Result<Value, Failed> {
         WARM_UP + PAIRS,
         || {
             let before = seconds()?;
-            let call_ = harness.make_call("run_shell_command", echo.clone());
-            let time = timed(|| runtime.block_on(call(&harness, &call_)))?;
+            let echo = harness.make_call("run_shell_command", echo.clone());
+            let time = timed(|| runtime.block_on(call(&harness, &echo)))?;
             cpu.push(seconds()? - before);
             Ok(time)
         },

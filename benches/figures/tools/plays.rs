@@ -77,12 +77,14 @@ struct Answer {
     tokens: usize,
 }
 
-/// What looking for files took.
+/// What looking for files took in all plays.
 #[derive(Clone, Copy, Default)]
 struct Effort {
+    /// The tokens of the maps, and how many of the files they name.
+    of_maps: usize,
+    named: usize,
     questions: usize,
     tokens: usize,
-    found: usize,
 }
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
@@ -97,113 +99,102 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         tags: HashMap::new(),
     };
     let plays = stage.plays(root)?;
-    let wanted: usize = plays.iter().map(|play| play.wanted.len()).sum();
-    let (mut without, mut with) = (
-        Effort::default(),
-        BUDGETS.map(|size| (size, 0, Effort::default())),
-    );
+    let mut without = Effort::default();
+    let mut with = [Effort::default(); BUDGETS.len()];
     for play in &plays {
         let maps = stage.maps(play)?;
         let answers = stage.answers(play)?;
-        without.add(explore(play, &answers, &BTreeSet::new()));
-        for ((_, tokens, effort), map) in with.iter_mut().zip(maps) {
-            *tokens += stage.counter.count(&map);
-            let shown = play
-                .wanted
-                .iter()
-                .filter(|file| names(&map, file))
-                .cloned()
-                .collect();
-            effort.add(explore(play, &answers, &shown));
+        without.explore(play, &answers, "");
+        for (effort, map) in with.iter_mut().zip(maps) {
+            effort.of_maps += stage.counter.count(&map);
+            effort.explore(play, &answers, &map);
         }
     }
-    let share = |part: usize, whole: usize| 100.0 * as_f64(part) / as_f64(whole.max(1));
-    let per_play = |number: usize| as_f64(number) / as_f64(plays.len().max(1));
-    let of_size = |(size, tokens, effort): &(usize, usize, Effort)| {
-        let saved = (
-            without.questions.saturating_sub(effort.questions),
-            without.tokens.saturating_sub(effort.tokens),
-        );
-        format!(
+    let count = as_f64(plays.len());
+    let wanted = as_f64(plays.iter().map(|play| play.wanted.len()).sum());
+    let (mut sizes, mut left) = (Vec::new(), 0);
+    for (size, effort) in BUDGETS.into_iter().zip(with) {
+        if size == DEFAULT {
+            left = effort.questions;
+        }
+        sizes.push(format!(
             "{size}: map {:.0} tk names {:.0} %, saves {:.1} look-ups, {:.0} tk",
-            per_play(*tokens),
-            share(effort.found, wanted),
-            per_play(saved.0),
-            per_play(saved.1),
-        )
-    };
-    let sizes = with.iter().map(of_size).collect::<Vec<_>>().join("; ");
-    let left = with
-        .iter()
-        .find(|(size, ..)| *size == DEFAULT)
-        .map_or(0, |(.., effort)| effort.questions);
+            as_f64(effort.of_maps) / count,
+            100.0 * as_f64(effort.named) / wanted.max(1.0),
+            as_f64(without.questions.saturating_sub(effort.questions)) / count,
+            as_f64(without.tokens.saturating_sub(effort.tokens)) / count,
+        ));
+    }
     Ok(vec![Figure {
         name: "look-ups left with a map, of plays from history",
-        measured: share(left, without.questions),
+        measured: 100.0 * as_f64(left) / as_f64(without.questions.max(1)),
         limit: MAX_LEFT,
         unit: "% ",
         beside: format!(
-            "{} plays, {:.1} files to find; without: {:.1} look-ups, {:.0} tk; {sizes}",
+            "{} plays, {:.1} files to find; without: {:.1} look-ups, {:.0} tk; {}",
             plays.len(),
-            per_play(wanted),
-            per_play(without.questions),
-            per_play(without.tokens),
+            wanted / count,
+            as_f64(without.questions) / count,
+            as_f64(without.tokens) / count,
+            sizes.join("; "),
         ),
     }])
 }
 
 impl Effort {
-    fn add(&mut self, other: Effort) {
-        self.questions += other.questions;
-        self.tokens += other.tokens;
-        self.found += other.found;
+    /// Takes one answer after the other until all is found, beginning with what a map names.
+    fn explore(&mut self, play: &Play, answers: &[Answer], map: &str) {
+        let mut left: BTreeSet<&String> = play.wanted.iter().collect();
+        left.retain(|file| !names(map, file));
+        self.named += play.wanted.len() - left.len();
+        for answer in answers {
+            if left.is_empty() {
+                break;
+            }
+            self.questions += 1;
+            self.tokens += answer.tokens;
+            if answer.files.len() <= FEW_FILES {
+                left.retain(|file| !answer.files.contains(*file));
+            }
+        }
     }
 }
 
 impl Stage {
     /// Makes plays of a history.
     fn plays(&self, root: &Path) -> Result<Vec<Play>, Failed> {
-        let wanted = [
-            "log",
-            "--no-merges",
-            "--no-renames",
-            "--diff-filter=M",
-            "--name-only",
-            COMMITS,
-        ];
-        let log = git(root, &[&wanted[..], &["--format=%x01%P%x02%s"]].concat())?;
-        let all: Vec<(&str, &str, Vec<&str>)> = log.split('\u{1}').filter_map(commit).collect();
+        let log = "log --no-merges --no-renames --diff-filter=M --name-only --format=%x01%P%x02%s";
+        let mut words: Vec<&str> = log.split(' ').collect();
+        words.push(COMMITS);
+        let log = git(root, &words)?;
+        let all: Vec<Commit<'_>> = log.split('\u{1}').filter_map(commit).collect();
         let step = all.len().div_ceil(PLAYS).max(1);
-        let chosen = all.into_iter().step_by(step);
-        let plays = chosen.map(|(parent, subject, changed)| self.play(parent, subject, &changed));
-        let plays = plays.collect::<Result<Vec<_>, Failed>>()?;
-        if plays.is_empty() {
-            Err("the history has no commit that makes a play".into())
-        } else {
-            Ok(plays)
+        let chosen = all.iter().step_by(step);
+        let plays: Vec<Play> = chosen
+            .map(|commit| self.play(commit))
+            .collect::<Result<_, _>>()?;
+        match plays.is_empty() {
+            true => Err("the history has no commit that makes a play".into()),
+            false => Ok(plays),
         }
     }
 
-    fn play(&self, parent: &str, subject: &str, changed: &[&str]) -> Result<Play, Failed> {
-        let stored = self
-            .repo
-            .store()
-            .regular_files(&Oid::new(parent))?
-            .into_iter();
-        let named = stored.filter_map(|file| {
-            let path = file.path.to_str()?.to_owned();
-            Some(StoredFile {
-                path,
-                content: file.content,
-                bytes: file.bytes,
-            })
-        });
-        let files = named.collect();
-        let mut wanted: BTreeSet<String> = changed.iter().map(|file| (*file).to_owned()).collect();
-        let declared = wanted.pop_first().unwrap_or_default();
+    fn play(&self, commit: &Commit<'_>) -> Result<Play, Failed> {
+        let mut files = Vec::new();
+        for file in self.repo.store().regular_files(&Oid::new(commit.parent))? {
+            if let Some(path) = file.path.to_str() {
+                files.push(StoredFile {
+                    path: path.to_owned(),
+                    content: file.content,
+                    bytes: file.bytes,
+                });
+            }
+        }
+        let changed = commit.changed.iter();
+        let mut wanted: BTreeSet<String> = changed.map(|file| (*file).to_owned()).collect();
         Ok(Play {
-            subject: subject.to_owned(),
-            declared,
+            subject: commit.subject.to_owned(),
+            declared: wanted.pop_first().unwrap_or_default(),
             wanted,
             files,
         })
@@ -231,21 +222,15 @@ impl Stage {
                 builder.add(&file.path, tags);
             }
         }
-        let (index, task) = (
-            builder.finish(),
-            MapTask {
-                files: std::slice::from_ref(&play.declared),
-                text: &play.subject,
-            },
-        );
-        let Some(map) = index.map(&task, &|| false)? else {
-            return Ok(vec![String::new(); BUDGETS.len()]);
+        let task = MapTask {
+            files: std::slice::from_ref(&play.declared),
+            text: &play.subject,
         };
-        let fitting = |size: usize| {
-            map.fit(&|text| self.counter.count(text) <= size)
-                .unwrap_or_default()
-        };
-        Ok(BUDGETS.into_iter().map(fitting).collect())
+        let index = builder.finish();
+        let map = index.map(&task, &|| false)?;
+        let fitting = |size: usize| map.as_ref()?.fit(&|text| self.counter.count(text) <= size);
+        let maps = BUDGETS.into_iter().map(fitting);
+        Ok(maps.map(Option::unwrap_or_default).collect())
     }
 
     fn read_tags(&mut self, file: &StoredFile) -> Result<(), Failed> {
@@ -263,27 +248,16 @@ impl Stage {
 
     /// Returns what the explorer asks for, in its order.
     fn questions(&self, play: &Play) -> Vec<String> {
-        let is_code =
-            |word: &&str| word.contains('_') || word.chars().skip(1).any(char::is_uppercase);
-        let long = words(&play.subject).filter(|word| word.len() >= LEAST_WORD);
-        let mut asked: Vec<String> = words(&play.subject)
-            .filter(is_code)
-            .chain(long)
-            .map(str::to_owned)
-            .collect();
+        let subject = || words(&play.subject).map(str::to_owned);
+        let mut asked: Vec<String> = subject().filter(|word| is_name(word)).collect();
+        asked.extend(subject().filter(|word| word.len() >= LEAST_WORD));
         let declared = play.files.iter().find(|file| file.path == play.declared);
-        let tags = declared
-            .and_then(|file| self.tags.get(&file.content))
-            .cloned()
-            .unwrap_or_default();
-        let mut used: Vec<&(String, u32)> = tags.references.iter().collect();
-        used.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
-        asked.extend(
-            tags.definitions
-                .iter()
-                .map(|definition| definition.name.clone()),
-        );
-        asked.extend(used.into_iter().map(|(name, _)| name.clone()));
+        if let Some(tags) = declared.and_then(|file| self.tags.get(&file.content)) {
+            asked.extend(tags.definitions.iter().map(|found| found.name.clone()));
+            let mut used: Vec<&(String, u32)> = tags.references.iter().collect();
+            used.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+            asked.extend(used.into_iter().map(|used| used.0.clone()));
+        }
         let mut seen = BTreeSet::new();
         asked.retain(|name| !name.is_empty() && seen.insert(name.clone()));
         asked.truncate(QUESTIONS);
@@ -295,17 +269,12 @@ impl Stage {
         let mut answers = Vec::new();
         for question in self.questions(play) {
             let found = self.grep(play, &question)?;
-            let lines: Vec<&str> = found
-                .values()
-                .flatten()
-                .take(ANSWER_LINES)
-                .map(String::as_str)
-                .collect();
-            let tokens = self.counter.count(&lines.join("\n"))
-                + self.counter.count(&format!("grep({question})"));
+            let lines = found.values().flatten().take(ANSWER_LINES);
+            let lines: Vec<&str> = lines.map(String::as_str).collect();
+            let asked = self.counter.count(&format!("grep({question})"));
             answers.push(Answer {
+                tokens: asked + self.counter.count(&lines.join("\n")),
                 files: found.into_keys().collect(),
-                tokens,
             });
         }
         Ok(answers)
@@ -319,68 +288,55 @@ impl Stage {
             if !text.contains(name) {
                 continue;
             }
-            for (line, at) in text
-                .lines()
-                .zip(1..)
-                .filter(|(line, _)| words(line).any(|word| word == name))
-            {
-                let line: String = line.chars().take(LINE).collect();
-                found
-                    .entry(file.path.clone())
-                    .or_default()
-                    .push(format!("{}:{at}: {line}", file.path));
+            let path = &file.path;
+            for (line, at) in text.lines().zip(1..) {
+                if words(line).any(|word| word == name) {
+                    let line: String = line.chars().take(LINE).collect();
+                    let lines = found.entry(path.clone()).or_default();
+                    lines.push(format!("{path}:{at}: {line}"));
+                }
             }
         }
         Ok(found)
     }
 }
 
-/// Takes one answer after the other until all is found, beginning with what a map has shown.
-fn explore(play: &Play, answers: &[Answer], shown: &BTreeSet<String>) -> Effort {
-    let mut left: BTreeSet<&String> = play.wanted.difference(shown).collect();
-    let mut effort = Effort {
-        found: shown.len(),
-        ..Effort::default()
-    };
-    for answer in answers {
-        if left.is_empty() {
-            break;
-        }
-        effort.questions += 1;
-        effort.tokens += answer.tokens;
-        if answer.files.len() <= FEW_FILES {
-            left.retain(|file| !answer.files.contains(*file));
-        }
-    }
-    effort
+/// A commit that makes a play.
+struct Commit<'l> {
+    parent: &'l str,
+    subject: &'l str,
+    changed: Vec<&'l str>,
 }
 
-/// Returns the parent, the subject and the changed files of a commit that makes a play.
-fn commit(record: &str) -> Option<(&str, &str, Vec<&str>)> {
+/// Parses a commit; `None` if it makes no play.
+fn commit(record: &str) -> Option<Commit<'_>> {
     let (parent, rest) = record.split_once('\u{2}')?;
     let (subject, files) = rest.split_once('\n')?;
-    let is_code = |file: &&str| {
-        matches!(
-            LanguageHint::of_path(file),
-            Some(LanguageHint::Named(_) | LanguageHint::Header)
-        )
-    };
-    let changed: Vec<&str> = files
-        .lines()
-        .filter(|file| !file.is_empty())
-        .filter(is_code)
-        .collect();
-    let stem = |file: &str| {
-        file.rsplit('/')
-            .next()
-            .and_then(|name| name.split('.').next())
-            .unwrap_or(file)
-            .to_lowercase()
-    };
-    let all: BTreeSet<String> = words(subject).map(str::to_lowercase).collect();
-    let is_named = changed.iter().any(|file| all.contains(&stem(file)));
+    let changed: Vec<&str> = files.lines().filter(|file| is_code(file)).collect();
+    let words: BTreeSet<String> = words(subject).map(str::to_lowercase).collect();
+    let is_named = changed.iter().any(|file| words.contains(&stem(file)));
     let makes_play = CHANGED.contains(&changed.len()) && !is_named && parent.len() == 40;
-    makes_play.then_some((parent, subject, changed))
+    makes_play.then_some(Commit {
+        parent,
+        subject,
+        changed,
+    })
+}
+
+fn is_code(file: &str) -> bool {
+    use LanguageHint::{Header, Named};
+    matches!(LanguageHint::of_path(file), Some(Named(_) | Header))
+}
+
+/// Returns the name of a file without its endings, in lower case.
+fn stem(file: &str) -> String {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split('.').next().unwrap_or(file).to_lowercase()
+}
+
+/// Reports whether a word is written as names in code are.
+fn is_name(word: &str) -> bool {
+    word.contains('_') || word.chars().skip(1).any(char::is_uppercase)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -25,20 +25,20 @@ const WORKER: [&str; 8] = [
 
 /// Those of them that work on the repository of its machine.
 const WORKSPACE: [&str; 15] = [
-    "coordinator/src/run/host.rs",
+    "coordinator/src/run/machine/host.rs",
     "coordinator/src/worktree/aggregate.rs",
     "coordinator/src/worktree/attempt.rs",
     "coordinator/src/worktree/before_command.rs",
-    "coordinator/src/worktree/branch.rs",
-    "coordinator/src/worktree/checkout.rs",
+    "coordinator/src/worktree/git_tools/branch.rs",
+    "coordinator/src/worktree/git_tools/checkout.rs",
     "coordinator/src/worktree/childrens_work.rs",
-    "coordinator/src/worktree/commit.rs",
+    "coordinator/src/worktree/git_tools/commit.rs",
     "coordinator/src/worktree/compare.rs",
-    "coordinator/src/worktree/merge.rs",
-    "coordinator/src/worktree/rehearsal.rs",
-    "coordinator/src/worktree/selection.rs",
-    "coordinator/src/worktree/stash.rs",
-    "coordinator/src/worktree/status.rs",
+    "coordinator/src/worktree/git_tools/merge.rs",
+    "coordinator/src/worktree/git_tools/rehearsal.rs",
+    "coordinator/src/worktree/git_tools/selection.rs",
+    "coordinator/src/worktree/git_tools/stash.rs",
+    "coordinator/src/worktree/git_tools/status.rs",
     "coordinator/src/worktree/workspace.rs",
 ];
 

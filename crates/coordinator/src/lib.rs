@@ -51,15 +51,15 @@ pub use orchestrate_tools::{
     PluginId, Severity, SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput,
     ToolPlugin, ToolProperties, ToolRegistry, ToolsError, limits_of, makes_maps, tools_reference,
 };
-pub use run::approver::{Approver, ApproverAnswer, AskedCall};
-pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
 pub use run::codec::text_of_result;
-pub use run::confinement::require_confinement;
-pub use run::open_files::{raise_open_files, require_open_files};
+pub use run::machine::confinement::require_confinement;
+pub use run::machine::open_files::{raise_open_files, require_open_files};
+pub use run::machine::secrets::redactor_of;
+pub use run::program::approver::{Approver, ApproverAnswer, AskedCall};
+pub use run::program::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
+pub use run::program::retry_notices::Retry;
+pub use run::program::settings::Settings;
 pub use run::recorded_requests::RequestReader;
-pub use run::retry_notices::Retry;
-pub use run::secrets::redactor_of;
-pub use run::settings::Settings;
 pub use texts::repository_map::{MapError, NoMap};
 pub use texts::roles::{FoundRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

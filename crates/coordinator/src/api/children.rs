@@ -24,8 +24,8 @@ use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
 use crate::run::handle::RunHandle;
+use crate::run::machine::secrets::require_none_in;
 use crate::run::new_child::{self, NewChild};
-use crate::run::secrets::require_none_in;
 use crate::worktree::aggregate::aggregate;
 
 /// How many events are read from the journal at once.

@@ -20,8 +20,8 @@ use crate::api::project::Project;
 use crate::api::seen_programs::{ProgramSeen, different_programs, seen_programs};
 use crate::api::web_search::SearchService;
 use crate::error::CoordinatorError;
-use crate::run::confinement::additions_of;
-use crate::run::open_files::OpenFiles;
+use crate::run::machine::confinement::additions_of;
+use crate::run::machine::open_files::OpenFiles;
 use crate::texts::repository_map::NoMap;
 
 /// The results of all tests.

@@ -10,7 +10,7 @@ use orchestrate_settings::{Directories, Inputs, Layer};
 
 use crate::api::preflight::settings_of;
 use crate::error::CoordinatorError;
-use crate::run::settings::Settings;
+use crate::run::program::settings::Settings;
 use crate::texts::tool_files::tool_names;
 
 impl Settings {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::api::coordinator::Coordinator;
 use crate::api::programs;
 use crate::error::CoordinatorError;
-use crate::run::settings::Settings;
+use crate::run::program::settings::Settings;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::error::CoordinatorError;
 use crate::merge::partial_clone::complete;
-use crate::run::secrets::redactor_of;
+use crate::run::machine::secrets::redactor_of;
 use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;
 use crate::texts::prompts::{Prompts, project_text};

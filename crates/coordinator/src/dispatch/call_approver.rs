@@ -8,8 +8,8 @@ use orchestrate_core::{CallHash, RunState};
 use orchestrate_journal::{Appended, Batch};
 
 use crate::error::CoordinatorError;
-use crate::run::approver::{Approver, ApproverAnswer, AskedCall};
 use crate::run::context::RunContext;
+use crate::run::program::approver::{Approver, ApproverAnswer, AskedCall};
 
 /// Asks the approver about a call; returns once it is decided or left to a person.
 pub(crate) async fn ask(

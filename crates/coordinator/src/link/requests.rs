@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::link::blobs::{Blobs, Bytes};
 use crate::ruling::Ruling;
 use crate::run::new_child::NewChild;
-use crate::run::retry_notices::Retry;
+use crate::run::program::retry_notices::Retry;
 use crate::texts::skills::SkillRefused;
 
 /// A request with the type of its reply.

@@ -15,7 +15,7 @@ use crate::error::{CoordinatorError, LinkError};
 use crate::link::requests::{
     Facts, LinkReply, LinkRequest, NotifyRetry, ReadTask, Record, Request,
 };
-use crate::run::retry_notices::Retry;
+use crate::run::program::retry_notices::Retry;
 
 /// The reply to a request, once it is there.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<LinkReply, LinkError>> + Send>>;

@@ -16,7 +16,7 @@ use crate::error::CoordinatorError;
 use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::merge::{exact_tree, return_to_agent, target_branch};
 use crate::run::context::RunContext;
-use crate::worktree::commit::keep_commit;
+use crate::worktree::git_tools::commit::keep_commit;
 
 /// Carries out one step and records its outcome.
 pub(crate) async fn carry_out(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::CoordinatorError;
 use crate::link::requests::{Fail, Failure};
 use crate::link::worker_link::WorkerLink;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worktree::workspace::Workspace;
 
 /// Fails the task, unless its work has been handed over meanwhile.

@@ -13,7 +13,7 @@ use orchestrate_journal::unix_seconds;
 use crate::error::CoordinatorError;
 use crate::merge::step::combine;
 use crate::run::context::RunContext;
-use crate::worktree::commit::keep_commit;
+use crate::worktree::git_tools::commit::keep_commit;
 
 /// The work that one reviewing task reviews; empty for any other task.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ use crate::link::requests::{
 };
 use crate::link::worker_link::WorkerLink;
 use crate::run::assignment::Assignment;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{

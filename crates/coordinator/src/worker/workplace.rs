@@ -16,7 +16,7 @@ use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
 use crate::link::worker_link::WorkerLink;
 use crate::run::assignment::Assignment;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worker::failing;
 use crate::worktree::workspace::Workspace;
 

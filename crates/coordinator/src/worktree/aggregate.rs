@@ -17,7 +17,7 @@ use orchestrate_tools::ShowsPath;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHandBacks;
 use crate::ruling::Ruling;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worktree::workspace::Workspace;
 
 /// The work of one agent.

@@ -12,7 +12,7 @@ use orchestrate_git::own_refs::BEFORE;
 use orchestrate_tools::{GitChange, ServiceError, undo_advice};
 
 use crate::error::CoordinatorError;
-use crate::worktree::status::listed;
+use crate::worktree::git_tools::status::listed;
 use crate::worktree::workspace::Workspace;
 
 impl Workspace {

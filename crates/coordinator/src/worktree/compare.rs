@@ -11,7 +11,7 @@ use orchestrate_landing::{base_of, changes_between};
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadWorkSpan;
 use crate::link::worker_link::WorkerLink;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worktree::workspace::Workspace;
 use crate::worktree::worktrees;
 

@@ -19,7 +19,7 @@ use orchestrate_tools::{ViewSource, WorktreeScope};
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadBranches;
 use crate::link::worker_link::WorkerLink;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worktree::worktrees;
 
 /// One agent's worktree and branch.

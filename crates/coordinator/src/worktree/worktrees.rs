@@ -8,7 +8,7 @@ use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 
 /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
 pub(crate) async fn open(

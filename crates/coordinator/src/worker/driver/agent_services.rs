@@ -40,8 +40,8 @@ use crate::link::requests::{
 };
 use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
+use crate::run::machine::web::Web;
 use crate::run::new_child::NewChild;
-use crate::run::web::Web;
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::agent_driver::DriverEnd;
 use super::spending::{Arrived, Due, announce, count_cut};
 use crate::error::CoordinatorError;
-use crate::run::retry_notices::Retry;
+use crate::run::program::retry_notices::Retry;
 use crate::worker::workplace::Workplace;
 
 /// The length from which an outage is recorded and its time does not count, or another model takes

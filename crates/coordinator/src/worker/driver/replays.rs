@@ -10,7 +10,7 @@ use orchestrate_core::policy::cache::{CacheKey, ContentHash, NO_COMMIT, Phase, a
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
-use crate::run::results::Results;
+use crate::run::machine::results::Results;
 use crate::worker::workplace::Workplace;
 use crate::worktree::contents::GitContents;
 use crate::worktree::workspace::Workspace;

@@ -100,7 +100,7 @@ impl Workspace {
     }
 
     /// Returns a commit beside the branch to be created.
-    pub(super) async fn beside(
+    pub(crate) async fn beside(
         &self,
         tree: Oid,
         parents: Vec<Oid>,

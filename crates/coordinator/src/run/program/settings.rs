@@ -14,8 +14,8 @@ use orchestrate_settings::Additions;
 use orchestrate_tools::{Plugin, Tool};
 
 use crate::error::CoordinatorError;
-use crate::run::approver::Approver;
-use crate::run::callbacks::{OnToolComplete, OnToolStart};
+use crate::run::program::approver::Approver;
+use crate::run::program::callbacks::{OnToolComplete, OnToolStart};
 
 /// The environment of this process's runs; only [`Settings::run`] is recorded.
 pub struct Settings {

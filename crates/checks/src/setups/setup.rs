@@ -18,13 +18,13 @@ use orchestrate_core::Oid;
 use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_sandbox::Seen;
 
-use crate::base_setup::{OnBase, begin, finish, with_cause};
 use crate::caches;
 use crate::check::{Check, CheckResult, ShellCommand, run_check, run_setup};
 use crate::checks_error::ChecksError;
-use crate::project_setup::{Preparation, ProjectSetup, explained};
+use crate::setups::base_setup::{OnBase, begin, finish, with_cause};
+use crate::setups::project_setup::{Preparation, ProjectSetup, explained};
+use crate::setups::site::Site;
 use crate::shutdown::{Shutdown, ShutdownLevel};
-use crate::site::Site;
 
 /// A worktree to be prepared.
 pub struct Unprepared<'a> {

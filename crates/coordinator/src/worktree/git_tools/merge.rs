@@ -20,9 +20,9 @@ use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
 use crate::worktree::attempt::Unresolved;
-use crate::worktree::checkout::require_none_forbidden;
-use crate::worktree::commit::NewTip;
-use crate::worktree::status::listed;
+use crate::worktree::git_tools::checkout::require_none_forbidden;
+use crate::worktree::git_tools::commit::NewTip;
+use crate::worktree::git_tools::status::listed;
 use crate::worktree::workspace::Workspace;
 
 /// The most bytes of each side of a conflict that a result repeats; the file has all of them.

@@ -10,9 +10,9 @@ use orchestrate_core::text::invisible::shown;
 use orchestrate_git::own_refs::SELECTED;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
 
-use crate::worktree::checkout::unknown_path;
-use crate::worktree::commit::NewTip;
-use crate::worktree::status::listed;
+use crate::worktree::git_tools::checkout::unknown_path;
+use crate::worktree::git_tools::commit::NewTip;
+use crate::worktree::git_tools::status::listed;
 use crate::worktree::workspace::Workspace;
 
 /// What the next commit takes beside the worktree's files, or instead of them.

@@ -13,8 +13,8 @@ use orchestrate_git::own_refs::{SELECTED, Stashed};
 use orchestrate_git::{CommitSpec, FileChange, Merge};
 use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
 
-use crate::worktree::checkout::new_here;
-use crate::worktree::status::listed;
+use crate::worktree::git_tools::checkout::new_here;
+use crate::worktree::git_tools::status::listed;
 use crate::worktree::workspace::Workspace;
 
 /// The changes of a stack's newest entry, merged with the worktree.

@@ -13,10 +13,10 @@ use orchestrate_sandbox::Sandbox;
 use orchestrate_web::WebClient;
 use tokio::sync::Mutex;
 
-use crate::base_setup::OnBase;
 use crate::checks_error::{ChecksError, blocking};
 use crate::layout::Layout;
 use crate::running_checks::RunningChecks;
+use crate::setups::base_setup::OnBase;
 
 /// Where the setups and the checks of one run take place.
 pub struct Site {

@@ -10,7 +10,7 @@ use orchestrate_git::{CommitInfo, FileChange};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath};
 
 use crate::error::CoordinatorError;
-use crate::worktree::commit::author;
+use crate::worktree::git_tools::commit::author;
 use crate::worktree::workspace::Workspace;
 
 impl Workspace {
@@ -135,7 +135,7 @@ impl Workspace {
 }
 
 /// Returns changes as tools show them.
-pub(super) fn listed(changes: &[FileChange]) -> Vec<GitChange> {
+pub(crate) fn listed(changes: &[FileChange]) -> Vec<GitChange> {
     changes.iter().map(git_change).collect()
 }
 

@@ -23,7 +23,7 @@ use orchestrate_tools::{
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadWorkSpan;
-use crate::worktree::merge::Source;
+use crate::worktree::git_tools::merge::Source;
 use crate::worktree::workspace::Workspace;
 
 /// The most commits that whoever is asked about a push is shown.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{CheckResult, ShellCommand};
 use crate::layout::Layout;
-use crate::setup_files::changed_for_setup;
 use crate::setup_network::setup_hosts;
+use crate::setups::setup_files::changed_for_setup;
 
 /// How many changed files a message names.
 const MOST_NAMED: usize = 3;

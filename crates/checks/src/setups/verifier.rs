@@ -25,7 +25,7 @@ use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 use crate::caches;
 use crate::check::ShellCommand;
 use crate::layout::Layout;
-use crate::project_setup::ProjectSetup;
+use crate::setups::project_setup::ProjectSetup;
 
 /// The name of the note of the last check, if it passed.
 const PASSED: &str = "orchestrate-passed";

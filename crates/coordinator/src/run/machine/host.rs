@@ -13,8 +13,8 @@ use orchestrate_model::LazyCounter;
 use orchestrate_tools::{Executor, SharedValues};
 
 use crate::error::CoordinatorError;
-use crate::run::results::Results;
-use crate::run::web::Web;
+use crate::run::machine::results::Results;
+use crate::run::machine::web::Web;
 use crate::texts::models::Models;
 use crate::texts::repository_map::Maps;
 

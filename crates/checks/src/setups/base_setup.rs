@@ -14,11 +14,12 @@ use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 use serde::{Deserialize, Serialize};
 
+use crate::caches;
 use crate::check::{Check, CheckResult, ShellCommand, run_check_blocking, run_setup_blocking};
 use crate::checks_error::ChecksError;
 use crate::layout::Layout;
-use crate::project_setup::ProjectSetup;
-use crate::{caches, verifier};
+use crate::setups::project_setup::ProjectSetup;
+use crate::setups::verifier;
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// setup has passed.

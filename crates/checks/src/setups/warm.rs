@@ -14,7 +14,6 @@
 //!
 //! [`source times`]: orchestrate_git::Worktrees::record_times
 
-use crate::setup::Unprepared;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,14 +23,16 @@ use orchestrate_core::{BlobId, Oid, RunId};
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
+use crate::caches;
 use crate::check::CheckResult;
 use crate::checks_error::{ChecksError, blocking};
 use crate::layout::Layout;
-use crate::project_setup::Preparation;
+use crate::setups::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
+use crate::setups::project_setup::Preparation;
+use crate::setups::site::{Known, Site, Warm};
+use crate::setups::setup::{self, Unprepared};
+use crate::setups::verifier;
 use crate::shutdown::Shutdown;
-use crate::site::{Known, Site, Warm};
-use crate::{caches, setup, verifier};
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the
 /// check has passed there.

@@ -21,7 +21,7 @@ use orchestrate_tools::GitCommit;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHistory;
-use crate::run::host::Host;
+use crate::run::machine::host::Host;
 use crate::worktree::workspace::Workspace;
 
 /// How many paths that git cannot store an event names before only counting them.

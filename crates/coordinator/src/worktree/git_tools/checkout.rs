@@ -13,7 +13,7 @@ use orchestrate_git::own_refs::MERGING;
 use orchestrate_git::{FileChange, GitError, Repo};
 use orchestrate_tools::{GitCheckoutResult, ServiceError};
 
-use crate::worktree::status::listed;
+use crate::worktree::git_tools::status::listed;
 use crate::worktree::workspace::Workspace;
 
 /// The rule against changing files that configure agents.

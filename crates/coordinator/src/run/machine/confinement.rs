@@ -4,7 +4,7 @@ use orchestrate_checks::SandboxSettings;
 use orchestrate_settings::Additions;
 
 use crate::error::CoordinatorError;
-use crate::run::settings::Settings;
+use crate::run::program::settings::Settings;
 
 /// Checks that processes can be confined as the settings require.
 ///

@@ -1,0 +1,6 @@
+//! What the program that works on a run gives it, and is told of it.
+
+pub(crate) mod approver;
+pub(crate) mod callbacks;
+pub(crate) mod retry_notices;
+pub(crate) mod settings;

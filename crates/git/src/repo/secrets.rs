@@ -51,3 +51,19 @@ fn of_entry(name: &str, value: &str) -> Vec<Secret> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::store::sample::Sample;
+
+    #[test]
+    fn a_secret_is_found_beside_a_setting_without_a_value_and_in_text_that_is_not_utf_8() {
+        let sample = Sample::with(&[("a", "one")]);
+        let path = sample.folder.path().join("project/.git/config");
+        let mut config = std::fs::read(&path).unwrap();
+        config.extend(b"[core]\n\tlogAllRefUpdates\n");
+        config.extend(b"[remote \"x\"]\n\turl = https://user:a-long-password\xff@example.org/x\n");
+        std::fs::write(&path, config).unwrap();
+        assert!(!sample.repo.secrets().is_empty());
+    }
+}

@@ -61,7 +61,8 @@ pub fn forget(worktree: &Path) {
     let own = Layout::caches_of(worktree);
     match remove_folder(&own) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %own.display(), %error, "failed to remove the caches of a worktree");
+            tracing::warn!(path = %own.display(), %error,
+                "failed to remove the caches of a worktree");
         }
         _ => {}
     }

@@ -125,7 +125,8 @@ pub(crate) async fn run_led(
     let finished = tokio::select! {
         // A socket that has been handed out is served, however short the setup runs.
         biased;
-        error = serving => Err(SandboxError::Setup { detail: format!("serve the proxy of the setup: {error}") }),
+        error = serving => Err(SandboxError::Setup { detail: format!("serve the proxy of the \
+            setup: {error}") }),
         finished = sandbox.run_proxied_async(job, cancel.clone(), accepts) => finished,
     };
     Ok((finished?, egress.notes()))

@@ -131,7 +131,8 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
     if passed.is_none() {
         if made.is_none() {
             tracing::warn!(
-                "the setup runs in each worktree: what it made on the base cannot be brought to others exactly"
+                "the setup runs in each worktree: what it made on the base cannot be brought to \
+                 others exactly"
             );
         }
         let note = Note {

@@ -16,16 +16,22 @@ use serde_json::Value;
 /// Files of package managers, by name.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "binding.gyp", "bun.lock", "bun.lockb",
-    "bunfig.toml", "yarn.lock", ".yarnrc", ".yarnrc.yml", "pnpm-lock.yaml", "pnpm-workspace.yaml", ".pnpmfile.cjs",
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", ".npmrc", "binding.gyp", "bun.lock",
+    "bun.lockb",
+    "bunfig.toml", "yarn.lock", ".yarnrc", ".yarnrc.yml", "pnpm-lock.yaml", "pnpm-workspace.yaml",
+    ".pnpmfile.cjs",
     "lerna.json", "deno.json", "deno.lock",
-    "pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "uv.toml", "poetry.lock", "poetry.toml", "pdm.lock", "Pipfile",
+    "pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "uv.toml", "poetry.lock", "poetry.toml",
+    "pdm.lock", "Pipfile",
     "Pipfile.lock", "hatch_build.py", "environment.yml", ".python-version", "pip.conf",
     "Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain", "rust-toolchain.toml",
     "go.mod", "go.sum", "go.work", "go.work.sum",
-    "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock", "pubspec.yaml", "pubspec.lock",
-    "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties",
-    "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.properties", "libs.versions.toml",
+    "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
+    "pubspec.yaml", "pubspec.lock",
+    "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+    "gradle.properties",
+    "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.properties",
+    "libs.versions.toml",
     "nuget.config", "packages.lock.json",
 ];
 

@@ -287,7 +287,8 @@ impl CheckedTree {
         if let Err(error) =
             orchestrate_files::replace(&self.file, (newest.join("\n") + "\n").as_bytes())
         {
-            tracing::warn!(path = %self.file.display(), %error, "failed to note a tree that passed its check");
+            tracing::warn!(path = %self.file.display(), %error,
+                "failed to note a tree that passed its check");
         }
     }
 

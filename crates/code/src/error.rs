@@ -16,8 +16,8 @@ pub enum CodeError {
     UnknownLanguage,
     /// The program was built without its grammars.
     #[error(
-        "this program was built without the grammar of {0}; built with its feature `grammars`, which is on by default, \
-         it understands {0}"
+        "this program was built without the grammar of {0}; built with its feature `grammars`, \
+         which is on by default, it understands {0}"
     )]
     NotBuilt(Language),
     /// The text is larger than so many bytes, at most [`MAX_SOURCE_BYTES`].
@@ -37,8 +37,8 @@ pub enum CodeError {
     Stopped,
     /// A profile is in no format that is known.
     #[error(
-        "no profile that is known: folded stacks, perf script, pprof, cProfile (its table), JSON of \
-         criterion"
+        "no profile that is known: folded stacks, perf script, pprof, cProfile (its table), JSON \
+         of criterion"
     )]
     UnknownProfile,
     /// A profile is larger than so many megabytes.

@@ -26,7 +26,8 @@ pub enum ResultRefusal {
         run: RunId,
     },
     /// Work that was rejected is part of the result.
-    #[error("land run {run}: {} was rejected after the merge, and nothing has replaced it", listed(.tasks))]
+    #[error("land run {run}: {} was rejected after the merge, and nothing has replaced \
+             it", listed(.tasks))]
     Rejected {
         /// The run, whose result contains that work.
         run: RunId,
@@ -37,7 +38,8 @@ pub enum ResultRefusal {
     },
     /// The user has not looked at the result, and there is something to look at; only typing the
     /// landing lands it.
-    #[error("land run {run} without being asked: somebody has to look at it first\n{}", .cautions.join("\n"))]
+    #[error("land run {run} without being asked: somebody has to look at it first\n\
+             {}", .cautions.join("\n"))]
     Cautions {
         /// The run, which has succeeded.
         run: RunId,
@@ -45,7 +47,8 @@ pub enum ResultRefusal {
         cautions: Vec<String>,
     },
     /// The work of other tasks does not fit together without the dropped one.
-    #[error("drop {task} of run {run}: without it, the work merged after it conflicts in {}", .files.join(", "))]
+    #[error("drop {task} of run {run}: without it, the work merged after it conflicts in \
+             {}", .files.join(", "))]
     Entangled {
         /// The run, whose result stays as it was.
         run: RunId,
@@ -78,7 +81,8 @@ pub enum ResultRefusal {
     },
     /// No branch was checked out when the run began.
     #[error(
-        "land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on"
+        "land run {run}: HEAD was detached when it began, so there is no branch to land its result \
+         {result} on"
     )]
     DetachedHead {
         /// The run, which has ended.
@@ -99,7 +103,8 @@ pub enum ResultRefusal {
         base: String,
     },
     /// The user's branch has new commits that conflict with the result.
-    #[error("land on {branch}: its new commits conflict with the result {result} in {}", .files.join(", "))]
+    #[error("land on {branch}: its new commits conflict with the result {result} in \
+             {}", .files.join(", "))]
     Conflict {
         /// The user's branch.
         branch: String,
@@ -110,7 +115,8 @@ pub enum ResultRefusal {
     },
     /// The result merged with the user's new commits fails the run's check.
     #[error(
-        "land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}"
+        "land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n\
+         {output}"
     )]
     RedCheck {
         /// The user's branch.

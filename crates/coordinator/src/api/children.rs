@@ -398,7 +398,8 @@ impl ChildEvents {
             ) {
                 Ok(facts) => facts.into(),
                 Err(error) => {
-                    tracing::error!(child = %self.child, %error, "could not read on in a child's facts");
+                    tracing::error!(child = %self.child, %error,
+                        "could not read on in a child's facts");
                     return None;
                 }
             };

@@ -192,8 +192,15 @@ fn identity(is_known: bool) -> Check {
             "git has a user.name and user.email",
         );
     }
-    check("identity", CheckStatus::Missing, "git knows no user.name and user.email")
-        .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
+    check(
+        "identity",
+        CheckStatus::Missing,
+        "git knows no user.name and user.email",
+    )
+    .fix(
+        "type `git config --global user.name \"Your Name\"` and `git config --global user.email \
+         you@example.com`",
+    )
 }
 
 /// Reports whether the state folder is inside the checkout, which was reported already and must not
@@ -282,7 +289,8 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
         .chain([groups(&kernel)])
         .collect();
     if rustix::process::getuid().is_root() && !kernel.is_ok_and(|limits| limits.processes) {
-        let found = "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
+        let found = "the kernel does not limit root's processes: a command that starts too many is \
+                     killed, not held back";
         checks.push(
             check("sandbox limits", CheckStatus::Warning, found)
                 .fix("run orchestrate as an ordinary user"),
@@ -317,7 +325,8 @@ fn demanded(demand: &SandboxDemand, full_starts: bool) -> Check {
     match (is_strict, full_starts) {
         (false, _) => {
             let found = format!(
-                "{by} demands no tier: the strongest that starts is used, and none only if a run asks for it"
+                "{by} demands no tier: the strongest that starts is used, and none only if a run \
+                 asks for it"
             );
             check("sandbox mode", CheckStatus::Ok, found)
         }
@@ -400,8 +409,9 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
     let mut checks = vec![check("programs", CheckStatus::Ok, found)];
     if !naming_home.is_empty() {
         let found = format!(
-            "scripts that name $HOME may not start in commands, where that is an empty folder: {}; they need absolute \
-             paths, and those in `sandbox.read` if no folder of your PATH has them",
+            "scripts that name $HOME may not start in commands, where that is an empty folder: {}; \
+             they need absolute paths, and those in `sandbox.read` if no folder of your PATH has \
+             them",
             listed(naming_home)
         );
         checks.push(check("programs", CheckStatus::Ok, found));
@@ -499,9 +509,10 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
         }
     }
     let found = format!(
-        "an agent's commands cannot install packages with {}, which need a network or write to their caches: agents \
-         whose role lists the tool `install_package` add one with it, which you approve; what is installed in your \
-         checkout, such as `.venv` or `node_modules`, they see if it is named in .worktreeinclude",
+        "an agent's commands cannot install packages with {}, which need a network or write to \
+         their caches: agents whose role lists the tool `install_package` add one with it, which \
+         you approve; what is installed in your checkout, such as `.venv` or `node_modules`, they \
+         see if it is named in .worktreeinclude",
         managers.join(", ")
     );
     (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))
@@ -560,13 +571,22 @@ async fn models(settings: &Loaded) -> Vec<Check> {
         chosen.as_ref().ok().map(|choice| &choice.name),
     ));
     checks.push(match chosen {
-        Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
+        Ok(choice) => check(
+            "model",
+            CheckStatus::Ok,
+            format!("{} ({})", choice.name, choice.why),
+        ),
         // Plans of commands run without a model.
-        Err(ModelError::NoModel(none)) => {
-            check("model", CheckStatus::Warning, format!("{none}: `run:` tasks work, agents do not")).fix(none.fix())
-        }
-        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}"))
-            .fix("correct its name, key or address in the environment or the configuration, or name another model"),
+        Err(ModelError::NoModel(none)) => check(
+            "model",
+            CheckStatus::Warning,
+            format!("{none}: `run:` tasks work, agents do not"),
+        )
+        .fix(none.fix()),
+        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")).fix(
+            "correct its name, key or address in the environment or the configuration, or name \
+             another model",
+        ),
     });
     checks
 }

@@ -292,8 +292,8 @@ fn with_versions(
             None => "it does not start there".to_owned(),
         });
         fix = Some(format!(
-            "add to `sandbox.read` in your own configuration the folders that `{name}` reads, and to `sandbox.env` the \
-             variables"
+            "add to `sandbox.read` in your own configuration the folders that `{name}` reads, and \
+             to `sandbox.env` the variables"
         ));
     }
     ProgramSeen {
@@ -412,12 +412,13 @@ fn path_and_version(path: &Option<PathBuf>, version: &Option<String>) -> String 
 fn fix_for(name: &str, pin: Option<&Pin>) -> String {
     match pin.map(|pin| pin.by) {
         Some("package.json") => format!(
-            "type `{name} --version` in your checkout: it fetches the pinned version, which commands then find without a \
-             network"
+            "type `{name} --version` in your checkout: it fetches the pinned version, which \
+             commands then find without a network"
         ),
         Some(by) if by.ends_with("pyvenv.cfg") => {
             format!(
-                "create the environment of {by} again, with a Python that is installed in a folder of its own"
+                "create the environment of {by} again, with a Python that is installed in a folder \
+                 of its own"
             )
         }
         Some(by) if by.starts_with("rust-toolchain") => {
@@ -472,20 +473,22 @@ mod tests {
                 None,
                 Some("v20"),
                 Some("v18"),
-                "node: commands see v18 (/home/u/bin/node), your shell v20 (/home/u/bin/node): it chooses another \
-                 version there",
+                "node: commands see v18 (/home/u/bin/node), your shell v20 (/home/u/bin/node): it \
+                 chooses another version there",
             ),
             (
                 None,
                 Some("v20"),
                 None,
-                "node: commands see /home/u/bin/node, your shell v20 (/home/u/bin/node): it does not start there",
+                "node: commands see /home/u/bin/node, your shell v20 (/home/u/bin/node): it does \
+                 not start there",
             ),
             (
                 Some("its folder is private"),
                 None,
                 Some("v18"),
-                "node: commands see v18 (/usr/bin/node), your shell /home/u/bin/node: its folder is private",
+                "node: commands see v18 (/usr/bin/node), your shell /home/u/bin/node: its folder \
+                 is private",
             ),
         ];
         for (reason, outside, inside, expected) in table {

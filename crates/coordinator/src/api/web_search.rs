@@ -48,7 +48,8 @@ impl SearchService {
             .or(service.own_url())
         else {
             return SearchService::Unusable(format!(
-                "{name} has no address of its own; set it in `tools.web_requests.services` as `{name}=URL`"
+                "{name} has no address of its own; set it in `tools.web_requests.services` as \
+                 `{name}=URL`"
             ));
         };
         let key = service
@@ -95,7 +96,8 @@ impl SearchService {
                 let choices = "searxng, brave, tavily or model";
                 (
                     format!(
-                        "no service is chosen, so `{TOOL}` finds nothing; set `{SETTING}` to {choices}"
+                        "no service is chosen, so `{TOOL}` finds nothing; set `{SETTING}` to \
+                         {choices}"
                     ),
                     true,
                 )

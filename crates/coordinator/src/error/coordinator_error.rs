@@ -51,8 +51,8 @@ pub enum CoordinatorError {
     },
     /// Files that another attempt would replace cannot be saved, and nothing unsaved is deleted.
     #[error(
-        "save the files in {path} before replacing them: {source}; remove the cause there, or commit the files \
-        elsewhere, then retry the task"
+        "save the files in {path} before replacing them: {source}; remove the cause there, or \
+         commit the files elsewhere, then retry the task"
     )]
     Unkeepable {
         /// The worktree, which stays as it is.
@@ -94,7 +94,8 @@ pub enum CoordinatorError {
     },
     /// The disk has no room for another agent's worktree.
     #[error(
-        "start the agent of {task}: its worktree takes {} MiB, and the disk of {path} has {} MiB for it",
+        "start the agent of {task}: its worktree takes {} MiB, and the disk of {path} has {} MiB \
+         for it",
         needed.div_ceil(1 << 20),
         room >> 20
     )]
@@ -121,8 +122,8 @@ pub enum CoordinatorError {
     Tools(#[from] orchestrate_tools::ToolsError),
     /// The run started with tools that only the program which started it has.
     #[error(
-        "resume run {run}: it uses {missing}, which this program does not have; resume it with the program that \
-        started it"
+        "resume run {run}: it uses {missing}, which this program does not have; resume it with the \
+         program that started it"
     )]
     MissingTools {
         /// The run, which stays as it is.
@@ -162,8 +163,8 @@ pub enum CoordinatorError {
     NoIdentity,
     /// The library user's program does not start the helper.
     #[error(
-        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the first line of main, \
-         or name a program in Settings::helper"
+        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the \
+         first line of main, or name a program in Settings::helper"
     )]
     NoHelper,
     /// The role does not exist.
@@ -176,7 +177,8 @@ pub enum CoordinatorError {
     },
     /// There is no such provider of models.
     #[error(
-        "find the provider '{0}'; a provider is the first part of a model's name, such as `openai` in `openai/gpt-5`"
+        "find the provider '{0}'; a provider is the first part of a model's name, such as `openai` \
+         in `openai/gpt-5`"
     )]
     NoSuchProvider(String),
     /// A role or prompt file cannot be used.
@@ -205,7 +207,8 @@ pub enum CoordinatorError {
     },
     /// A branch of a run was moved from outside.
     #[error(
-        "move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}"
+        "move {branch} of run {run}: the run left it at {expected}, but another process has moved \
+         it to {found}"
     )]
     BranchMoved {
         /// The run, which cannot continue until the branch is back.
@@ -274,7 +277,8 @@ pub enum CoordinatorError {
         source: std::io::Error,
     },
     /// The base of a run does not pass the run's check, so nothing was started.
-    #[error("verify the base {}: `{}` ended with {}{}", .0.base, .0.command, .0.exit, below(&.0.lines))]
+    #[error("verify the base {}: `{}` ended with \
+             {}{}", .0.base, .0.command, .0.exit, below(&.0.lines))]
     RedBase(Box<BaseFailure>),
     /// A thread panicked.
     #[error("finish {what}: its thread panicked")]
@@ -284,7 +288,8 @@ pub enum CoordinatorError {
     },
     /// The work changes files that configure agents.
     #[error(
-        "store {}: only the user may change files that configure agents; restore it, and report what should change",
+        "store {}: only the user may change files that configure agents; restore it, and report \
+         what should change",
         listed(.paths)
     )]
     Configuration {

@@ -31,7 +31,8 @@ pub(crate) fn shown_tries(tries: &[VerifyResult], outputs: &[String]) -> String 
     );
     let exit = tries.first().map_or("", |tried| tried.exit.as_str());
     format!(
-        "[run 1 of {count} on the same tree: {exit}]\n{first}\n\n[run {count} of {count}: {}]\n{last}",
+        "[run 1 of {count} on the same tree: {exit}]\n{first}\n\n[run {count} of {count}: {}]\n\
+         {last}",
         last_exit(tries)
     )
 }

@@ -113,7 +113,8 @@ impl Instructions {
         if !left_out.is_empty() {
             left_out.reverse();
             text.push_str(&format!(
-                "\n\nLeft out of these instructions because they are too long: {}. `read_file` shows these files.",
+                "\n\nLeft out of these instructions because they are too long: {}. `read_file` \
+                 shows these files.",
                 left_out.join(", ")
             ));
         }
@@ -311,7 +312,8 @@ mod tests {
             &["a/x"],
         )
         .render();
-        let expected = "\n\nInstructions of this project's owner; where they differ, the last one counts:\n\n\
+        let expected = "\n\nInstructions of this project's owner; where they differ, the last one \
+                        counts:\n\n\
                         ### AGENTS.md\n\nUse tabs.\n\n### a/AGENTS.md\n\nUse spaces.";
         assert_eq!(two, expected);
         let cut = instructions(&[("AGENTS.md", &long), ("a/AGENTS.md", short)], &["a/x"]).render();
@@ -335,7 +337,10 @@ mod tests {
         );
         let gone = gone.render();
         assert!(
-            gone.ends_with("too long: all of `AGENTS.md`, a part of `a/AGENTS.md`. `read_file` shows these files."),
+            gone.ends_with(
+                "too long: all of `AGENTS.md`, a part of `a/AGENTS.md`. `read_file` shows these \
+                 files."
+            ),
             "{gone}"
         );
     }

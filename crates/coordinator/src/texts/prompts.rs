@@ -185,8 +185,8 @@ pub(crate) fn project_text(
     {
         Err(GitError::TooLarge { limit, .. }) => {
             return Err(unusable(format!(
-                "it is longer than {limit} bytes, too long for agents to read; shorten it and commit it, since agents get \
-                the committed version"
+                "it is longer than {limit} bytes, too long for agents to read; shorten it and \
+                 commit it, since agents get the committed version"
             )));
         }
         read => read?,

@@ -62,7 +62,8 @@ pub enum NoMap {
     Nothing,
     /// The program has no grammars.
     #[error(
-        "this program was built without grammars; its feature `grammars`, which is on by default, brings them"
+        "this program was built without grammars; its feature `grammars`, which is on by default, \
+         brings them"
     )]
     NotBuilt,
 }

@@ -327,9 +327,10 @@ impl Roles {
                 sends,
             } = possible(&role.grant(tools), tools, settings)?;
             Some(format!(
-                "agents of the role `{name}` can read text from outside (`{reads_outside}`) and private data \
-                 (`{reads_private}`), and send data out (`{sends}`): such text could make them give the data away. Let \
-                 one role read the web and another the files, or set `taint.policy`"
+                "agents of the role `{name}` can read text from outside (`{reads_outside}`) and \
+                 private data (`{reads_private}`), and send data out (`{sends}`): such text could \
+                 make them give the data away. Let one role read the web and another the files, or \
+                 set `taint.policy`"
             ))
         };
         names.into_iter().filter_map(warning).collect()
@@ -509,8 +510,8 @@ mod tests {
             .filter(|name| !granted.contains(*name))
             .collect();
         let expected = "analyze_performance append_file apply_patch copy_file \
-                        create_virtual_environment git_add git_branch git_merge git_pull git_push git_stash react \
-                        review_verdict run_python";
+                        create_virtual_environment git_add git_branch git_merge git_pull git_push \
+                        git_stash react review_verdict run_python";
         assert_eq!(rare.join(" "), expected);
     }
 

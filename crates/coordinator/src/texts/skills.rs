@@ -204,8 +204,8 @@ impl Skills {
             ));
         }
         format!(
-            "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` \
-             and follow it:\n{}",
+            "\n\nThe project's owner or the user wrote these skills. If one fits your task, read \
+             it with `read_skill` and follow it:\n{}",
             block(&["skills"], lines.trim_end())
         )
     }

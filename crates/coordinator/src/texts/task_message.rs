@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn the_sections_of_other_tasks_are_left_out() {
-        let text = "# Plan\n\nGoal.\n\n## One\n\nOf one.\n\n### Deep\n\nDeeper.\n\n- [ ] T1 a\n\n## Two\n\nOf two.\n\n\
+        let text = "# Plan\n\nGoal.\n\n## One\n\nOf one.\n\n### Deep\n\nDeeper.\n\n- [ ] T1 a\n\n\
+                    ## Two\n\nOf two.\n\n\
                     - [ ] T2 b\n\n## Notes\n\nOf all.\n";
         let plan =
             orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
@@ -411,7 +412,8 @@ mod tests {
 
     #[test]
     fn a_section_without_prose_is_told_by_its_heading() {
-        let text = "# Plan\n\n## Backend\n\n- [ ] T1 a\n\n## Frontend\n\n### Forms\n\nOf forms.\n\n- [ ] T2 b\n\n## Notes\n";
+        let text = "# Plan\n\n## Backend\n\n- [ ] T1 a\n\n## Frontend\n\n### Forms\n\nOf forms.\n\n\
+                    - [ ] T2 b\n\n## Notes\n";
         let plan =
             orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
         let tasks: Vec<&Task> = plan.tasks.iter().collect();
@@ -424,7 +426,8 @@ mod tests {
             told(tasks[0]),
             ["", "## The section of this task: Backend\n"]
         );
-        let both = "## The section of this task: Frontend\n## The section of this task: Forms\n\nOf forms.\n";
+        let both = "## The section of this task: Frontend\n## The section of this task: Forms\n\n\
+                    Of forms.\n";
         assert_eq!(told(tasks[1]), ["", both]);
     }
 

@@ -341,8 +341,10 @@ mod tests {
             "Error f.tool: the file cannot be read: is a directory",
             "Error g.tool: the file cannot be read: No such file or directory (os error 2)",
             "Error h.tool: the file cannot be read: it is a pipe, a socket or a device, not a file",
-            "Warning e.tool:1: the name `PEEK` is taken: `a.tool` defines it; the first definition counts",
-            "Warning z.tool:1: the name `peek` is taken: `a.tool` defines it; the first definition counts",
+            "Warning e.tool:1: the name `PEEK` is taken: `a.tool` defines it; the first definition \
+             counts",
+            "Warning z.tool:1: the name `peek` is taken: `a.tool` defines it; the first definition \
+             counts",
         ];
         assert_eq!(said, expected);
         let files: Vec<&str> = found.files.iter().map(|file| file.text.as_str()).collect();

@@ -50,6 +50,7 @@ pub(super) async fn store(host: &Arc<Host>, link: &WorkerLink) {
     if let Err(error) = Workspace::keep_and_compare(host, link).await {
         // The worktree itself is never removed without a snapshot, so nothing is lost; the task
         // still ends.
-        tracing::warn!(task = %link.agent, %error, "could not snapshot the worktree of a task that did not succeed");
+        tracing::warn!(task = %link.agent, %error,
+            "could not snapshot the worktree of a task that did not succeed");
     }
 }

@@ -114,7 +114,8 @@ impl Ending {
         let worktree = self.layout.worktree(&self.run, task).display().to_string();
         let reviewer = &self.task;
         format!(
-            "{reviewer} requests changes{again}; the branch and its worktree {worktree} are kept\n{changes}"
+            "{reviewer} requests changes{again}; the branch and its worktree {worktree} are kept\n\
+             {changes}"
         )
     }
 }

@@ -152,7 +152,8 @@ pub(crate) async fn report_out_of_time(
         Err(error) if error.own_failure().is_some() => {
             // The task fails for lack of time; without a worktree there is only the report of the
             // facts.
-            tracing::warn!(task = %record.task.id, %error, "an agent could not make its last report");
+            tracing::warn!(task = %record.task.id, %error,
+                "an agent could not make its last report");
             Ok(())
         }
         other => other,
@@ -565,7 +566,8 @@ async fn no_changes(
                         ", which stays merged"
                     };
                     format!(
-                        "the agent ended without changing a file after its work was rejected{merged}; its report: {said}"
+                        "the agent ended without changing a file after its work was \
+                         rejected{merged}; its report: {said}"
                     )
                 }
                 Work::Agent(_) => {

@@ -76,7 +76,8 @@ impl Results {
                 if !self.has_said_damaged.swap(true, Ordering::Relaxed) {
                     let path = path.display();
                     (self.warn)(&format!(
-                        "a stored result was damaged and has been removed, and others may be: {path}"
+                        "a stored result was damaged and has been removed, and others may be: \
+                         {path}"
                     ));
                 }
                 None

@@ -144,7 +144,8 @@ fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
     {
         Ok(_) => Some(ended),
         Err(error) => {
-            tracing::error!(%error, "cannot start a thread for a callback, which misses all calls of tools");
+            tracing::error!(%error, "cannot start a thread for a callback, which misses all calls \
+                                     of tools");
             None
         }
     }

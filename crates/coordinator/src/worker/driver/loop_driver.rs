@@ -50,8 +50,9 @@ const LEAST_RESULT_TOKENS: u64 = 128;
 const CODE_EXECUTION: Permission = Permission::CodeExecution;
 
 /// Why a request cannot be made small enough.
-const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps, notes) do not fit into its \
-                            context; shorten the task, or start a run with larger `context_tokens`";
+const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps, \
+                            notes) do not fit into its context; shorten the task, or start a run \
+                            with larger `context_tokens`";
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
@@ -472,9 +473,11 @@ fn end_of(finish: Finish) -> DriverEnd {
         Finish::ContextFull => CONTEXT_FULL.to_owned(),
         Finish::Silent => "the model returned two empty replies".to_owned(),
         Finish::Looping => "the agent repeated the same calls with the same results".to_owned(),
-        Finish::CutOff => "the model's replies were repeatedly cut off at their maximum size; give its role a larger \
-            `orchestrate-max-output-tokens`, or split the task"
-            .to_owned(),
+        Finish::CutOff => {
+            "the model's replies were repeatedly cut off at their maximum size; give its role a \
+             larger `orchestrate-max-output-tokens`, or split the task"
+                .to_owned()
+        }
         Finish::Refused(text) => format!("the model refused to answer: {text}"),
         Finish::AtLimit { limit, report } => return DriverEnd::AtLimit { limit, report },
     };

@@ -80,7 +80,8 @@ impl NativeSearch {
                 }
                 // It is not made again unasked, since it would be paid for again.
                 Err(_) => {
-                    let why = format!("{} has not answered within {} s", self.model, search.timeout.as_secs());
+                    let why = format!("{} has not answered within {} \
+                                       s", self.model, search.timeout.as_secs());
                     Err(Unanswered { used: most, failure: ServiceError::Failed(why) })
                 }
             },

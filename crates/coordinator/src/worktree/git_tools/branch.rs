@@ -185,8 +185,8 @@ fn refusal_of_name(name: &str, branches: &RunBranches) -> Option<String> {
     });
     if !is_plain || name.len() > LONGEST_NAME {
         return Some(format!(
-            "a branch's name is made of letters, digits, `.`, `_` and `-`, in parts that `/` separates, with at \
-            most {LONGEST_NAME} bytes"
+            "a branch's name is made of letters, digits, `.`, `_` and `-`, in parts that `/` \
+             separates, with at most {LONGEST_NAME} bytes"
         ));
     }
     let is_id = name.len() >= 4 && name.chars().all(|c| c.is_ascii_hexdigit());

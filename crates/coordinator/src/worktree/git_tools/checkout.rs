@@ -83,7 +83,8 @@ impl Workspace {
         let commit = self.resolve(revision).await?;
         let (record, tip) = self.record().await?;
         if paths.is_empty() && record.onto().is_some() {
-            let reason = "your worktree has a merge to resolve, which this would undo; name the paths to check out";
+            let reason = "your worktree has a merge to resolve, which this would undo; name the \
+                          paths to check out";
             return Err(ServiceError::Invalid(reason.to_owned()));
         }
         Ok((commit, tip))
@@ -200,7 +201,8 @@ fn require_none_protected(policy: &Policy, new_here: &[PathBuf]) -> Result<(), S
         return Ok(());
     };
     let reason = format!(
-        "only the user may change `{}`, which configures agents; name other paths, and report what should change",
+        "only the user may change `{}`, which configures agents; name other paths, and report what \
+         should change",
         shown(&path)
     );
     Err(ServiceError::Denied {

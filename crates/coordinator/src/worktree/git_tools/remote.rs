@@ -51,7 +51,8 @@ impl Workspace {
         let (record, tip) = self.record().await?;
         let span = self.link.ask(ReadWorkSpan {}).await?;
         if tip == span.base {
-            let reason = "there is nothing to push: your branch has no commit of its own yet; call `git_commit` first";
+            let reason = "there is nothing to push: your branch has no commit of its own yet; call \
+                          `git_commit` first";
             return Err(ServiceError::Invalid(reason.to_owned()));
         }
         let own = record.branch().unwrap_or_default().to_owned();
@@ -343,15 +344,16 @@ fn require_same(is_same: bool) -> Result<(), ServiceError> {
 }
 
 fn changed() -> ServiceError {
-    let reason = "nothing was done, since the remote or your branch has changed since it was decided; make the call again";
+    let reason = "nothing was done, since the remote or your branch has changed since it was \
+                  decided; make the call again";
     ServiceError::Invalid(reason.to_owned())
 }
 
 fn refused_default(remote: &str, branch: &str) -> ServiceError {
     let (name, remote) = (shown(branch), shown(remote));
     let reason = format!(
-        "`{name}` is the default branch of `{remote}`; push to a branch of your own instead (without `branch`, it has your \
-        branch's name)"
+        "`{name}` is the default branch of `{remote}`; push to a branch of your own instead \
+         (without `branch`, it has your branch's name)"
     );
     ServiceError::Denied {
         rule: "built-in:protected-branch".to_owned(),
@@ -374,7 +376,8 @@ fn explained(error: CoordinatorError) -> ServiceError {
             return ServiceError::Invalid(text);
         }
         CoordinatorError::Git(GitError::Killed) => {
-            let reason = "it was given up, and what the remote has is not known; the same call can be made again";
+            let reason = "it was given up, and what the remote has is not known; the same call can \
+                          be made again";
             return ServiceError::Interrupted(reason.to_owned());
         }
         other => return other.into(),
@@ -389,7 +392,8 @@ fn explained(error: CoordinatorError) -> ServiceError {
             "{text}\nCall `git_pull` for that branch, and push again; or push to another branch."
         )),
         Refused => ServiceError::Invalid(format!(
-            "{text}\nChange what the server objects to, or push to another branch; nothing is forced."
+            "{text}\nChange what the server objects to, or push to another branch; nothing is \
+             forced."
         )),
         NoBranch => ServiceError::Invalid(format!("{text}\nName a branch that is there.")),
         Unauthenticated => users(

@@ -181,8 +181,9 @@ impl Workspace {
             Applied::Conflict(files) => {
                 let files: Vec<String> = files.iter().map(|file| shown_path(file)).collect();
                 let reason = format!(
-                    "it conflicts with your worktree in {}; nothing changed, and it is still set aside. Commit or undo \
-                    your changes there, or bring single files back with `git_checkout` of its id",
+                    "it conflicts with your worktree in {}; nothing changed, and it is still set \
+                     aside. Commit or undo your changes there, or bring single files back with \
+                     `git_checkout` of its id",
                     files.join(", ")
                 );
                 Err(ServiceError::Invalid(reason))

@@ -36,11 +36,11 @@ const CUT_REPLIES: u32 = 3;
 /// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
 /// The answer to an agent that repeats itself.
-const REPEATED: &str = "You have made the same calls with the same results several times. Do something different, or \
-                        end with a report of what blocks you.";
+const REPEATED: &str = "You have made the same calls with the same results several times. Do \
+                        something different, or end with a report of what blocks you.";
 /// The answer to a call that is not run because it has had the same result too often.
-const NOT_REPEATED: &str = "Not run: this call has had the same result five times. Do something different, or end with \
-                            a report of what blocks you.";
+const NOT_REPEATED: &str = "Not run: this call has had the same result five times. Do something \
+                            different, or end with a report of what blocks you.";
 /// The tool with which an agent waits for others.
 const WAIT_TOOL: &str = "wait_for_agents";
 
@@ -641,7 +641,8 @@ impl AgentLoop {
                 let tools: Vec<String> =
                     tools.into_iter().map(|tool| format!("`{tool}`")).collect();
                 let text = format!(
-                    "{REPEATED} The repeated call of {} is not run any more until something has changed.",
+                    "{REPEATED} The repeated call of {} is not run any more until something has \
+                     changed.",
                     tools.join(", ")
                 );
                 self.context.push(Message::User { text });
@@ -692,8 +693,8 @@ impl AgentLoop {
     fn answer_open_calls(&mut self) {
         if let State::RunningTools { calls, results } = &mut self.state {
             for (call, slot) in calls.iter().zip(results.iter_mut()) {
-                let text = "Result unknown: the attempt ended before this call did. It may have had effects; check before you \
-                repeat it.";
+                let text = "Result unknown: the attempt ended before this call did. It may have \
+                            had effects; check before you repeat it.";
                 slot.get_or_insert_with(|| ToolAnswer::failed(&call.id, text));
             }
         }
@@ -711,7 +712,8 @@ impl AgentLoop {
 /// Returns what an agent is told that asks again and again about something that goes on by itself.
 fn polling_advice(can_wait: bool) -> String {
     let advice = if can_wait {
-        "Wait for it with `wait_for_agents`, which ends as soon as something happens, or do other work meanwhile."
+        "Wait for it with `wait_for_agents`, which ends as soon as something happens, or do other \
+         work meanwhile."
     } else {
         "Do other work meanwhile, or end with a report of what is open."
     };

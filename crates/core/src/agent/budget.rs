@@ -456,8 +456,8 @@ fn set_by(task: Option<&TaskId>, parent: Option<&TaskId>) -> String {
                 .to_owned()
         }
         (Some(task), Some(parent)) => format!(
-            ". Agent {parent} set this budget when it spawned {task}, and can spawn an agent with a larger one; a retry \
-             gives {task} as much again"
+            ". Agent {parent} set this budget when it spawned {task}, and can spawn an agent with \
+             a larger one; a retry gives {task} as much again"
         ),
     }
 }

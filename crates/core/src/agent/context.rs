@@ -417,7 +417,8 @@ impl Context {
         // Long names and numbers are not texts that could be cut.
         let bytes = call.arguments.to_string().len();
         if bytes > COLLAPSED_ARGUMENT_BYTES {
-            call.arguments = serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with the full text")});
+            call.arguments = serde_json::json!({"left_out": format!("{bytes} bytes: the call was \
+                made with the full text")});
         }
         call
     }
@@ -500,7 +501,8 @@ fn stub(text: &str, what: &str) -> Option<String> {
 /// `to`.
 fn dropped_note(count: usize, newest: &[Newest<'_>], to: usize) -> String {
     let mut note = format!(
-        "[{count} earlier messages left out to stay within the context; your files and commits are as you left them]"
+        "[{count} earlier messages left out to stay within the context; your files and commits are \
+         as you left them]"
     );
     for Newest { tool, result, .. } in newest.iter().filter(|newest| newest.at < to) {
         note.push_str(&format!(

@@ -30,13 +30,15 @@ const CALL_CHARS: usize = 200;
 const WHY_CHARS: usize = 300;
 
 /// The system text.
-const SYSTEM: &str = "You are an agent that has reached a limit and has to stop. You have no tools any more. Reply once, \
-                      in plain text, with your report. It is all that others get, apart from your files.";
+const SYSTEM: &str = "You are an agent that has reached a limit and has to stop. You have no tools \
+                      any more. Reply once, in plain text, with your report. It is all that others \
+                      get, apart from your files.";
 
 /// The request, around the task and the transcript.
-const REQUEST: &str = "Hand in what you have: what is done, what is not, what you have found out, and what should be \
-                       done next. Claim only what you have done and seen. Put what others have to decide below a line \
-                       `Open questions:`, one per line. Be brief.";
+const REQUEST: &str = "Hand in what you have: what is done, what is not, what you have found out, \
+                       and what should be done next. Claim only what you have done and seen. Put \
+                       what others have to decide below a line `Open questions:`, one per line. Be \
+                       brief.";
 
 /// The limit that an agent has reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

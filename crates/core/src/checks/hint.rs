@@ -14,11 +14,12 @@ struct Cause {
 /// The hint for crates that are not in cargo's registry on this machine.
 const FETCH_CRATES: &str = "commands have no network: type `cargo fetch` in your checkout";
 /// The hint for a missing package of Node.
-const NODE_PACKAGES: &str = "the worktree has no such package: add `node_modules` to .worktreeinclude, or install the packages \
-                             with `[worktree] setup`";
+const NODE_PACKAGES: &str = "the worktree has no such package: add `node_modules` to \
+                             .worktreeinclude, or install the packages with `[worktree] setup`";
 /// The hint for a missing package of Python.
-const PYTHON_PACKAGES: &str = "the worktree has no such package: add `.venv` to .worktreeinclude and call its programs \
-                               (`.venv/bin/python`), or install it where your PATH finds it";
+const PYTHON_PACKAGES: &str = "the worktree has no such package: add `.venv` to .worktreeinclude \
+                               and call its programs (`.venv/bin/python`), or install it where \
+                               your PATH finds it";
 /// The hint for a missing module of Go.
 const GO_MODULES: &str = "commands have no network: type `go mod download` in your checkout";
 /// The hint for modules of Go without their checksums.
@@ -28,16 +29,18 @@ const GO_SUMS: &str =
 const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
 /// The hint for a program that commands do not see.
-const PROGRAM: &str = "commands do not see this program: one that a package manager puts into the project \
-                       (`node_modules/.bin/NAME`, `.venv/bin/NAME`) is in a worktree only if .worktreeinclude names its \
-                       folder or `[worktree] setup` installs it; the doctor shows which others commands see, and \
-                       `sandbox.read` in your own configuration adds a folder";
+const PROGRAM: &str = "commands do not see this program: one that a package manager puts into the \
+                       project (`node_modules/.bin/NAME`, `.venv/bin/NAME`) is in a worktree only \
+                       if .worktreeinclude names its folder or `[worktree] setup` installs it; the \
+                       doctor shows which others commands see, and `sandbox.read` in your own \
+                       configuration adds a folder";
 /// The hint for a program that lies in the user's checkout, in a folder that git ignores.
 const IN_CHECKOUT: &str =
     "add the folder that it lies in to .worktreeinclude, or let `[worktree] setup` install it";
 /// The hint for a script on `PATH` that starts something below the user's home.
-const HOME: &str = "a script on your PATH looks for files below $HOME, of which commands see nothing but toolchains: let \
-                    `sandbox.read` in your own configuration add their folder, and the script name it by its absolute path";
+const HOME: &str = "a script on your PATH looks for files below $HOME, of which commands see \
+                    nothing but toolchains: let `sandbox.read` in your own configuration add their \
+                    folder, and the script name it by its absolute path";
 /// The hint for a full disk.
 const DISK: &str =
     "free space on the disk of the worktrees, for example by cleaning runs that have landed";
@@ -45,13 +48,13 @@ const DISK: &str =
 const FILE_SIZE: &str =
     "the command writes a larger file than commands may: let it write less, or several files";
 /// The hint for anything that needs a network.
-const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
-                       `[worktree] setup` and `setup_network = true`";
+const NETWORK: &str = "commands have no network: download what they need beforehand, in your \
+                       checkout, or with `[worktree] setup` and `setup_network = true`";
 
 /// The hint for a program that reads in `/proc` what its own process is, as Yarn 1 and Bun do.
-const OWN_PROCESS: &str = "the weaker tier of the sandbox, in which commands run here, shows programs nothing of \
-                           their own process in /proc, which this one needs: the doctor's line `sandbox full` says \
-                           how to get the other tier";
+const OWN_PROCESS: &str = "the weaker tier of the sandbox, in which commands run here, shows \
+                           programs nothing of their own process in /proc, which this one needs: \
+                           the doctor's line `sandbox full` says how to get the other tier";
 
 /// The end of the line that says that a missing program lies in the user's checkout.
 const NOT_IN_WORKTREE: &str = "of the checkout, which no worktree has";
@@ -65,21 +68,23 @@ pub const BASE_ALONE_HAS_NETWORK: &str =
 pub const RESULT_STAYS: &str =
     "what the setup made with the network cannot be moved to other worktrees";
 /// The hint for a setup that failed although it had the network.
-const SETUP: &str = "type the setup's command in your checkout: settings with a password, a token or a key are not passed to it, \
-                     so private registries do not answer; list what it would make in .worktreeinclude then";
+const SETUP: &str = "type the setup's command in your checkout: settings with a password, a token \
+                     or a key are not passed to it, so private registries do not answer; list what \
+                     it would make in .worktreeinclude then";
 /// The hint for a setup that asks for a host which it may not reach.
-const SETUP_HOSTS: &str = "if the setup needs that host, name it in `worktree.setup_hosts`, in orchestrate.toml or in your own \
-                           configuration";
+const SETUP_HOSTS: &str = "if the setup needs that host, name it in `worktree.setup_hosts`, in \
+                           orchestrate.toml or in your own configuration";
 /// The hint for a registry whose name leads to an address that is not public.
-const SETUP_ADDRESS: &str = "the name servers here lead that host to an address of no public server, \
-                             as some proxies and VPNs do: if you trust them, name the host in \
-                             `worktree.setup_hosts`, in orchestrate.toml or in your own configuration";
+const SETUP_ADDRESS: &str = "the name servers here lead that host to an address of no public \
+                             server, as some proxies and VPNs do: if you trust them, name the host \
+                             in `worktree.setup_hosts`, in orchestrate.toml or in your own \
+                             configuration";
 /// The hint for work that changes what the setup reads.
 const SETUP_CHANGES: &str =
     "change what the setup reads in your checkout, commit it, and start the next run from there";
 /// The hint for a setup whose result names its own worktree.
-const SETUP_STAYS: &str = "let the setup make only files that git ignores and that do not contain their own absolute path, or \
-                           list them in .worktreeinclude";
+const SETUP_STAYS: &str = "let the setup make only files that git ignores and that do not contain \
+                           their own absolute path, or list them in .worktreeinclude";
 
 /// The beginning of the line that [`with_hint`] appends.
 const FIX: &str = "\nfix: ";
@@ -169,8 +174,9 @@ pub fn with_hint(text: String, output: &str) -> String {
 }
 
 /// The hint for a socket that the fallback tier of the sandbox refuses.
-pub const SOCKET_REFUSED: &str = "the weaker tier of the sandbox, in which commands run here, refuses some sockets: the doctor's \
-                                  line `sandbox fallback` says which, and its line `sandbox full` how to get the other tier";
+pub const SOCKET_REFUSED: &str = "the weaker tier of the sandbox, in which commands run here, \
+                                  refuses some sockets: the doctor's line `sandbox fallback` says \
+                                  which, and its line `sandbox full` how to get the other tier";
 
 /// Reports whether the output of a failed check shows that the kernel refused a socket, as a
 /// sandbox makes it do.
@@ -316,13 +322,16 @@ mod tests {
     fn a_refused_socket_is_found_in_what_tools_print() {
         for output in [
             "Error: listen EPERM: operation not permitted 0.0.0.0:3000",
-            "PermissionError: [Errno 1] Operation not permitted: socket.socket(family=AddressFamily.AF_INET)",
+            "PermissionError: [Errno 1] Operation not permitted: \
+             socket.socket(family=AddressFamily.AF_INET)",
             "collected 3 items\nlisten udp :0: socket: operation not permitted",
             "connect(): Permission denied",
             "bind: Permission denied",
-            "  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__\n    _socket.socket.__init__(self, family)\n\
+            "  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__\n    \
+             _socket.socket.__init__(self, family)\n\
              PermissionError: [Errno 1] Operation not permitted",
-            "SystemError [ERR_SYSTEM_ERROR]: uv_interface_addresses returned EPERM (operation not permitted)",
+            "SystemError [ERR_SYSTEM_ERROR]: uv_interface_addresses returned EPERM (operation not \
+             permitted)",
         ] {
             assert!(shows_refused_socket(output), "{output}");
         }
@@ -330,7 +339,8 @@ mod tests {
             "mkdir: Permission denied",
             "connection refused",
             "socket.c:3: warning\nopen: Permission denied",
-            "  File \"/w/a.py\", line 2\n    open(path)\nPermissionError: [Errno 13] Permission denied: 'x'",
+            "  File \"/w/a.py\", line 2\n    open(path)\nPermissionError: [Errno 13] Permission \
+             denied: 'x'",
         ] {
             assert!(!shows_refused_socket(output), "{output}");
         }
@@ -344,8 +354,8 @@ mod tests {
                 Some(FETCH_CRATES),
             ),
             (
-                "error: failed to download `itoa v1.0.1`\n\nCaused by:\n  attempting to make an HTTP request, but \
-                 --offline was specified",
+                "error: failed to download `itoa v1.0.1`\n\nCaused by:\n  attempting to make an \
+                 HTTP request, but --offline was specified",
                 Some(FETCH_CRATES),
             ),
             (
@@ -376,7 +386,8 @@ mod tests {
             ("/bin/sh: 1: just: not found", Some(PROGRAM)),
             ("bash: line 1: just: command not found", Some(PROGRAM)),
             (
-                "sh: 1: mocha: not found\nmocha was not found here: it lies in x of the checkout, which no worktree has",
+                "sh: 1: mocha: not found\nmocha was not found here: it lies in x of the checkout, \
+                 which no worktree has",
                 Some(IN_CHECKOUT),
             ),
             (

@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_lines_that_tell_of_a_failure_come_first() {
-        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n  left: 1\nassertion `left == right` failed\n";
+        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n  left: 1\nassertion \
+                      `left == right` failed\n";
         assert_eq!(
             failing_lines(output),
             ["test b ... FAILED", "assertion `left == right` failed"]

@@ -62,7 +62,8 @@ pub enum Illegal {
     #[error("it has handed no work over")]
     NoWork,
     /// The request refers to another one than the agent's newest.
-    #[error("the agent's request before it is {}", .newest.map_or("none".to_owned(), |seq| format!("fact {seq}")))]
+    #[error("the agent's request before it is \
+             {}", .newest.map_or("none".to_owned(), |seq| format!("fact {seq}")))]
     NotTheRequestBefore {
         /// The number of the agent's newest request.
         newest: Option<u64>,

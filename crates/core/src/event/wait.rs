@@ -133,8 +133,8 @@ pub enum WaitRefused {
     },
     /// An agent that has to go on first waits for this one's answer.
     #[error(
-        "agent '{asker}' waits for your answer to its question {question}: answer it first (`send_message_to_agent`, \
-        `reply_to` {question}), then wait"
+        "agent '{asker}' waits for your answer to its question {question}: answer it first \
+         (`send_message_to_agent`, `reply_to` {question}), then wait"
     )]
     Asked {
         /// The agent that asks.
@@ -143,7 +143,8 @@ pub enum WaitRefused {
         question: u64,
     },
     /// The named agents cannot end before this one does.
-    #[error("this would never end: {} cannot end before this agent goes on; finish your own work instead", names(.0))]
+    #[error("this would never end: {} cannot end before this agent goes on; finish your own work \
+             instead", names(.0))]
     Cycle(Vec<AgentId>),
 }
 

@@ -37,14 +37,14 @@ pub enum SpawnRefused {
     RunEnded,
     /// No agent of the run may have children.
     #[error(
-        "no agent of this run may spawn others: `max_children_per_agent` is 0, which `DISABLE_SPAWNING` sets as well; do \
-        the work yourself"
+        "no agent of this run may spawn others: `max_children_per_agent` is 0, which \
+         `DISABLE_SPAWNING` sets as well; do the work yourself"
     )]
     NoSpawning,
     /// The parent has the maximum number of children that have not ended.
     #[error(
-        "agent {parent} has {limit} children that have not ended, the maximum set by `max_children_per_agent`; wait for \
-        one of them (`wait_for_agents`), then spawn again"
+        "agent {parent} has {limit} children that have not ended, the maximum set by \
+         `max_children_per_agent`; wait for one of them (`wait_for_agents`), then spawn again"
     )]
     TooMany {
         /// The agent.
@@ -54,7 +54,8 @@ pub enum SpawnRefused {
     },
     /// The agents of the run have spawned the maximum number of others.
     #[error(
-        "the agents of this run have spawned {limit} others, the maximum of a run; do the rest yourself"
+        "the agents of this run have spawned {limit} others, the maximum of a run; do the rest \
+         yourself"
     )]
     TooManyInRun {
         /// The maximum.
@@ -70,7 +71,8 @@ pub enum SpawnRefused {
     },
     /// Some of the tools that it is to have are not within its reach.
     #[error(
-        "the child cannot have {}, since its role and its parent do not both have it; it can have: {}",
+        "the child cannot have {}, since its role and its parent do not both have it; it can have: \
+         {}",
         names(unavailable),
         names(available)
     )]
@@ -82,8 +84,8 @@ pub enum SpawnRefused {
     },
     /// It could change no file, although its role has to.
     #[error(
-        "a child of the role '{role}' has to change files, and could not with the tools that its parent can pass on: {}; \
-        choose a role that only reports, or do the work yourself",
+        "a child of the role '{role}' has to change files, and could not with the tools that its \
+         parent can pass on: {}; choose a role that only reports, or do the work yourself",
         names(available)
     )]
     CannotChangeFiles {
@@ -94,8 +96,8 @@ pub enum SpawnRefused {
     },
     /// The budget that it is to have pays for no request.
     #[error(
-        "a budget of {tokens} tokens is too small: the first request of such an agent reserves up to about {least}; give \
-        it several times as much"
+        "a budget of {tokens} tokens is too small: the first request of such an agent reserves up \
+         to about {least}; give it several times as much"
     )]
     SmallBudget {
         /// The budget.
@@ -105,7 +107,8 @@ pub enum SpawnRefused {
     },
     /// The budgets above it have nothing left for a child.
     #[error(
-        "agent {parent} has only {left} tokens left for its children, and a child needs at least {least}"
+        "agent {parent} has only {left} tokens left for its children, and a child needs at least \
+         {least}"
     )]
     NoBudget {
         /// The agent.
@@ -191,7 +194,8 @@ pub enum MessageRefused {
     Empty,
     /// The mailbox is full.
     #[error(
-        "the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some"
+        "the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read \
+         some"
     )]
     MailboxFull {
         /// The named agent.
@@ -199,7 +203,8 @@ pub enum MessageRefused {
     },
     /// The text is too long.
     #[error(
-        "the message has {bytes} bytes, at most {MAX_BODY_BYTES} are allowed; put the text into a file and name the file"
+        "the message has {bytes} bytes, at most {MAX_BODY_BYTES} are allowed; put the text into a \
+         file and name the file"
     )]
     TooLong {
         /// Its size.
@@ -207,7 +212,8 @@ pub enum MessageRefused {
     },
     /// The deadline is too far away.
     #[error(
-        "a deadline {seconds} s from now is too far away, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed"
+        "a deadline {seconds} s from now is too far away, at most {MAX_DEADLINE_SECONDS} s (a \
+         year) are allowed"
     )]
     DeadlineTooFar {
         /// The time until then.
@@ -215,7 +221,8 @@ pub enum MessageRefused {
     },
     /// The user has not answered the agent's earlier messages.
     #[error(
-        "the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer before you send more"
+        "the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer \
+         before you send more"
     )]
     UserHasMany,
     /// The sender is the receiver.
@@ -242,7 +249,8 @@ pub enum MessageRefused {
         reasons: String,
     },
     /// There is no such question that could be answered.
-    #[error("'{to}' has no such open question; its open questions: {}", if open.is_empty() { "none" } else { open })]
+    #[error("'{to}' has no such open question; its open questions: \
+             {}", if open.is_empty() { "none" } else { open })]
     NoSuchQuestion {
         /// The named receiver.
         to: String,
@@ -263,7 +271,8 @@ pub enum MessageRefused {
     },
     /// The one asked begins only after the asker has ended.
     #[error(
-        "agent '{to}' cannot read it before this agent ends; ask without waiting, or decide yourself"
+        "agent '{to}' cannot read it before this agent ends; ask without waiting, or decide \
+         yourself"
     )]
     NeverReads {
         /// The one asked.

@@ -370,10 +370,15 @@ impl Envelope {
     fn purpose(&self) -> String {
         match (self.kind, self.reply_to) {
             (MessageKind::Note, _) => String::new(),
-            (MessageKind::Question, _) => format!(" (question; answer it with `reply_to` {})", self.sequence),
-            (MessageKind::Answer, Some(question)) => format!(" (answer to your question {question})"),
+            (MessageKind::Question, _) => {
+                format!(" (question; answer it with `reply_to` {})", self.sequence)
+            }
+            (MessageKind::Answer, Some(question)) => {
+                format!(" (answer to your question {question})")
+            }
             (MessageKind::Shutdown, _) => {
-                " (shutdown: begin nothing new, and finish now by handing in what you have, with a report of what is left)"
+                " (shutdown: begin nothing new, and finish now by handing in what you have, with a \
+                 report of what is left)"
                     .to_owned()
             }
             (kind, _) => format!(" ({})", kind.as_str()),

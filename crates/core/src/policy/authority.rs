@@ -237,7 +237,8 @@ mod tests {
         fn the_meet_is_the_greatest_below_both(a in any_authority(), b in any_authority(), c in any_authority()) {
             let meet = a.meet(&b);
             prop_assert!(meet.is_within(&a) && meet.is_within(&b));
-            prop_assert!(!(c.is_within(&a) && c.is_within(&b)) || c.is_within(&meet), "{c:?} in {meet:?}");
+            prop_assert!(!(c.is_within(&a) && c.is_within(&b)) || c.is_within(&meet),
+                "{c:?} in {meet:?}");
             prop_assert!(is_same(&a.meet(&a), &a));
             prop_assert!(is_same(&meet, &b.meet(&a)));
             prop_assert!(is_same(&meet.meet(&c), &a.meet(&b.meet(&c))));

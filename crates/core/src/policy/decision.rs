@@ -319,7 +319,8 @@ impl Rule {
         if is_about_web && pattern.is_some_and(is_address) {
             return Err(syntax_error(
                 text,
-                "a rule about the web names a host, not an address or a port, as in `tool(domain:example.org)`",
+                "a rule about the web names a host, not an address or a port, as in \
+                 `tool(domain:example.org)`",
             ));
         }
         if let Some(pattern) = pattern
@@ -430,8 +431,8 @@ fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option
         return None;
     }
     Some(format!(
-        "`{pattern}` matches no host; write one, as in `tool(domain:example.org)`, or `*.` and a name for every host \
-        below that, as in `tool(domain:*.example.org)`"
+        "`{pattern}` matches no host; write one, as in `tool(domain:example.org)`, or `*.` and a \
+         name for every host below that, as in `tool(domain:*.example.org)`"
     ))
 }
 
@@ -811,7 +812,8 @@ fn refused_by_role(grant: &Grant, question: &Question<'_>) -> Decision {
                 }
             };
             format!(
-                "this agent's role does not grant `{tool}` ({permission}): {lacking}; use the tools that it lists"
+                "this agent's role does not grant `{tool}` ({permission}): {lacking}; use the \
+                 tools that it lists"
             )
         }
     };
@@ -829,7 +831,8 @@ fn too_complex(question: &Question<'_>) -> Option<Decision> {
     })?;
     Some(Decision::Deny {
         rule: "built-in:too-complex".to_owned(),
-        reason: "the command is too complex to analyse; write it to a script, or split it into several calls"
+        reason: "the command is too complex to analyse; write it to a script, or split it into \
+                 several calls"
             .to_owned(),
     })
 }
@@ -854,7 +857,8 @@ impl Policy {
         Some(Decision::Deny {
             rule: "built-in:configuration".to_owned(),
             reason: format!(
-                "only the user may change `{path}`, which configures agents; report what should change"
+                "only the user may change `{path}`, which configures agents; report what should \
+                 change"
             ),
         })
     }

@@ -120,7 +120,8 @@ impl Destinations for SetupHosts {
             return Ok(PUBLIC.to_owned());
         }
         let reason = format!(
-            "`{server}` is no host of the setup; `{NAMED}` names those besides the public registries"
+            "`{server}` is no host of the setup; `{NAMED}` names those besides the public \
+             registries"
         );
         Err(WebFailure::Refused {
             rule: OTHER.to_owned(),
@@ -133,7 +134,8 @@ impl Destinations for SetupHosts {
         match special_use(address) {
             Some(used_for) if !is_named => {
                 let reason = format!(
-                    "`{host}` leads to {address}, which is for {used_for}, and `{NAMED}` does not name it"
+                    "`{host}` leads to {address}, which is for {used_for}, and `{NAMED}` does not \
+                     name it"
                 );
                 Err(WebFailure::Refused {
                     rule: ADDRESS.to_owned(),

@@ -35,7 +35,8 @@ impl std::fmt::Display for Caution {
             CautionAbout::Claim(claim) => write!(f, "{}: unverified claim {claim}", self.task),
             CautionAbout::Rest => write!(
                 f,
-                "{}: its agent made nothing of what you did not take of its work; `recover` lists it",
+                "{}: its agent made nothing of what you did not take of its work; `recover` lists \
+                 it",
                 self.task
             ),
         }

@@ -78,7 +78,8 @@ pub enum Doubt {
         command: String,
     },
     /// Existing tests were changed or deleted, and the report does not name them.
-    #[error("it changed or deleted existing tests that its report does not name: {}", files.join(", "))]
+    #[error("it changed or deleted existing tests that its report does not name: \
+             {}", files.join(", "))]
     TestsChanged {
         /// The tests.
         files: Vec<String>,

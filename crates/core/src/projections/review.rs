@@ -722,17 +722,36 @@ mod tests {
             is_live: true,
         };
         let listed = serde_json::to_value(ReviewEntry::listing(&standing, &changes)).unwrap();
-        let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
+        let usage = serde_json::json!({"input_tokens": 0,
+            "cached_tokens": 0,
+            "output_tokens": 0,
+            "cost_usd": 0.0});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});
         let expected = serde_json::json!([
-            {"task": "A", "title": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
+            {"task": "A", "title": "A", "attempt": 1,
+                "branch": "orchestrate/r-abcdef/A",
+                "commit": "c1",
+                "tree": "d1",
              "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")],
              "risk": "low", "risk_reasons": [], "loses_most": false,
-             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
-            {"task": "B", "title": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
-             "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")],
-             "risk": "high", "risk_reasons": ["Cargo.lock is changed: it pins versions"], "loses_most": false,
-             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
+             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}],
+                 "usage": usage,
+                 "merged": [],
+                 "stale": false,
+                 "left_out": []},
+            {"task": "B", "title": "B", "attempt": 1,
+                "branch": "orchestrate/r-abcdef/B",
+                "commit": null,
+                "tree": null,
+             "state": "running", "verify": "none",
+                 "files": [file("Cargo.lock"), file("src/new.rs")],
+             "risk": "high", "risk_reasons": ["Cargo.lock is changed: it pins versions"],
+                 "loses_most": false,
+             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}],
+                 "usage": usage,
+                 "merged": [],
+                 "stale": false,
+                 "left_out": []},
         ]);
         assert_eq!(listed, expected);
     }

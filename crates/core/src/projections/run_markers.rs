@@ -370,7 +370,11 @@ mod tests {
     }
 
     fn spawned(task: &str) -> Value {
-        json!({"type": "agent.spawned", "task": task, "attempt": 1, "agent": "Implementer", "model": "m", "branch": "b",
+        json!({"type": "agent.spawned", "task": task,
+            "attempt": 1,
+            "agent": "Implementer",
+            "model": "m",
+            "branch": "b",
                "base": "1a2b3c4d5e6f", "spec": null})
     }
 
@@ -379,12 +383,20 @@ mod tests {
     }
 
     fn tool_started(call: &str) -> Value {
-        json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": call, "tool": "grep", "arguments": {},
+        json!({"type": "tool.started", "task": "a",
+            "turn": 1,
+            "call_id": call,
+            "tool": "grep",
+            "arguments": {},
                "rule": "r"})
     }
 
     fn tool_finished(call: &str, outcome: &str, exit_code: Option<i32>) -> Value {
-        json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": call, "tool": "grep", "outcome": outcome,
+        json!({"type": "tool.finished", "task": "a",
+            "turn": 1,
+            "call_id": call,
+            "tool": "grep",
+            "outcome": outcome,
                "exit_code": exit_code, "result": "blob", "duration_ms": 1})
     }
 
@@ -427,12 +439,23 @@ mod tests {
 
     #[test]
     fn a_turn_surrounds_its_calls() {
-        let request = json!({"type": "model.requested", "task": "a", "turn": 1, "model": "openai/m", "request": "hash",
-                             "parts": {"system": "blob", "tools": "blob", "max_output_tokens": 1, "add": ["blob"]},
+        let request = json!({"type": "model.requested",
+            "task": "a",
+            "turn": 1,
+            "model": "openai/m",
+            "request": "hash",
+                             "parts": {"system": "blob",
+                                 "tools": "blob",
+                                 "max_output_tokens": 1,
+                                 "add": ["blob"]},
                              "reserved_tokens": 1});
         let reply = json!({"type": "model.replied", "task": "a", "turn": 1, "reply": "blob",
                            "usage": {}, "stop": "tool_calls"});
-        let committed = json!({"type": "task.committed", "task": "a", "commit": "77777777", "tree": "t", "summary": "done"});
+        let committed = json!({"type": "task.committed",
+            "task": "a",
+            "commit": "77777777",
+            "tree": "t",
+            "summary": "done"});
         let events = [
             spawned("a"),
             turn("a", 1),
@@ -460,7 +483,8 @@ mod tests {
                 ":::TOOL_START::: id=tool_00001 tool=openai/m git_sha=1a2b3c4 ts=1030",
                 ":::TOOL_END::: id=tool_00001 result=PASS rc=0 exit=0 duration_ms=10 ts=1040",
                 ":::TOOL_START::: id=tool_00002 tool=grep git_sha=1a2b3c4 ts=1050",
-                ":::TOOL_END::: id=tool_00002 result=FAIL rc=7 exit=7 duration_ms=10 reason=exit_code_7 ts=1060",
+                ":::TOOL_END::: id=tool_00002 result=FAIL rc=7 exit=7 duration_ms=10 \
+                 reason=exit_code_7 ts=1060",
                 ":::PHASE_END::: iter=1 phase=build status=ok run_id=r-1 ts=1070",
                 ":::ITER_END::: iter=1 run_id=r-1 ts=1070",
             ]
@@ -476,7 +500,10 @@ mod tests {
     fn a_turn_says_how_the_cache_is_used() {
         let started = |cache: &str| {
             let settings = serde_json::to_value(crate::RunSettings::default()).unwrap();
-            let mut event = json!({"type": "run.started", "plan": null, "plan_source": null, "title": null,
+            let mut event = json!({"type": "run.started",
+                "plan": null,
+                "plan_source": null,
+                "title": null,
                                    "settings": settings, "base_commit": "c", "base_branch": null});
             event["settings"]["cache"] = json!(cache);
             event

@@ -193,7 +193,11 @@ mod tests {
         use FailureCause::{Budget, Check, Context, Cost, Denied, Silent, Timeout, Turns};
         let clean = record(&Work::Agent(None), 0);
         let mut denied = clean.clone();
-        let call = serde_json::json!({"type": "tool.finished", "task": "T1", "turn": 1, "call_id": "c1", "tool": "grep",
+        let call = serde_json::json!({"type": "tool.finished",
+            "task": "T1",
+            "turn": 1,
+            "call_id": "c1",
+            "tool": "grep",
                                       "outcome": "denied", "result": "blob", "duration_ms": 1});
         denied
             .apply(2, &serde_json::from_value(call).unwrap())

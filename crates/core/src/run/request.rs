@@ -238,7 +238,8 @@ impl Allowance {
         }
         let raised = raised.join(", ");
         format!(
-            "The limit that stopped you has been raised: the whole run may use {raised} now. Go on where you were."
+            "The limit that stopped you has been raised: the whole run may use {raised} now. Go on \
+             where you were."
         )
     }
 
@@ -473,7 +474,8 @@ impl RunState {
                 format!("{task} is approved with the files that you named")
             }
             Some(Part { taken, left, .. }) => format!(
-                "{task} is approved in part ({}); the rest returns to its agent once that is merged: {}",
+                "{task} is approved in part ({}); the rest returns to its agent once that is \
+                 merged: {}",
                 taken.join(", "),
                 left.join(", ")
             ),

@@ -75,12 +75,14 @@ pub enum VerdictRefused {
     AlreadyGiven,
     /// `changes` without any.
     #[error(
-        "the verdict `changes` needs `changes`: for each task to be changed, its id and what to change"
+        "the verdict `changes` needs `changes`: for each task to be changed, its id and what to \
+         change"
     )]
     NothingRequested,
     /// Changes beside another verdict.
     #[error(
-        "only the verdict `changes` may request changes; write remarks that need none into `comment`"
+        "only the verdict `changes` may request changes; write remarks that need none into \
+         `comment`"
     )]
     RequestedBeside,
     /// A change without a text, or a text that is too long.

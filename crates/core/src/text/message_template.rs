@@ -38,7 +38,8 @@ pub enum Place {
 /// A word in braces that is no placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "fill in `{{{0}}}`: the placeholders are {{title}}, {{run}} and {{tasks}}; write `{{{{` for a brace"
+    "fill in `{{{0}}}`: the placeholders are {{title}}, {{run}} and {{tasks}}; write `{{{{` for a \
+     brace"
 )]
 pub struct UnknownPlaceholder(pub String);
 
@@ -170,7 +171,8 @@ mod tests {
         let unknown = MessageTemplate::parse("{run} {nope} {other}").unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "fill in `{nope}`: the placeholders are {title}, {run} and {tasks}; write `{{` for a brace"
+            "fill in `{nope}`: the placeholders are {title}, {run} and {tasks}; write `{{` for a \
+             brace"
         );
         assert!(MessageTemplate::parse("{Title}").is_err());
     }

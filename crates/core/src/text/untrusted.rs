@@ -109,7 +109,8 @@ mod tests {
             prop_assert_eq!(free_number(&material, candidate), candidate(taken));
             // The control: in a block with the first number, a text that contains that closes the
             // block itself.
-            let first = format!("<data-{0}>\n{1}\n</data-{0}>", candidate(0), material.to_lowercase());
+            let first = format!("<data-{0}>\n{1}\n\
+                                 </data-{0}>", candidate(0), material.to_lowercase());
             prop_assert_eq!(parts(&first).2, if taken > 0 { 2 } else { 1 });
         }
     }

@@ -263,8 +263,8 @@ mod tests {
         let turns: Vec<String> = (0..9)
             .map(|turn| {
                 format!(
-                    "test result: ok. finished in 0.{turn}4s\n[… 13 lines left out; full text: read_file with path \
-                     `artifact:a{turn}` …]\n[exit code 0, 1.{turn} s]"
+                    "test result: ok. finished in 0.{turn}4s\n[… 13 lines left out; full text: \
+                     read_file with path `artifact:a{turn}` …]\n[exit code 0, 1.{turn} s]"
                 )
             })
             .collect();

@@ -29,7 +29,8 @@ impl Policy {
         Some(Decision::Deny {
             rule: "built-in:port".to_owned(),
             reason: format!(
-                "port {port} of `{host}` is not one of the web's (80, 443), and the user does not name that host"
+                "port {port} of `{host}` is not one of the web's (80, 443), and the user does not \
+                 name that host"
             ),
         })
     }

@@ -192,8 +192,8 @@ mod tests {
                 "Bash(cargo test:*)",
                 &["cargo test; rm x"],
                 &[],
-                "the example `cargo test; rm x` under `match` is not matched; a rule that allows matches a command only if every \
-                 part of it does",
+                "the example `cargo test; rm x` under `match` is not matched; a rule that allows \
+                 matches a command only if every part of it does",
             ),
             (
                 Deny,
@@ -207,7 +207,8 @@ mod tests {
                 "read_file",
                 &[],
                 &["a"],
-                "the example `a` under `not_match` is matched; the rule has no pattern, so it matches every call",
+                "the example `a` under `not_match` is matched; the rule has no pattern, so it \
+                 matches every call",
             ),
             (
                 Deny,

@@ -47,8 +47,8 @@ impl Policy {
             {
                 Decision::Deny {
                     reason: format!(
-                        "the rule `{rule}` asks about `{host}`, and nobody can be asked while a package manager runs; the \
-                    user can change that rule"
+                        "the rule `{rule}` asks about `{host}`, and nobody can be asked while a \
+                         package manager runs; the user can change that rule"
                     ),
                     rule,
                 }

@@ -81,8 +81,9 @@ impl Policy {
         Some(Decision::Deny {
             rule: PROTECTED.to_owned(),
             reason: format!(
-                "{why}; push to a branch of your own instead (without `branch`, it has your branch's name). Only a rule of the \
-                 user's that names it, `{tool}({remote}/{branch})`, opens it"
+                "{why}; push to a branch of your own instead (without `branch`, it has your \
+                 branch's name). Only a rule of the user's that names it, \
+                 `{tool}({remote}/{branch})`, opens it"
             ),
         })
     }

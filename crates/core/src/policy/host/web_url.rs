@@ -29,7 +29,8 @@ pub enum InvalidUrl {
     Scheme(String),
     /// It names a user, behind whose name a host may hide.
     #[error(
-        "an address with a user or a password before its host is not fetched; leave out the part before `@`"
+        "an address with a user or a password before its host is not fetched; leave out the part \
+         before `@`"
     )]
     User,
     /// Its host is none.

@@ -32,7 +32,8 @@ pub enum RequestRefused {
     },
     /// The call was not recorded in full, so the user cannot have seen what would run.
     #[error(
-        "call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full"
+        "call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in \
+         full"
     )]
     HiddenCall {
         /// The hash of the call, which stays parked.
@@ -40,7 +41,8 @@ pub enum RequestRefused {
     },
     /// The run's settings merge nothing.
     #[error(
-        "this run merges nothing, so there is nothing to approve; {} is kept", branch.as_deref().unwrap_or("its branch")
+        "this run merges nothing, so there is nothing to approve; {} is \
+         kept", branch.as_deref().unwrap_or("its branch")
     )]
     NothingIsMerged {
         /// The task whose work was to be approved.
@@ -105,7 +107,8 @@ pub enum RequestRefused {
     },
     /// The agent that spawned the task has ended without success, so nothing would take its work.
     #[error(
-        "{parent}, which spawned {task}, has ended without success, so nothing would take the work of {task}"
+        "{parent}, which spawned {task}, has ended without success, so nothing would take the work \
+         of {task}"
     )]
     ParentEnded {
         /// The task that was to be retried or rejected.
@@ -119,7 +122,8 @@ pub enum RequestRefused {
     },
     /// The work of the agents that the task had spawned was dropped with it.
     #[error(
-        "{task} was dropped with the work of {}, which is part of its own and would come back with it",
+        "{task} was dropped with the work of {}, which is part of its own and would come back with \
+         it",
         joined(agents)
     )]
     HoldsDropped {
@@ -153,7 +157,8 @@ pub enum RequestRefused {
     },
     /// Tasks are given more of one limit, but the run's time is used up.
     #[error(
-        "{} cannot continue: the run's time limit of {} s is used up{}", joined(tasks), seconds(*limit_ms),
+        "{} cannot continue: the run's time limit of {} s is used \
+         up{}", joined(tasks), seconds(*limit_ms),
         if *more_time { "" } else { " too" }
     )]
     StillOutOfTime {
@@ -171,7 +176,8 @@ pub enum RequestRefused {
     },
     /// The cost of the run is to be limited, but what it has spent is not known.
     #[error(
-        "its cost cannot be limited from now on: a model without a known price has answered some of its requests"
+        "its cost cannot be limited from now on: a model without a known price has answered some \
+         of its requests"
     )]
     UnknownCost,
     /// The message is refused.

@@ -906,7 +906,8 @@ mod tests {
                 .map(|routed| routed.events.len())
         };
         assert_eq!(decide(MAX_DEADLINE_SECONDS), Ok(1));
-        let expected = "a deadline 1000000000000000 s from now is too far away, at most 31536000 s (a year) are allowed";
+        let expected = "a deadline 1000000000000000 s from now is too far away, at most 31536000 s \
+                        (a year) are allowed";
         assert_eq!(
             decide(1_000_000_000_000_000).unwrap_err().to_string(),
             expected

@@ -23,8 +23,8 @@ const MOST_LAYERS: usize = 3;
 pub enum RedactionError {
     /// A secret is part of a field whose text must stay exact.
     #[error(
-        "redact the secret {secret} in `{fields}`, where the text must stay exact, so nothing was recorded; remove the \
-        secret from that text, or change the value of {secret}, and try again"
+        "redact the secret {secret} in `{fields}`, where the text must stay exact, so nothing was \
+         recorded; remove the secret from that text, or change the value of {secret}, and try again"
     )]
     Fixed {
         /// The fields that contain secrets, by their paths.

@@ -70,8 +70,8 @@ impl TaintGuard {
             None => "the program would get text from outside".to_owned(),
         };
         format!(
-            "{from} beside private data, and `{tool}` could send these out; the user does not let one agent have all \
-             three. Finish with what you know, and say what is missing"
+            "{from} beside private data, and `{tool}` could send these out; the user does not let \
+             one agent have all three. Finish with what you know, and say what is missing"
         )
     }
 }

@@ -25,8 +25,12 @@ const KEY_WITHIN: usize = 400;
 #[rustfmt::skip]
 const NAMES: &[(&[&str], &str)] = &[
     (&[".env", ".env.*", "*.env", ".dev.vars"], "its name is that of a file of secrets"),
-    (&["*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey"], "its name is that of a store of keys"),
-    (&[".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg", "kubeconfig", "*.kubeconfig", "credentials.json", "client_secret*", "application_default_credentials.json", ".vault-token"], "its name is that of a file of credentials"),
+    (&["*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey"],
+        "its name is that of a store of keys"),
+    (&[".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg",
+        "kubeconfig", "*.kubeconfig", "credentials.json", "client_secret*",
+        "application_default_credentials.json", ".vault-token"],
+        "its name is that of a file of credentials"),
     (&["terraform.tfstate", "*.tfstate", "*.tfstate.backup"], "a state of Terraform holds secrets"),
 ];
 
@@ -68,17 +72,21 @@ const TEMPLATES: &[&str] = &[
 /// Tokens: how they begin, and how many characters of [`is_token_char`] follow at least.
 #[rustfmt::skip]
 const TOKENS: &[(&str, usize, &str)] = &[
-    ("ghp_", 36, "a token of GitHub"), ("gho_", 36, "a token of GitHub"), ("ghu_", 36, "a token of GitHub"),
-    ("ghs_", 36, "a token of GitHub"), ("ghr_", 36, "a token of GitHub"), ("github_pat_", 50, "a token of GitHub"),
-    ("glpat-", 20, "a token of GitLab"), ("sk-ant-", 40, "a key of Anthropic"), ("sk-proj-", 40, "a key of OpenAI"),
-    ("sk-or-v1-", 40, "a key of OpenRouter"), ("sk-", 48, "a key of OpenAI"), ("AIza", 35, "a key of Google"),
-    ("AKIA", 16, "a key of AWS"), ("ASIA", 16, "a key of AWS"), ("xoxb-", 20, "a token of Slack"),
-    ("xoxp-", 20, "a token of Slack"), ("xoxa-", 20, "a token of Slack"), ("xapp-", 20, "a token of Slack"),
-    ("npm_", 36, "a token of npm"), ("pypi-AgEIcHlwaS5vcmc", 50, "a token of PyPI"),
-    ("sk_live_", 20, "a key of Stripe"), ("rk_live_", 20, "a key of Stripe"), ("hf_", 34, "a token of Hugging Face"),
+    ("ghp_", 36, "a token of GitHub"), ("gho_", 36, "a token of GitHub"),
+    ("ghu_", 36, "a token of GitHub"), ("ghs_", 36, "a token of GitHub"),
+    ("ghr_", 36, "a token of GitHub"), ("github_pat_", 50, "a token of GitHub"),
+    ("glpat-", 20, "a token of GitLab"), ("sk-ant-", 40, "a key of Anthropic"),
+    ("sk-proj-", 40, "a key of OpenAI"), ("sk-or-v1-", 40, "a key of OpenRouter"),
+    ("sk-", 48, "a key of OpenAI"), ("AIza", 35, "a key of Google"), ("AKIA", 16, "a key of AWS"),
+    ("ASIA", 16, "a key of AWS"), ("xoxb-", 20, "a token of Slack"),
+    ("xoxp-", 20, "a token of Slack"), ("xoxa-", 20, "a token of Slack"),
+    ("xapp-", 20, "a token of Slack"), ("npm_", 36, "a token of npm"),
+    ("pypi-AgEIcHlwaS5vcmc", 50, "a token of PyPI"), ("sk_live_", 20, "a key of Stripe"),
+    ("rk_live_", 20, "a key of Stripe"), ("hf_", 34, "a token of Hugging Face"),
     ("dop_v1_", 64, "a token of DigitalOcean"), ("dckr_pat_", 20, "a token of Docker"),
-    ("shpat_", 32, "a token of Shopify"), ("hvs.", 24, "a token of Vault"), ("lin_api_", 40, "a key of Linear"),
-    ("AGE-SECRET-KEY-1", 50, "a key of age"), ("SG.", 60, "a key of SendGrid"),
+    ("shpat_", 32, "a token of Shopify"), ("hvs.", 24, "a token of Vault"),
+    ("lin_api_", 40, "a key of Linear"), ("AGE-SECRET-KEY-1", 50, "a key of age"),
+    ("SG.", 60, "a key of SendGrid"),
 ];
 
 /// How the first line of a key begins, and how a private one goes on.
@@ -96,7 +104,8 @@ const REGISTRY: &[&str] = &[
 /// Files of settings, in lower case, that may hold secrets in some of their lines.
 #[rustfmt::skip]
 const SETTINGS: &[&str] =
-    &[".envrc", "credentials", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "secrets.ini"];
+    &[".envrc", "credentials", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml",
+        "secrets.ini"];
 /// Parts of the names of settings that are secrets, in lower case.
 const SECRET_NAMES: &[&str] = &[
     "secret",

@@ -39,7 +39,8 @@ const NONE: Dialect = Dialect {
 const DIALECTS: &[Dialect] = &[
     Dialect {
         endings: &["rs"],
-        marks: &["#[test", "#[tokio::test", "#[async_std::test", "#[test_log::test", "#[rstest", "#[quickcheck", "#[wasm_bindgen_test", "#[sqlx::test"],
+        marks: &["#[test", "#[tokio::test", "#[async_std::test", "#[test_log::test", "#[rstest",
+            "#[quickcheck", "#[wasm_bindgen_test", "#[sqlx::test"],
         skips: &["#[ignore", "#[cfg(any())]", "cfg_attr(all(), ignore"],
         assertions: &["assert", "prop_assert", "should_panic"],
         ..NONE
@@ -49,31 +50,41 @@ const DIALECTS: &[Dialect] = &[
         comment: "#",
         has_blocks: false,
         declared: &[("def ", "test"), ("async def ", "test")],
-        skips: &["mark.skip", "mark.xfail", "unittest.skip", "^@skip", "pytest.skip(", "pytest.xfail(", ".skipTest(", "SkipTest", "expectedFailure"],
+        skips: &["mark.skip", "mark.xfail", "unittest.skip", "^@skip", "pytest.skip(",
+            "pytest.xfail(", ".skipTest(", "SkipTest", "expectedFailure"],
         assertions: &["assert", "raises(", "warns(", "fail("],
         ..NONE
     },
     Dialect {
         endings: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"],
         calls: &["it", "test", "specify", "xit", "xtest", "fit", "Deno.test"],
-        skips: &["it.skip", "test.skip", "describe.skip", "context.skip", "suite.skip", "^xit(", "^xtest(", "^xdescribe(", "^xcontext(", "^fit(", "^fdescribe(", "it.todo(", "test.todo(", "it.only", "test.only", "describe.only", "test.fixme", "test.failing", "it.failing", "this.skip(", "t.skip(", "skip: true"],
-        assertions: &["expect(", "expect.", "assert", "should", "t.is(", "t.ok(", "t.equal(", "t.same(", "t.not(", "t.true(", "t.false(", "t.deepEqual(", "t.throws(", "t.like(", "t.regex("],
+        skips: &["it.skip", "test.skip", "describe.skip", "context.skip", "suite.skip", "^xit(",
+            "^xtest(", "^xdescribe(", "^xcontext(", "^fit(", "^fdescribe(", "it.todo(",
+            "test.todo(", "it.only", "test.only", "describe.only", "test.fixme", "test.failing",
+            "it.failing", "this.skip(", "t.skip(", "skip: true"],
+        assertions: &["expect(", "expect.", "assert", "should", "t.is(", "t.ok(", "t.equal(",
+            "t.same(", "t.not(", "t.true(", "t.false(", "t.deepEqual(", "t.throws(", "t.like(",
+            "t.regex("],
         ..NONE
     },
     Dialect {
         endings: &["go"],
         declared: &[("func ", "Test"), ("func ", "Fuzz"), ("func ", "Example")],
         skips: &["t.Skip", "f.Skip", "testing.Short()", "//go:build ignore"],
-        assertions: &["t.Error", "t.Fatal", "t.Fail", "f.Fatal", "require.", "assert", "is.Equal(", "is.NoErr(", "is.True("],
+        assertions: &["t.Error", "t.Fatal", "t.Fail", "f.Fatal", "require.", "assert", "is.Equal(",
+            "is.NoErr(", "is.True("],
         ..NONE
     },
     Dialect {
         endings: &["java", "kt", "kts", "groovy", "scala", "cs", "vb", "fs"],
         declared: &[("void ", "test"), ("fun ", "test")],
-        marks: &["@Test", "@ParameterizedTest", "@RepeatedTest", "@TestFactory", "@Property", "[Test", "[Fact", "[Theory", "[DataTestMethod"],
+        marks: &["@Test", "@ParameterizedTest", "@RepeatedTest", "@TestFactory", "@Property",
+            "[Test", "[Fact", "[Theory", "[DataTestMethod"],
         calls: &["test", "it", "should"],
-        skips: &["@Disabled", "@Ignore", "[Ignore", "Skip =", "Skip=", "@Pending", "assumeTrue(false", "Assume.That(false", "enabled = false", "^ignore("],
-        assertions: &["assert", "Assert", "expect", "verify(", "verifyNoMoreInteractions(", "fail(", "should", "must"],
+        skips: &["@Disabled", "@Ignore", "[Ignore", "Skip =", "Skip=", "@Pending",
+            "assumeTrue(false", "Assume.That(false", "enabled = false", "^ignore("],
+        assertions: &["assert", "Assert", "expect", "verify(", "verifyNoMoreInteractions(", "fail(",
+            "should", "must"],
         ..NONE
     },
     Dialect {
@@ -82,7 +93,9 @@ const DIALECTS: &[Dialect] = &[
         has_blocks: false,
         declared: &[("def ", "test_")],
         calls: &["it", "specify", "test", "scenario", "example", "xit", "xspecify", "fit"],
-        skips: &["^skip", "^pending", "^xit ", "^xit(", "^xdescribe", "^xcontext", "^xspecify", "^xscenario", "skip: true", "pending: true", ", :skip", ", skip:", "^fit ", "^fdescribe"],
+        skips: &["^skip", "^pending", "^xit ", "^xit(", "^xdescribe", "^xcontext", "^xspecify",
+            "^xscenario", "skip: true", "pending: true", ", :skip", ", skip:", "^fit ",
+            "^fdescribe"],
         assertions: &["assert", "refute", "expect", "should", "must_", "wont_", "flunk"],
         ..NONE
     },
@@ -91,16 +104,22 @@ const DIALECTS: &[Dialect] = &[
         declared: &[("function ", "test")],
         marks: &["#[Test", "@test", "* @test"],
         calls: &["it", "test"],
-        skips: &["markTestSkipped", "markTestIncomplete", "->skip(", "->todo(", "#[RequiresPhp", "@group skip"],
+        skips: &["markTestSkipped", "markTestIncomplete", "->skip(", "->todo(", "#[RequiresPhp",
+            "@group skip"],
         assertions: &["assert", "Assert", "expect", "should"],
         ..NONE
     },
     Dialect {
         endings: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm"],
-        macros: &["TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "TEST_CASE", "SCENARIO", "TEST_METHOD", "BOOST_AUTO_TEST_CASE", "BOOST_FIXTURE_TEST_CASE", "DOCTEST_TEST_CASE", "START_TEST", "Test", "ParameterizedTest"],
+        macros: &["TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "TEST_CASE", "SCENARIO",
+            "TEST_METHOD", "BOOST_AUTO_TEST_CASE", "BOOST_FIXTURE_TEST_CASE", "DOCTEST_TEST_CASE",
+            "START_TEST", "Test", "ParameterizedTest"],
         declared: &[("- (void)", "test")],
-        skips: &["GTEST_SKIP", "DISABLED_", "doctest::skip", "[!mayfail]", "[.]", "SKIP(", "boost::unit_test::disabled", "XCTSkip", ".disabled = true"],
-        assertions: &["ASSERT", "EXPECT", "CHECK", "REQUIRE", "BOOST_CHECK", "BOOST_REQUIRE", "BOOST_TEST", "XCTAssert", "XCTFail", "assert", "Assert", "cr_assert", "ck_assert", "FAIL("],
+        skips: &["GTEST_SKIP", "DISABLED_", "doctest::skip", "[!mayfail]", "[.]", "SKIP(",
+            "boost::unit_test::disabled", "XCTSkip", ".disabled = true"],
+        assertions: &["ASSERT", "EXPECT", "CHECK", "REQUIRE", "BOOST_CHECK", "BOOST_REQUIRE",
+            "BOOST_TEST", "XCTAssert", "XCTFail", "assert", "Assert", "cr_assert", "ck_assert",
+            "FAIL("],
         ..NONE
     },
     Dialect {
@@ -143,7 +162,8 @@ const DIALECTS: &[Dialect] = &[
         has_blocks: false,
         calls: &["subtest"],
         skips: &["skip_all", "SKIP:", "TODO:", "plan skip", "todo_skip"],
-        assertions: &["ok(", "is(", "isnt(", "like(", "unlike(", "is_deeply(", "cmp_ok(", "dies_ok(", "throws_ok(", "lives_ok("],
+        assertions: &["ok(", "is(", "isnt(", "like(", "unlike(", "is_deeply(", "cmp_ok(",
+            "dies_ok(", "throws_ok(", "lives_ok("],
         ..NONE
     },
 ];

@@ -242,13 +242,16 @@ mod tests {
         (
             "a_test.go",
             "func TestAdds(t *testing.T) {\n\tif a != 1 {\n\t\tt.Error(a)\n\t}\n\tt.Fatal()\n}\n",
-            "func TestAdds(t *testing.T) {\n\tt.Skip()\n\tif a != 1 {\n\t\tt.Error(a)\n\t}\n\tt.Fatal()\n}\n",
+            "func TestAdds(t *testing.T) {\n\tt.Skip()\n\tif a != 1 {\n\t\tt.Error(a)\n\t}\n\
+             \tt.Fatal()\n}\n",
             "func TestAdds(t *testing.T) {\n\tt.Fatal()\n}\n",
         ),
         (
             "src/test/java/ATest.java",
-            "class ATest {\n  @Test\n  void adds() {\n    assertEquals(1, 1);\n    assertTrue(x);\n  }\n}\n",
-            "class ATest {\n  @Test\n  @Disabled\n  void adds() {\n    assertEquals(1, 1);\n    assertTrue(x);\n  }\n}\n",
+            "class ATest {\n  @Test\n  void adds() {\n    assertEquals(1, 1);\n    \
+             assertTrue(x);\n  }\n}\n",
+            "class ATest {\n  @Test\n  @Disabled\n  void adds() {\n    assertEquals(1, 1);\n    \
+             assertTrue(x);\n  }\n}\n",
             "class ATest {\n  @Test\n  void adds() {\n    assertEquals(1, 1);\n  }\n}\n",
         ),
         (
@@ -265,8 +268,10 @@ mod tests {
         ),
         (
             "tests/ATest.php",
-            "public function testAdds(): void {\n    $this->assertSame(1, 1);\n    $this->assertTrue(1);\n}\n",
-            "public function testAdds(): void {\n    $this->markTestSkipped();\n    $this->assertSame(1, 1);\n    $this->assertTrue(1);\n}\n",
+            "public function testAdds(): void {\n    $this->assertSame(1, 1);\n    \
+             $this->assertTrue(1);\n}\n",
+            "public function testAdds(): void {\n    $this->markTestSkipped();\n    \
+             $this->assertSame(1, 1);\n    $this->assertTrue(1);\n}\n",
             "public function testAdds(): void {\n    $this->assertSame(1, 1);\n}\n",
         ),
         (
@@ -278,7 +283,8 @@ mod tests {
         (
             "Tests/ATests.cs",
             "[Fact]\npublic void Adds()\n{\n    Assert.Equal(1, 1);\n    Assert.True(x);\n}\n",
-            "[Fact(Skip = \"later\")]\npublic void Adds()\n{\n    Assert.Equal(1, 1);\n    Assert.True(x);\n}\n",
+            "[Fact(Skip = \"later\")]\npublic void Adds()\n{\n    Assert.Equal(1, 1);\n    \
+             Assert.True(x);\n}\n",
             "[Fact]\npublic void Adds()\n{\n    Assert.Equal(1, 1);\n}\n",
         ),
         (
@@ -290,7 +296,8 @@ mod tests {
         (
             "src/test/ATest.kt",
             "@Test\nfun `adds numbers`() {\n    assertEquals(1, 1)\n    assertTrue(x)\n}\n",
-            "@Test\n@Disabled\nfun `adds numbers`() {\n    assertEquals(1, 1)\n    assertTrue(x)\n}\n",
+            "@Test\n@Disabled\nfun `adds numbers`() {\n    assertEquals(1, 1)\n    assertTrue(x)\n\
+             }\n",
             "@Test\nfun `adds numbers`() {\n    assertEquals(1, 1)\n}\n",
         ),
     ];
@@ -371,7 +378,8 @@ mod tests {
             ""
         );
         // New tests do not make up for what an old one has lost.
-        let instead = "def test_a():\n    assert 1\n\ndef test_b():\n    assert 1\n    assert 2\n    assert 3\n";
+        let instead = "def test_a():\n    assert 1\n\ndef test_b():\n    assert 1\n    assert \
+                       2\n    assert 3\n";
         assert!(
             one("tests/test_a.py", two, instead)
                 .contains("`test_a` of tests/test_a.py has 1 instead of 2")

@@ -55,8 +55,8 @@ pub enum GitError {
     },
     /// Another process holds one of git's lock files, or left it behind.
     #[error(
-        "lock {path}: another process holds the lock, or a killed process left it behind; if no git is running in this \
-        repository, delete that file"
+        "lock {path}: another process holds the lock, or a killed process left it behind; if no \
+         git is running in this repository, delete that file"
     )]
     Locked {
         /// The lock file.
@@ -64,8 +64,9 @@ pub enum GitError {
     },
     /// Another process has held the repository's lock for too long.
     #[error(
-        "lock the repository: {} has held the lock for {seconds} seconds; inspect that process (`ps -fp {}`), \
-        wait for it or stop it, and try again (a git that it started may outlive it: `fuser {path}` shows its pid)",
+        "lock the repository: {} has held the lock for {seconds} seconds; inspect that process \
+         (`ps -fp {}`), wait for it or stop it, and try again (a git that it started may outlive \
+         it: `fuser {path}` shows its pid)",
         named(.holder.as_ref()), pid(.holder.as_ref())
     )]
     Busy {
@@ -78,8 +79,8 @@ pub enum GitError {
     },
     /// The files that tie a worktree to its repository are not what git wrote there.
     #[error(
-        "trust the worktree at {path}: {what} has changed since git wrote it; its files are kept. If it is `.git`, \
-         move it away, type `git worktree repair` in the project, and try again"
+        "trust the worktree at {path}: {what} has changed since git wrote it; its files are kept. \
+         If it is `.git`, move it away, type `git worktree repair` in the project, and try again"
     )]
     Tampered {
         /// The worktree's folder.
@@ -96,7 +97,8 @@ pub enum GitError {
         back: String,
     },
     /// The branch of a worktree to be created is checked out somewhere else.
-    #[error("create a worktree for {branch}: it is checked out at {name}; switch to another branch there and try again", name = shown_path(.path))]
+    #[error("create a worktree for {branch}: it is checked out at {name}; switch to another branch \
+             there and try again", name = shown_path(.path))]
     BranchInUse {
         /// The short name of the branch.
         branch: String,
@@ -106,7 +108,8 @@ pub enum GitError {
     /// A worktree whose HEAD must be detached has a branch checked out, so its files are not
     /// replaced.
     #[error(
-        "check out a commit in {name}: {branch} is checked out there; type `git -C {} switch --detach` and try again",
+        "check out a commit in {name}: {branch} is checked out there; type `git -C {} switch \
+         --detach` and try again",
         shell_word(.path), name = shown_path(.path)
     )]
     NotDetached {
@@ -117,8 +120,8 @@ pub enum GitError {
     },
     /// The branch to land on is checked out in a working tree whose path git does not record.
     #[error(
-        "land on {branch}: it is checked out in the working tree of {git_dir}, whose path git does not record; \
-        run the command in that working tree"
+        "land on {branch}: it is checked out in the working tree of {git_dir}, whose path git does \
+         not record; run the command in that working tree"
     )]
     UnknownCheckout {
         /// The short name of the branch.
@@ -128,7 +131,8 @@ pub enum GitError {
     },
     /// The branch to land on is checked out in several places, and only one of them could be
     /// updated.
-    #[error("land on {branch}: it is checked out in several places ({}); switch all but one to another branch", listed(.paths))]
+    #[error("land on {branch}: it is checked out in several places ({}); switch all but one to \
+             another branch", listed(.paths))]
     CheckedOutTwice {
         /// The short name of the branch.
         branch: String,
@@ -145,7 +149,8 @@ pub enum GitError {
         reason: String,
     },
     /// A commit stores a link at a path, which leads to no file of the same commit.
-    #[error("read {name}: it is a link to a file that this commit does not contain", name = shown_path(.path))]
+    #[error("read {name}: it is a link to a file that this commit does not \
+             contain", name = shown_path(.path))]
     LinkLeadsOut {
         /// The path of the link.
         path: PathBuf,
@@ -160,8 +165,9 @@ pub enum GitError {
     },
     /// A worktree's files are stored nowhere else, so it is not removed.
     #[error(
-        "remove the worktree at {path}: its files are stored nowhere else; commit them to a branch of your own, in that \
-         folder, with `git switch -c NAME`, `git add -A` and `git commit`, or delete the folder yourself"
+        "remove the worktree at {path}: its files are stored nowhere else; commit them to a branch \
+         of your own, in that folder, with `git switch -c NAME`, `git add -A` and `git commit`, or \
+         delete the folder yourself"
     )]
     Unkept {
         /// The worktree's folder.
@@ -169,8 +175,9 @@ pub enum GitError {
     },
     /// A worktree's staged changes are stored nowhere else, so it is not removed.
     #[error(
-        "remove the worktree at {path}: its staged changes are stored nowhere else; commit them to a branch of your own, in \
-         that folder, with `git switch -c NAME` and `git commit`, or discard them with `git reset`"
+        "remove the worktree at {path}: its staged changes are stored nowhere else; commit them to \
+         a branch of your own, in that folder, with `git switch -c NAME` and `git commit`, or \
+         discard them with `git reset`"
     )]
     StagedAlone {
         /// The worktree's folder.
@@ -179,8 +186,8 @@ pub enum GitError {
     /// A person has detached HEAD in a worktree, whose commits may be held by nothing else, so it
     /// is not removed.
     #[error(
-        "remove the worktree at {path}: no branch is checked out there, so its commits may be held by nothing else; give \
-         them a branch, in that folder, with `git switch -c NAME`"
+        "remove the worktree at {path}: no branch is checked out there, so its commits may be held \
+         by nothing else; give them a branch, in that folder, with `git switch -c NAME`"
     )]
     HeadAlone {
         /// The worktree's folder.
@@ -189,7 +196,8 @@ pub enum GitError {
     /// A person has not finished an operation in a worktree, which may hold changes of its own, so
     /// it is not removed.
     #[error(
-        "remove the worktree at {path}: {operation} is in progress; finish it in that folder, or abort it"
+        "remove the worktree at {path}: {operation} is in progress; finish it in that folder, or \
+         abort it"
     )]
     UnfinishedOperation {
         /// The worktree's folder.
@@ -199,8 +207,9 @@ pub enum GitError {
     },
     /// A merge that a person started in a worktree is not finished.
     #[error(
-        "continue from {path}: an unfinished merge there has unresolved files: {}; finish it in that folder (remove \
-        conflict markers, `git add` or `git rm` each file), or abort it with `git reset --merge`, and try again",
+        "continue from {path}: an unfinished merge there has unresolved files: {}; finish it in \
+         that folder (remove conflict markers, `git add` or `git rm` each file), or abort it with \
+         `git reset --merge`, and try again",
         files.join(", ")
     )]
     UnfinishedMerge {
@@ -211,7 +220,8 @@ pub enum GitError {
     },
     /// A snapshot has no files although its base has some.
     #[error(
-        "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept unchanged"
+        "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the \
+         worktree is kept unchanged"
     )]
     EmptySnapshot {
         /// The worktree's folder.
@@ -235,9 +245,9 @@ pub enum GitError {
     /// A changed file needs a program (a filter) in order to be stored, and no program is run for
     /// that.
     #[error(
-        "store {path}: its attributes name the filter {filter:?}, which would run a program on an agent's file; \
-        remove `filter={filter}` from them, or the filter from git's configuration: `git config --show-origin \
-        --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
+        "store {path}: its attributes name the filter {filter:?}, which would run a program on an \
+         agent's file; remove `filter={filter}` from them, or the filter from git's configuration: \
+         `git config --show-origin --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )]
     FilterAsked {
         /// The file, relative to its worktree.
@@ -265,7 +275,8 @@ pub enum GitError {
         limit: u64,
     },
     /// Landing, or undoing it, would overwrite uncommitted changes of the user.
-    #[error("move {branch} and its checkout: it would overwrite local changes in {}; commit, stash or move them first", listed(.paths))]
+    #[error("move {branch} and its checkout: it would overwrite local changes in {}; commit, stash \
+             or move them first", listed(.paths))]
     LocalChanges {
         /// The short name of the branch.
         branch: String,
@@ -273,7 +284,8 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// Git could not write a checkout's files; the ones that it had written were restored.
-    #[error("write the files of {name}: {reason}; nothing was changed: fix this and run the command again", name = shown_path(.path))]
+    #[error("write the files of {name}: {reason}; nothing was changed: fix this and run the \
+             command again", name = shown_path(.path))]
     NotWritten {
         /// The checkout.
         path: PathBuf,
@@ -283,8 +295,8 @@ pub enum GitError {
     /// Git could not write a checkout's files, and the ones that it had written could not be
     /// restored.
     #[error(
-        "write the files of {path}: {reason}; some are half written and could not be restored (failed to {left}): fix \
-        this and run the command again, which restores them first"
+        "write the files of {path}: {reason}; some are half written and could not be restored \
+         (failed to {left}): fix this and run the command again, which restores them first"
     )]
     HalfWritten {
         /// The checkout.
@@ -308,9 +320,9 @@ pub enum GitError {
     },
     /// The user signs commits, and the commit that a landing needs cannot be signed.
     #[error(
-        "sign the commit of the landing: {reason}; nothing has landed: correct `user.signingKey` and `gpg.format` in your \
-        own git configuration, or switch signing off for this once with `GIT_CONFIG_COUNT=1 \
-        GIT_CONFIG_KEY_0=commit.gpgSign GIT_CONFIG_VALUE_0=false`"
+        "sign the commit of the landing: {reason}; nothing has landed: correct `user.signingKey` \
+         and `gpg.format` in your own git configuration, or switch signing off for this once with \
+         `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=commit.gpgSign GIT_CONFIG_VALUE_0=false`"
     )]
     NotSigned {
         /// What git said.
@@ -328,7 +340,8 @@ pub enum GitError {
     },
     /// There is no remote to push to.
     #[error(
-        "push for {branch}: no remote is configured for it; add one with `git remote add origin ADDRESS`"
+        "push for {branch}: no remote is configured for it; add one with `git remote add origin \
+         ADDRESS`"
     )]
     NoRemote {
         /// The short name of the branch.
@@ -344,9 +357,9 @@ pub enum GitError {
     },
     /// The branch of the remote has commits that would be lost.
     #[error(
-        "push to {remote}: its branch {branch} has commits that this repository has not pushed there, up to {found}; \
-         `git fetch {} {}` fetches them; once you have what you need of them, `git push {} --delete {}` removes the branch \
-         there, so that it can be pushed again",
+        "push to {remote}: its branch {branch} has commits that this repository has not pushed \
+         there, up to {found}; `git fetch {} {}` fetches them; once you have what you need of \
+         them, `git push {} --delete {}` removes the branch there, so that it can be pushed again",
         shell_word(.remote), shell_word(.branch), shell_word(.remote), shell_word(.branch)
     )]
     Unreplaceable {
@@ -369,7 +382,8 @@ pub enum GitError {
     #[error(transparent)]
     Remote(RemoteError),
     /// The branch to land on no longer exists.
-    #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
+    #[error("land on {branch}: the branch is gone; recreate it with `git branch {} \
+             COMMIT`", shell_word(.branch))]
     BranchGone {
         /// The short name of the branch.
         branch: String,
@@ -387,8 +401,9 @@ pub enum GitError {
     /// A checkout's files were updated, its branch could not be moved, and the files could not be
     /// restored.
     #[error(
-        "land on {branch}: {path} already contains the files of {to}, but the branch could not be moved (failed to {unmoved}), \
-         and the files could not be restored (failed to {ahead}); fix the cause and land again"
+        "land on {branch}: {path} already contains the files of {to}, but the branch could not be \
+         moved (failed to {unmoved}), and the files could not be restored (failed to {ahead}); fix \
+         the cause and land again"
     )]
     FilesAhead {
         /// The short name of the branch.

@@ -50,7 +50,8 @@ pub enum RepositoryRefusal {
     /// The attributes of what is landed ask for a filter that the repository's own configuration
     /// names.
     #[error(
-        "{path} names the filter {filter:?}, which only the repository's own configuration defines, so it is not run"
+        "{path} names the filter {filter:?}, which only the repository's own configuration \
+         defines, so it is not run"
     )]
     OwnFilter {
         /// The attributes file with the filter.
@@ -78,7 +79,8 @@ pub enum RepositoryRefusal {
     },
     /// More files would be copied to every worktree than is sensible.
     #[error(
-        "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree"
+        "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to \
+         each worktree"
     )]
     IncludesTooMuch {
         /// The file with the patterns.
@@ -88,7 +90,8 @@ pub enum RepositoryRefusal {
     },
     /// A file that would be copied to every worktree, or that every worktree has, leads back into
     /// the checkout.
-    #[error("{}{link}, so a check would use the checkout's files instead of the worktree's", shown_path(.path))]
+    #[error("{}{link}, so a check would use the checkout's files instead of the \
+             worktree's", shown_path(.path))]
     LeadsBack {
         /// The file.
         path: PathBuf,
@@ -103,7 +106,8 @@ pub enum RepositoryRefusal {
     SplitIndex,
     /// The repository is a partial clone of an old version of git, which libgit2 does not open.
     #[error(
-        "it is a partial clone in the form of an old git (`extensions.partialClone`), which is not supported yet"
+        "it is a partial clone in the form of an old git (`extensions.partialClone`), which is not \
+         supported yet"
     )]
     PartialClone,
     /// An operation such as a merge or rebase is in progress.
@@ -114,7 +118,8 @@ pub enum RepositoryRefusal {
     GitMissing,
     /// Git is installed only in a folder that an agent or another user could write to.
     #[error(
-        "{path} is not trusted as git: its folder is relative, part of a repository or writable by every user",
+        "{path} is not trusted as git: its folder is relative, part of a repository or writable by \
+         every user",
         path = .0.display()
     )]
     GitNotTrusted(PathBuf),
@@ -130,7 +135,8 @@ pub enum RepositoryRefusal {
     #[error("git cannot read its configuration ({0})")]
     UnreadableConfiguration(String),
     /// Git does not finish reading its configuration.
-    #[error("git did not finish reading its configuration within {seconds} s{}", stuck(.file.as_deref()))]
+    #[error("git did not finish reading its configuration within {seconds} \
+             s{}", stuck(.file.as_deref()))]
     EndlessConfiguration {
         /// The file that is not a regular file, if it was found.
         file: Option<PathBuf>,
@@ -190,12 +196,14 @@ pub enum LeftEmpty {
     NotThere,
     /// The user's repository does not have the commit, or not all of its files.
     #[error(
-        "its commit {0} is not complete in `.git/modules`; `git submodule update --init --recursive` fetches it"
+        "its commit {0} is not complete in `.git/modules`; `git submodule update --init \
+         --recursive` fetches it"
     )]
     Incomplete(String),
     /// There are too many, or they are nested too deep.
     #[error(
-        "there are more than {MOST_SUBMODULES} submodules, or they are nested more than {DEEPEST_SUBMODULE} deep"
+        "there are more than {MOST_SUBMODULES} submodules, or they are nested more than \
+         {DEEPEST_SUBMODULE} deep"
     )]
     TooMany,
 }
@@ -218,7 +226,8 @@ pub enum BackLink {
     },
     /// It is a script whose first line would become one that cannot be executed.
     #[error(
-        ":1 names an interpreter in this checkout, and its path in the worktree is too long or has spaces"
+        ":1 names an interpreter in this checkout, and its path in the worktree is too long or has \
+         spaces"
     )]
     Shebang,
     /// It is outside the checkout, behind a link that is copied.
@@ -247,11 +256,13 @@ impl BackLink {
     fn fix(&self) -> &'static str {
         match self {
             Self::Behind { .. } | Self::LinkBehind { .. } => {
-                "replace the link by a folder of its own, or create it in each worktree with `[worktree] setup`"
+                "replace the link by a folder of its own, or create it in each worktree with \
+                 `[worktree] setup`"
             }
             Self::Committed { .. } => "use a relative path there, and commit it",
             _ => {
-                "do not list it in .worktreeinclude, but create it in each worktree with `[worktree] setup`"
+                "do not list it in .worktreeinclude, but create it in each worktree with \
+                 `[worktree] setup`"
             }
         }
     }
@@ -272,8 +283,8 @@ impl RepositoryRefusal {
             Self::Sparse => "run `git sparse-checkout disable`",
             Self::SplitIndex => "run `git update-index --no-split-index`",
             Self::PartialClone => {
-                "run `git config remote.origin.promisor true`, with the name of that remote, and then `git config --unset \
-                 extensions.partialClone`"
+                "run `git config remote.origin.promisor true`, with the name of that remote, and \
+                 then `git config --unset extensions.partialClone`"
             }
             Self::InProgress(_) => "finish or abort it first",
             Self::UnreadableConfiguration(_) => "fix it until `git config --list` works here",
@@ -281,8 +292,8 @@ impl RepositoryRefusal {
                 "replace it, or remove the `include.path` that names it"
             }
             Self::EndlessConfiguration { file: None, .. } => {
-                "find which of its files, or of those named by `include.path`, does not respond (`git config --list` \
-                 hangs as well), and remove it"
+                "find which of its files, or of those named by `include.path`, does not respond \
+                 (`git config --list` hangs as well), and remove it"
             }
             Self::GitUnstartable { .. } => "check whether `git --version` works here",
             Self::NoTemporaryFolder { .. } => "set TMPDIR to a writable folder",
@@ -315,15 +326,15 @@ impl RepositoryRefusal {
 
 fn fix_filter(filter: &str) -> String {
     format!(
-        "remove `filter={filter}` there, or the filter from git's configuration: `git config --show-origin --get-regexp \
-         '^filter\\.{filter}\\.'` shows where it is set"
+        "remove `filter={filter}` there, or the filter from git's configuration: `git config \
+         --show-origin --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )
 }
 
 fn fix_own_filter(filter: &str, commit: &Oid) -> String {
     format!(
-        "if you trust it, type `git merge --ff-only {commit}` in that checkout, or define the filter in your own \
-         configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+        "if you trust it, type `git merge --ff-only {commit}` in that checkout, or define the \
+         filter in your own configuration with `git config --global filter.{filter}.smudge PROGRAM`"
     )
 }
 
@@ -404,46 +415,80 @@ impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Warning::BorrowedObjects => f.write_str(
-                "it borrows objects from another repository, so git fails in the commands of agents and checks; \
-                `git repack -a -d && rm .git/objects/info/alternates` makes it self-contained",
+                "it borrows objects from another repository, so git fails in the commands of \
+                 agents and checks; `git repack -a -d && rm .git/objects/info/alternates` makes it \
+                 self-contained",
             ),
-            Warning::Dirty { files: 1 } => f.write_str("1 file has uncommitted changes; agents start without them"),
-            Warning::Dirty { files } => {
-                write!(f, "{files} files have uncommitted changes; agents start without them")
+            Warning::Dirty { files: 1 } => {
+                f.write_str("1 file has uncommitted changes; agents start without them")
             }
-            Warning::DetachedHead => f.write_str("no branch is checked out, so the result cannot be landed"),
-            Warning::Shallow => f.write_str("this is a shallow clone; `git fetch --unshallow` completes it"),
+            Warning::Dirty { files } => {
+                write!(
+                    f,
+                    "{files} files have uncommitted changes; agents start without them"
+                )
+            }
+            Warning::DetachedHead => {
+                f.write_str("no branch is checked out, so the result cannot be landed")
+            }
+            Warning::Shallow => {
+                f.write_str("this is a shallow clone; `git fetch --unshallow` completes it")
+            }
             Warning::Incomplete { objects } => {
-                let (objects, are) =
-                    if *objects == 1 { ("1 file", "is") } else { (&*format!("{objects} files"), "are") };
-                write!(f, "{objects} of this partial clone {are} not here yet; a run fetches what it starts from")
+                let (objects, are) = counted(*objects);
+                write!(
+                    f,
+                    "{objects} of this partial clone {are} not here yet; a run fetches what it \
+                     starts from"
+                )
             }
             Warning::EmptySubmodule { path, reason } => {
-                write!(f, "the submodule {} is left empty for agents and checks: {reason}", shown_path(path))
-            }
-            Warning::NamesCheckout { paths } => {
-                let named: Vec<String> = paths.iter().take(NAMED_FILES).map(|path| shown_path(path)).collect();
-                let more = match paths.len().saturating_sub(NAMED_FILES) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
                 write!(
                     f,
-                    "{}{more} of .worktreeinclude will not be copied: they name this checkout, and worktrees are at other \
-                    paths in this tier of the sandbox",
-                    named.join(", ")
+                    "the submodule {} is left empty for agents and checks: {reason}",
+                    shown_path(path)
                 )
             }
+            Warning::NamesCheckout { paths } => write!(
+                f,
+                "{} of .worktreeinclude will not be copied: they name this checkout, and \
+                 worktrees are at other paths in this tier of the sandbox",
+                named(paths)
+            ),
             Warning::Pointers { files } => {
-                let (files, are) = if *files == 1 { ("1 file", "is") } else { (&*format!("{files} files"), "are") };
+                let (files, are) = counted(*files);
                 write!(
                     f,
-                    "{files} of Git LFS {are} not in `.git/lfs`, so agents and checks find the pointer; \
-                    `git lfs fetch` brings it"
+                    "{files} of Git LFS {are} not in `.git/lfs`, so agents and checks find the \
+                     pointer; `git lfs fetch` brings it"
                 )
             }
-            Warning::Jujutsu => f.write_str("jujutsu manages this repository too and may move branches"),
+            Warning::Jujutsu => {
+                f.write_str("jujutsu manages this repository too and may move branches")
+            }
         }
+    }
+}
+
+/// Returns a number of files, and the verb that follows it.
+fn counted(files: usize) -> (String, &'static str) {
+    if files == 1 {
+        ("1 file".to_owned(), "is")
+    } else {
+        (format!("{files} files"), "are")
+    }
+}
+
+/// Names the first of some files, and says how many more there are.
+fn named(paths: &[PathBuf]) -> String {
+    let named: Vec<String> = paths
+        .iter()
+        .take(NAMED_FILES)
+        .map(|path| shown_path(path))
+        .collect();
+    match paths.len().saturating_sub(NAMED_FILES) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
@@ -479,7 +524,8 @@ mod tests {
             ),
             (
                 endless(Some("x")),
-                "git did not finish reading its configuration within 5 s: it waits for x, which is not a regular file",
+                "git did not finish reading its configuration within 5 s: it waits for x, which is \
+                 not a regular file",
                 "replace it, or remove the `include.path` that names it",
             ),
         ];

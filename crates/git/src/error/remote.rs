@@ -74,7 +74,8 @@ impl fmt::Display for RemoteFailure {
             RemoteFailure::NotFastForward => "the branch there has commits that this one has not",
             RemoteFailure::Refused => "the server refused the branch",
             RemoteFailure::Unauthenticated => {
-                "the server did not accept the user's credentials, or git has none for it that need no question"
+                "the server did not accept the user's credentials, or git has none for it that \
+                 need no question"
             }
             RemoteFailure::UnknownHostKey => "the key of the host is not known to the user's ssh",
             RemoteFailure::Unreachable => "the server could not be reached",

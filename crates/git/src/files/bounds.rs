@@ -359,7 +359,8 @@ mod tests {
             ("*.o\n/target/\n**/a/**/b/**\n", None),
             ("a\n# **/**/**/**/**/**/**/**/**/**/x\n", None),
             (
-                "*.min.*.js\n**/node_modules/**\ndocs/**/*.md\n[Bb]in/\n*.egg-info/\n*-*-*-*.log\n*/*/*/*/*/*.js\n",
+                "*.min.*.js\n**/node_modules/**\ndocs/**/*.md\n[Bb]in/\n*.egg-info/\n*-*-*-*.log\n\
+                 */*/*/*/*/*.js\n",
                 None,
             ),
             (

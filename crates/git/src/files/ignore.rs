@@ -419,7 +419,8 @@ mod tests {
                 for path in &paths {
                     let name = openat::split(path.as_bytes()).1;
                     let ours = pattern.names(path.as_bytes(), name, false, ignore_case);
-                    prop_assert_eq!(ours, by_git.contains(&(at, path.clone())), "{:?} {:?} {}", text, path, ignore_case);
+                    prop_assert_eq!(ours, by_git.contains(&(at, path.clone())),
+                        "{:?} {:?} {}", text, path, ignore_case);
                 }
             }
         }

@@ -352,11 +352,12 @@ mod tests {
 
     #[test]
     fn a_request_that_is_open_is_no_failure() {
-        let of_gitlab = "POST https://gitlab.com/api/v4/projects/1/merge_requests: 409 {message: [Another open merge \
-                         request already exists for this source branch: !7]}";
+        let of_gitlab = "POST https://gitlab.com/api/v4/projects/1/merge_requests: 409 {message: \
+                         [Another open merge request already exists for this source branch: !7]}";
         let table = [
             (
-                "a pull request for branch \"work\" into branch \"main\" already exists:\nhttps://github.com/a/b/pull/7",
+                "a pull request for branch \"work\" into branch \"main\" already exists:\n\
+                 https://github.com/a/b/pull/7",
                 Some("https://github.com/a/b/pull/7"),
             ),
             (of_gitlab, Some(of_gitlab)),

@@ -568,7 +568,8 @@ mod tests {
     use crate::repo::repository::Identities;
 
     /// Values that are hard to write to a file, and keys without a value.
-    const ODD: &str = "[a \"B \\\\ \\\" c\"]\n\tlines = \"one\\ntwo\"\n\tsigns = \" # ; \\\" \\\\ \"\n\talone\n\tempty =\n\
+    const ODD: &str = "[a \"B \\\\ \\\" c\"]\n\tlines = \"one\\ntwo\"\n\tsigns = \" # ; \\\" \\\\ \
+                       \"\n\talone\n\tempty =\n\
                        \tmany = 1\n\tmany = 2\n[core]\n\tautocrlf = input\n";
 
     struct Stage {

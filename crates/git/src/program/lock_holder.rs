@@ -162,9 +162,12 @@ mod tests {
 
     #[test]
     fn the_kernels_list_names_who_holds_and_not_who_waits() {
-        let locks = "1: FLOCK  ADVISORY  WRITE 0 08:01:41 0 EOF\n2: POSIX  ADVISORY  WRITE 7 08:01:42 0 EOF\n\
-                     3: FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 08:01:42 0 EOF\n\
-                     4: FLOCK  ADVISORY  WRITE 10 08:01:43 0 EOF\n4: -> FLOCK  ADVISORY  WRITE 11 08:01:44 0 EOF";
+        let locks = "1: FLOCK  ADVISORY  WRITE 0 08:01:41 0 EOF\n2: POSIX  ADVISORY  WRITE 7 \
+                     08:01:42 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 \
+                     08:01:42 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 10 08:01:43 0 EOF\n4: -> FLOCK  ADVISORY  WRITE 11 \
+                     08:01:44 0 EOF";
         let found = [41, 42, 43, 44].map(|inode| locker(locks, inode));
         assert_eq!(found, [None, Some(8), Some(10), None]);
     }

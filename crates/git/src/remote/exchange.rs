@@ -38,8 +38,9 @@ const PASSWORDS: &str = "passwords";
 const FILE_OPTION: &str = "--file=";
 /// What is said if the server wants a password, and only the repository's own configuration names a
 /// program for it.
-const IGNORED_HELPER: &str = "the repository's own configuration names a program for passwords (`credential.helper` or \
-                              `core.askPass`), which is not run; the user can name it in their own git configuration";
+const IGNORED_HELPER: &str = "the repository's own configuration names a program for passwords \
+                              (`credential.helper` or `core.askPass`), which is not run; the user \
+                              can name it in their own git configuration";
 /// After how many seconds without a byte a connection of the web is given up.
 const SILENCE_SECONDS: &str = "60";
 

@@ -136,17 +136,20 @@ mod tests {
                 Unauthenticated,
             ),
             (
-                "fatal: could not read Username for 'https://host.example': terminal prompts disabled",
+                "fatal: could not read Username for 'https://host.example': terminal prompts \
+                 disabled",
                 Unauthenticated,
             ),
             // Since git 2.47, if no credential helper knows one and nothing may ask.
             ("fatal: unable to get password from user", Unauthenticated),
             (
-                "git@host.example: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+                "git@host.example: Permission denied (publickey).\nfatal: Could not read from \
+                 remote repository.",
                 Unauthenticated,
             ),
             (
-                "fatal: unable to access 'https://host.example/a/': The requested URL returned error: 403",
+                "fatal: unable to access 'https://host.example/a/': The requested URL returned \
+                 error: 403",
                 Unauthenticated,
             ),
             (
@@ -192,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_repeated_is_short_and_safe() {
-        let written = "To /srv/a.git\n!\ta:b\t[remote rejected] (no)\nremote: \u{1b}[31mnot \u{202e}today\nhint: read\nDone\n";
+        let written = "To /srv/a.git\n!\ta:b\t[remote rejected] (no)\nremote: \u{1b}[31mnot \
+                       \u{202e}today\nhint: read\nDone\n";
         assert_eq!(
             worth_saying(written),
             "! a:b [remote rejected] (no)\nremote: \\u{1b}[31mnot \\u{202e}today"

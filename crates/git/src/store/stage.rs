@@ -357,8 +357,9 @@ impl Stager<'_> {
             pointer.text()
         };
         if !text.is_empty() && !self.lfs.has(&pointer) {
-            let reason = "its attributes store it with Git LFS, and a new content cannot be stored there; restore the \
-                          file, or leave it out, and report what has to change there";
+            let reason = "its attributes store it with Git LFS, and a new content cannot be stored \
+                          there; restore the file, or leave it out, and report what has to change \
+                          there";
             return Err(unstorable(path, reason));
         }
         retry::while_swept(|| self.store.blob(text.as_bytes()))

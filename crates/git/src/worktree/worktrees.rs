@@ -33,7 +33,8 @@ use crate::worktree::entries;
 
 /// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere
 /// else.
-const NO_ENTRY: &str = "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
+const NO_ENTRY: &str = "git has no entry for it; inspect its files, and delete the folder yourself \
+                        if you do not need them";
 
 /// The worktrees of a repository, returned by [`Repo::worktrees`].
 #[derive(Clone, Copy, Debug)]

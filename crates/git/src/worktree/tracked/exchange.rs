@@ -44,7 +44,8 @@ impl Worktrees<'_> {
         let Some(path) = lost_file(worktree, &changed, &found)? else {
             return Ok(());
         };
-        let reason = "it would be replaced, and it is stored nowhere else, since git ignores it or cannot store it";
+        let reason = "it would be replaced, and it is stored nowhere else, since git ignores it or \
+                      cannot store it";
         Err(GitError::Unstorable {
             path,
             reason: reason.to_owned(),

@@ -133,17 +133,28 @@ fn names_nobody(address: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn shows(text: &str) -> bool {
+    fn shows(text: impl AsRef<[u8]>) -> bool {
+        let text = text.as_ref();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config"), text).unwrap();
-        config(folder.path()) == text.as_bytes()
+        config(folder.path()) == text
+    }
+
+    #[test]
+    fn a_setting_without_a_value_or_that_is_not_utf_8_is_not_shown() {
+        assert!(!shows("[core]\n\tbare\n"));
+        assert!(!shows(
+            b"[remote \"x\"]\n\turl = https://t\xff@example.org/x\n"
+        ));
     }
 
     #[test]
     fn a_plain_configuration_is_shown_and_one_that_may_hold_a_secret_is_not() {
         let plain = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
-                     [remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
-                     [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A\n";
+                     [remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = \
+                     +refs/heads/*:refs/remotes/origin/*\n\
+                     [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\
+                     \tname = A\n";
         assert!(shows(plain));
         for more in [
             "[remote \"x\"]\n\turl = https://token@example.org/x\n",

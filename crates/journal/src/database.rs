@@ -82,7 +82,8 @@ CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
 ";
 
 /// The trigger that keeps facts from being deleted.
-pub(crate) const FACTS_STAY: &str = "CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;";
+pub(crate) const FACTS_STAY: &str = "CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN \
+                                     SELECT RAISE(ABORT, 'facts are never deleted'); END;";
 
 /// Creates the folder and its database if they are missing; returns the path of the database.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
@@ -159,7 +160,8 @@ fn show_facts(connection: &Connection) -> rusqlite::Result<()> {
         "NULL AS sum"
     };
     connection.execute_batch(&format!(
-        "CREATE TEMP VIEW facts AS SELECT run, seq, ts_ms, v, type, task, body, {sum} FROM main.events"
+        "CREATE TEMP VIEW facts AS SELECT run, seq, ts_ms, v, type, task, body, {sum} FROM \
+         main.events"
     ))
 }
 

@@ -34,9 +34,12 @@ pub(crate) fn send(
 ) -> rusqlite::Result<Option<InboxId>> {
     let sent = connection
         .prepare_cached(
-            "INSERT INTO inbox (run, sent_ms, body) SELECT id, ?2, ?3 FROM runs WHERE run = ?1 RETURNING id",
+            "INSERT INTO inbox (run, sent_ms, body) SELECT id, ?2, ?3 FROM runs WHERE run = ?1 \
+             RETURNING id",
         )?
-        .query_row(params![run.as_str(), to_sql(sent_ms), body], |row| row.get(0))
+        .query_row(params![run.as_str(), to_sql(sent_ms), body], |row| {
+            row.get(0)
+        })
         .optional()?;
     Ok(sent.map(InboxId))
 }
@@ -75,7 +78,8 @@ fn open_after(
                 request,
             }),
             Err(error) => {
-                tracing::warn!(%run, id, %error, "skipping a request that this version does not know")
+                tracing::warn!(%run, id, %error,
+                    "skipping a request that this version does not know")
             }
         }
     }

@@ -403,7 +403,8 @@ fn insert(tx: &Transaction<'_>, key: i64, staged: &Staged) -> rusqlite::Result<(
         blobs::insert(tx, blob)?;
     }
     let mut add = tx.prepare_cached(
-        "INSERT INTO events (run, seq, ts_ms, v, type, task, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO events (run, seq, ts_ms, v, type, task, body, sum) VALUES (?1, ?2, ?3, ?4, \
+         ?5, ?6, ?7, ?8)",
     )?;
     for row in &staged.rows {
         let (seq, ts_ms) = (to_sql(row.seq), to_sql(row.ts_ms));

@@ -30,7 +30,8 @@ pub enum ModelError {
     },
     /// No rule of a script matches a request.
     #[error(
-        "answer turn {turn} of task {task}: no rule of {model} matches; add one, or raise the `times` of one that did"
+        "answer turn {turn} of task {task}: no rule of {model} matches; add one, or raise the \
+         `times` of one that did"
     )]
     NoScriptedReply {
         /// The model's name, `script:FILE`.
@@ -42,8 +43,8 @@ pub enum ModelError {
     },
     /// Requests to a model would go to a provider that the user has not allowed.
     #[error(
-        "use {model}: the user has not allowed the provider `{provider}`; `allowed_providers` in the user's own \
-         configuration does, for the next run"
+        "use {model}: the user has not allowed the provider `{provider}`; `allowed_providers` in \
+         the user's own configuration does, for the next run"
     )]
     VendorNotAllowed {
         /// The model's name.
@@ -64,7 +65,8 @@ pub enum ModelError {
     NoModel(NoneFound),
     /// The provider needs a key and the environment has none.
     #[error(
-        "find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that contains it"
+        "find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that \
+         contains it"
     )]
     MissingKey {
         /// `provider/model`.
@@ -84,8 +86,8 @@ pub enum ModelError {
     },
     /// The price of the model is not known.
     #[error(
-        "price {model}: its price is not known; add it to your own configuration, in dollars for a million tokens: \
-        [prices] \"{model}\" = {{ input = N, output = N }}"
+        "price {model}: its price is not known; add it to your own configuration, in dollars for a \
+         million tokens: [prices] \"{model}\" = {{ input = N, output = N }}"
     )]
     NoPrice {
         /// `provider/model`.
@@ -109,8 +111,9 @@ pub enum ModelError {
     },
     /// The endpoint does not have the model (404).
     #[error(
-        "find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}: a run keeps its \
-        model{}, so changing it takes a new run", if variable == TYPED_BASE { " and endpoint" } else { "" }
+        "find the model {model} at {endpoint}: {message}; check its name, or the endpoint in \
+         {variable}: a run keeps its model{}, so changing it takes a new \
+         run", if variable == TYPED_BASE { " and endpoint" } else { "" }
     )]
     UnknownModel {
         /// `provider/model`.
@@ -124,8 +127,8 @@ pub enum ModelError {
     },
     /// The account has no credit or has reached its spending limit; waiting does not help.
     #[error(
-        "use {model} at {endpoint}, since its account has no credit or has reached a limit: {message}; add credit or \
-        raise the limit at the provider, then resume the run"
+        "use {model} at {endpoint}, since its account has no credit or has reached a limit: \
+         {message}; add credit or raise the limit at the provider, then resume the run"
     )]
     QuotaExhausted {
         /// `provider/model`.
@@ -141,8 +144,8 @@ pub enum ModelError {
     AccountRejected(Arc<ModelError>),
     /// The request is longer than the model's context.
     #[error(
-        "fit the request into the context of {model}: {message}; start a new run with lower `context_tokens` \
-        (`root_context_tokens` for a goal), since a run keeps its setting"
+        "fit the request into the context of {model}: {message}; start a new run with lower \
+         `context_tokens` (`root_context_tokens` for a goal), since a run keeps its setting"
     )]
     ContextTooLong {
         /// `provider/model`.
@@ -346,7 +349,8 @@ impl ModelError {
 
     /// Returns the error of a model whose endpoint has no search that is known here.
     pub(crate) fn no_search(model: &str) -> Self {
-        let problem = "its endpoint has no search of its own, unlike those of openai/…, anthropic/… and gemini/…";
+        let problem = "its endpoint has no search of its own, unlike those of openai/…, \
+                       anthropic/… and gemini/…";
         Self::NoSearch {
             model: model.to_owned(),
             problem: problem.to_owned(),
@@ -395,8 +399,8 @@ impl NoneFound {
         match self {
             Self::NoneListed { .. } => format!("name one (`model`, {MODEL_VARIABLE})"),
             Self::NoEndpoint { keys, local } => format!(
-                "name one (`model`, {MODEL_VARIABLE}), or set one of {}, or start a server ({}), or name any \
-                 OpenAI-compatible one (`base_url`)",
+                "name one (`model`, {MODEL_VARIABLE}), or set one of {}, or start a server ({}), \
+                 or name any OpenAI-compatible one (`base_url`)",
                 keys.join(", "),
                 local.join(", "),
             ),

@@ -335,8 +335,9 @@ fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError
         return Err(ModelError::environment(variable, problem));
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
-        let problem = "the URL's query may contain only `api-version`, since it is recorded and shown and anything else may \
-        be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
+        let problem = "the URL's query may contain only `api-version`, since it is recorded and \
+                       shown and anything else may be a key; set a key in its provider's variable, \
+                       such as OPENAI_API_KEY for a model `openai/MODEL`";
         return Err(ModelError::environment(variable, problem));
     }
     let query = parsed
@@ -470,7 +471,10 @@ mod tests {
         }
     }
 
-    const HIDDEN: &str = "use OPENAI_BASE_URL: the URL's query may contain only `api-version`, since it is recorded and shown and anything else may be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
+    const HIDDEN: &str = "use OPENAI_BASE_URL: the URL's query may contain only `api-version`, \
+                          since it is recorded and shown and anything else may be a key; set a key \
+                          in its provider's variable, such as OPENAI_API_KEY for a model \
+                          `openai/MODEL`";
 
     #[test]
     fn a_bad_base_is_named_with_its_variable() {
@@ -485,7 +489,8 @@ mod tests {
             ),
             (
                 "http://u:p@h",
-                "use OPENAI_BASE_URL: the URL contains a password, which would appear in messages; use a key instead",
+                "use OPENAI_BASE_URL: the URL contains a password, which would appear in messages; \
+                 use a key instead",
             ),
             ("http://h/v1?key=SECRET", HIDDEN),
             ("http://h/v1?api-version=1&SECRET", HIDDEN),

@@ -85,7 +85,8 @@ mod tests {
         let redactor = orchestrate_core::Redactor::new(given.secrets());
         let text =
             "key-of-0123abcd-openai key-of-a-0123abcd-file password0of0proxy somebody else /nope";
-        let expected = "[redacted:OPENAI_API_KEY] [redacted:GEMINI_API_KEY] [redacted:https_proxy] somebody else /nope";
+        let expected = "[redacted:OPENAI_API_KEY] [redacted:GEMINI_API_KEY] [redacted:https_proxy] \
+                        somebody else /nope";
         assert_eq!(redactor.text(text), expected);
     }
 }

@@ -202,8 +202,9 @@ impl Models {
             (_, None) => {
                 return Err(invalid(
                     name,
-                    "no such provider; write openai/…, anthropic/…, gemini/…, openrouter/…, ollama/…, llamacpp/…, \
-                     lmstudio/…, vllm/… or script:FILE, or name its server (`base_url`)",
+                    "no such provider; write openai/…, anthropic/…, gemini/…, openrouter/…, \
+                     ollama/…, llamacpp/…, lmstudio/…, vllm/… or script:FILE, or name its server \
+                     (`base_url`)",
                 ));
             }
         };

@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn every_cut_and_every_line_end_gives_the_same_events() {
-        let text = "\u{feff}: hello\nevent: a\ndata: {\"t\":\"é漢🦀\"}\n\ndata:one\ndata: two\nid: 7\nretry: 1\n\n: ping\n\ndata: last";
+        let text = "\u{feff}: hello\nevent: a\ndata: {\"t\":\"é漢🦀\"}\n\ndata:one\ndata: two\nid: \
+                    7\nretry: 1\n\n: ping\n\ndata: last";
         let expected = vec![
             event(Some("a"), "{\"t\":\"é漢🦀\"}"),
             event(None, "one\ntwo"),

@@ -5,8 +5,9 @@ use orchestrate_core::agent::model_search::SearchResult;
 use serde_json::Value;
 
 /// The instructions to the model besides the query.
-pub(super) const INSTRUCTIONS: &str = "Search the web once for the user's query. Then answer it in a few plain sentences, \
-                                       from what the search has found alone, and say so if it has found nothing.";
+pub(super) const INSTRUCTIONS: &str = "Search the web once for the user's query. Then answer it in \
+                                       a few plain sentences, from what the search has found \
+                                       alone, and say so if it has found nothing.";
 /// The most pages that are read: more than any provider returns for one query.
 pub(super) const MAX_RESULTS: usize = 50;
 /// The maximum number of characters of a snippet.

@@ -27,8 +27,8 @@ pub enum SandboxError {
     /// The program is its own helper, but its `main` does not begin with
     /// `run_helper_if_asked`.
     #[error(
-        "use this program as the sandbox helper: the first line of its main must be `run_helper_if_asked()`, \
-         or another helper must be named"
+        "use this program as the sandbox helper: the first line of its main must be \
+         `run_helper_if_asked()`, or another helper must be named"
     )]
     HelperNotInstalled,
     /// The helper program cannot be opened.

@@ -185,7 +185,8 @@ fn real_folder(path: &Path) -> Option<PathBuf> {
 /// Returns a variable of this process.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the user's programs, toolchains and settings for them are found as by the user's shell"
+    reason = "the user's programs, toolchains and settings for them are found as by the user's \
+              shell"
 )]
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)

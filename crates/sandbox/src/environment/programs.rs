@@ -105,9 +105,9 @@ impl fmt::Display for Reason {
             }
             Self::OfProjectsEnvironment(root) => write!(
                 f,
-                "it belongs to the virtual environment {} of the checkout, with which a check would test the checkout's code; \
-                 create one in each worktree with `[worktree] setup` or .worktreeinclude, and call its programs by their path \
-                 there",
+                "it belongs to the virtual environment {} of the checkout, with which a check \
+                 would test the checkout's code; create one in each worktree with `[worktree] \
+                 setup` or .worktreeinclude, and call its programs by their path there",
                 root.display()
             ),
             Self::Private => f.write_str("its folder may contain passwords or tokens"),

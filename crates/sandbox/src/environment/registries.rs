@@ -391,7 +391,8 @@ mod tests {
         let files = [
             (
                 ".npmrc",
-                "@corp:registry=https://me:pw@npm.example/\nfund=false\n//npm.example/:_authToken=abc\n",
+                "@corp:registry=https://me:pw@npm.example/\nfund=false\n\
+                 //npm.example/:_authToken=abc\n",
             ),
             (
                 ".yarnrc",
@@ -399,11 +400,13 @@ mod tests {
             ),
             (
                 ".yarnrc.yml",
-                "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \"https://npm.example\"\n",
+                "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \
+                 \"https://npm.example\"\n",
             ),
             (
                 ".config/pip/pip.conf",
-                "[global]\nindex_url: https://pypi.example/simple\nextra-index-url =\n    https://b.example/\n\
+                "[global]\nindex_url: https://pypi.example/simple\nextra-index-url =\n    \
+                 https://b.example/\n\
                  timeout = 9\n",
             ),
             (

@@ -12,8 +12,8 @@ const SEARCHED_BYTES: u64 = 64 << 10;
 /// How a script names the user's home.
 const HOME_NAMES: [&str; 2] = ["$HOME", "${HOME"];
 /// The advice about a program of the project itself.
-const BRING: &str = "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and call \
-                     it by its path there";
+const BRING: &str = "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and \
+                     call it by its path there";
 
 /// The programs that a name means outside of the sandbox and inside.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -92,9 +92,9 @@ fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> 
     let apparmor = read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     if is_setting(apparmor, "1") {
         return Some(
-            "AppArmor denies user namespaces to programs without a profile: install the package apparmor-profiles and \
-             load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, or run \
-             `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+            "AppArmor denies user namespaces to programs without a profile: install the package \
+             apparmor-profiles and load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, \
+             or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
         );
     }
     if is_setting(read("/proc/sys/kernel/unprivileged_userns_clone"), "0") {
@@ -105,8 +105,8 @@ fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> 
     }
     if read("/.dockerenv").is_some() || read("/run/.containerenv").is_some() {
         return Some(
-            "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
-                     --security-opt systempaths=unconfined",
+            "start the container with --security-opt seccomp=unconfined --security-opt \
+             apparmor=unconfined --security-opt systempaths=unconfined",
         );
     }
     None

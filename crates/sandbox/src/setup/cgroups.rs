@@ -32,7 +32,8 @@ const LIMITING: [&str; 2] = ["memory", "pids"];
 /// How long the processes of a group may take to end when the kernel kills them.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How to get groups, wherever systemd runs.
-const FIX: &str = "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes` (for root without `--user`)";
+const FIX: &str = "start it in a group of its own, as with `systemd-run --user --scope -p \
+                   Delegate=yes` (for root without `--user`)";
 
 /// The resources of each job that the kernel limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,22 +60,27 @@ pub(crate) fn has_sockets_in_fallback() -> bool {
 /// Returns what programs cannot do in the fallback tier that they can in the other one.
 pub(crate) fn forbidden_in_fallback() -> &'static str {
     if has_sockets_in_fallback() {
-        "programs reach their own servers by TCP and local sockets, but have no UDP and no datagrams, and see nothing of \
-         their own process in /proc, which Bun and Yarn 1 need"
+        "programs reach their own servers by TCP and local sockets, but have no UDP and no \
+         datagrams, and see nothing of their own process in /proc, which Bun and Yarn 1 need"
     } else {
-        "programs have no sockets, not even for servers of their own (the full tier allows them, and Linux 6.12 does in \
-         this one), and see nothing of their own process in /proc, which Bun and Yarn 1 need"
+        "programs have no sockets, not even for servers of their own (the full tier allows them, \
+         and Linux 6.12 does in this one), and see nothing of their own process in /proc, which \
+         Bun and Yarn 1 need"
     }
 }
 
 /// Fails if the kernel's Landlock is too weak to stand alone.
 pub(crate) fn require(version: i64) -> Result<(), String> {
     match version {
-        0 => Err("the kernel lacks Landlock or has it disabled (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
-                  `landlock` in the boot parameter lsm=)"
-            .to_owned()),
+        0 => Err(
+            "the kernel lacks Landlock or has it disabled (needs Linux 6.2 with \
+             CONFIG_SECURITY_LANDLOCK, and `landlock` in the boot parameter lsm=)"
+                .to_owned(),
+        ),
         LEAST_FOR_FALLBACK.. => Ok(()),
-        old => Err(format!("the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)")),
+        old => Err(format!(
+            "the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)"
+        )),
     }
 }
 

@@ -304,9 +304,12 @@ mod tests {
     fn counts_only_mappings_of_nameless_files() {
         let mut held = Held::default();
         for line in [
-            "7f0000000000-7f0000100000 rw-s 00000000 00:01 77                         /dev/zero (deleted)",
-            "7f0000200000-7f0000201000 r--p 00000000 00:01 78                         /memfd:a b (deleted)",
-            "7f0000300000-7f0000301000 r-xp 00000000 fe:00 79                         /usr/bin/memfd:",
+            "7f0000000000-7f0000100000 rw-s 00000000 00:01 77                         /dev/zero \
+             (deleted)",
+            "7f0000200000-7f0000201000 r--p 00000000 00:01 78                         /memfd:a b \
+             (deleted)",
+            "7f0000300000-7f0000301000 r-xp 00000000 fe:00 79                         \
+             /usr/bin/memfd:",
             "7f0000400000-7f0000401000 rw-p 00000000 00:00 0                          [heap]",
             "7f0000500000-7f0000501000 rw-p 00000000 00:00 0",
         ] {

@@ -162,17 +162,20 @@ mod tests {
             (
                 "~/",
                 "",
-                "`~/` cannot be shown: it contains the whole home; name the folders that commands need",
+                "`~/` cannot be shown: it contains the whole home; name the folders that commands \
+                 need",
             ),
             (
                 "/home",
                 "",
-                "`/home` cannot be shown: it contains the whole home; name the folders that commands need",
+                "`/home` cannot be shown: it contains the whole home; name the folders that \
+                 commands need",
             ),
             (
                 "/",
                 "",
-                "`/` cannot be shown: it contains the whole home; name the folders that commands need",
+                "`/` cannot be shown: it contains the whole home; name the folders that commands \
+                 need",
             ),
             (
                 "~/.local",
@@ -182,7 +185,8 @@ mod tests {
             (
                 "~/.config/orchestrate/x",
                 "",
-                "`~/.config/orchestrate/x` cannot be shown: it contains files of orchestrate itself",
+                "`~/.config/orchestrate/x` cannot be shown: it contains files of orchestrate \
+                 itself",
             ),
             (
                 "",
@@ -192,12 +196,14 @@ mod tests {
             (
                 "",
                 "OPENAI_API_KEY",
-                "`OPENAI_API_KEY` cannot be passed: no command gets the key or the address of a model server or a service",
+                "`OPENAI_API_KEY` cannot be passed: no command gets the key or the address of a \
+                 model server or a service",
             ),
             (
                 "",
                 "OPENAI_API_KEY_FILE",
-                "`OPENAI_API_KEY_FILE` cannot be passed: no command gets the key or the address of a model server or a service",
+                "`OPENAI_API_KEY_FILE` cannot be passed: no command gets the key or the address of \
+                 a model server or a service",
             ),
         ];
         for (read, env, expected) in table {

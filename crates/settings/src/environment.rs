@@ -457,7 +457,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "ORCHESTRATE_MAX_AGENTS: invalid value `many` for `max_agents`: expected a whole number from 1 to 1000",
+                "ORCHESTRATE_MAX_AGENTS: invalid value `many` for `max_agents`: expected a whole \
+                 number from 1 to 1000",
                 "ORCHESTRATE_NO_SANDBOX: `no_sandbox` can only be set on the command line",
                 "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here",
             ]

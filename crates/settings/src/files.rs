@@ -551,7 +551,8 @@ mod tests {
 
     #[test]
     fn every_key_is_read_with_its_place() {
-        let text = "model = 'script:x'\nmax_agents = 0x10\ntimeout = '5m'\nmerge = 'review'\ndeny = ['Bash(git push:*)']\n[worktree]\nsetup = 'npm ci'\n";
+        let text = "model = 'script:x'\nmax_agents = 0x10\ntimeout = '5m'\nmerge = 'review'\ndeny \
+                    = ['Bash(git push:*)']\n[worktree]\nsetup = 'npm ci'\n";
         assert_eq!(
             lines(parse(text, Source::Project, "orchestrate.toml")),
             [
@@ -567,7 +568,8 @@ mod tests {
 
     #[test]
     fn a_rule_may_have_examples() {
-        let text = "deny = [\n  'Bash(x)',\n  { rule = 'Bash(git:*)', match = ['git a', ['git', 'b c']], not_match = ['x'] },\n]\n";
+        let text = "deny = [\n  'Bash(x)',\n  { rule = 'Bash(git:*)', match = ['git a', ['git', 'b \
+                    c']], not_match = ['x'] },\n]\n";
         let file = parse(text, Source::Project, "orchestrate.toml").unwrap();
         let [
             Given {
@@ -610,7 +612,8 @@ mod tests {
         let table = [
             (
                 "7",
-                "config.toml:2:1: in a rule: invalid type: integer `7`, expected a text, or a table with the key `rule`",
+                "config.toml:2:1: in a rule: invalid type: integer `7`, expected a text, or a \
+                 table with the key `rule`",
             ),
             (
                 "{ match = ['a'] }",
@@ -654,7 +657,8 @@ mod tests {
             "land = true\n[land]\nmessage = 'x'\n",
             "land = true\nland.message = 'x'\n",
         ] {
-            let advice = "(`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table)";
+            let advice = "(`land = true` and the table `[land]` cannot stand in one file: write \
+                          `auto = true` in the table)";
             let said = parsed(clash);
             assert!(
                 said.len() == 1 && said.iter().all(|line| line.ends_with(advice)),
@@ -665,15 +669,20 @@ mod tests {
 
     #[test]
     fn all_problems_are_found_with_line_and_column() {
-        let text = "max_agent = 3\nmerge = 'maybe'\n  max_depth = -1\nno_sandbox = true\nbase_url = 'http://x'\nmodel = 'replay:r-a'\n[worktree]\nsetpu = 'x'\n[environment]\nOPENAI_API_KEY = 'k'\n";
+        let text = "max_agent = 3\nmerge = 'maybe'\n  max_depth = -1\nno_sandbox = true\nbase_url \
+                    = 'http://x'\nmodel = 'replay:r-a'\n[worktree]\nsetpu = 'x'\n[environment]\n\
+                    OPENAI_API_KEY = 'k'\n";
         assert_eq!(
             lines(parse(text, Source::Project, "o.toml")),
             [
                 "o.toml:1:1: there is no key `max_agent` (did you mean `max_agents`?)",
-                "o.toml:2:9: invalid value `'maybe'` for `merge`: expected one of auto, review, none",
-                "o.toml:3:15: invalid value `-1` for `max_depth`: expected a whole number from 0 to 100",
+                "o.toml:2:9: invalid value `'maybe'` for `merge`: expected one of auto, review, \
+                 none",
+                "o.toml:3:15: invalid value `-1` for `max_depth`: expected a whole number from 0 \
+                 to 100",
                 "o.toml:4:1: `no_sandbox` can only be set on the command line",
-                "o.toml:5:1: `base_url` is never read from a repository (set it in your own configuration file, or use the option)",
+                "o.toml:5:1: `base_url` is never read from a repository (set it in your own \
+                 configuration file, or use the option)",
                 "o.toml:6:1: `model` as `replay:RUN` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
                 "o.toml:9:2: keys and endpoints are never taken from a repository",
@@ -693,7 +702,8 @@ mod tests {
         );
         let refused = |line: usize, key: &str| {
             format!(
-                "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your own configuration file)"
+                "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your \
+                 own configuration file)"
             )
         };
         assert_eq!(
@@ -704,10 +714,10 @@ mod tests {
         assert_eq!(
             lines(parse(wrong, Source::User, "config.toml")),
             [
-                "config.toml:2:8: invalid value `['tools']` for `sandbox.read`: expected a list of paths such as \
-                 [\"~/tools\", \"/srv/data\"]",
-                "config.toml:3:7: invalid value `['A=1']` for `sandbox.env`: expected a list of names of variables \
-                 such as [\"CI\"]",
+                "config.toml:2:8: invalid value `['tools']` for `sandbox.read`: expected a list of \
+                 paths such as [\"~/tools\", \"/srv/data\"]",
+                "config.toml:3:7: invalid value `['A=1']` for `sandbox.env`: expected a list of \
+                 names of variables such as [\"CI\"]",
                 "config.toml:4:1: there is no key `sandbox.write`",
             ]
         );
@@ -741,15 +751,16 @@ mod tests {
             found.last().map(String::as_str),
             Some("t.toml:5:1 tools.code_execution.timeout_seconds = 30")
         );
-        let wrong = "max_agents = 3\n[file_operation]\nmax_file_size_mb = 5\n[code_execution]\nallowed_commands = ['a b']\n";
+        let wrong = "max_agents = 3\n[file_operation]\nmax_file_size_mb = 5\n[code_execution]\n\
+                     allowed_commands = ['a b']\n";
         assert_eq!(
             lines(parse_tool_settings(wrong, Source::Environment, "t.toml")),
             [
                 "t.toml:1:1: there is no key `max_agents` here",
                 "t.toml:3:1: there is no key `file_operation.max_file_size_mb` here (did you mean \
                  `tools.file_operations.max_file_size_mb`?)",
-                "t.toml:5:20: invalid value `['a b']` for `tools.code_execution.allowed_commands`: expected a list of \
-                 programs such as [\"python\", \"pytest\"]",
+                "t.toml:5:20: invalid value `['a b']` for `tools.code_execution.allowed_commands`: \
+                 expected a list of programs such as [\"python\", \"pytest\"]",
             ]
         );
     }
@@ -802,10 +813,10 @@ mod tests {
         assert_eq!(
             tool_settings(wrong),
             [
-                "tools.json: invalid value `\"much\"` for `tools.code_execution.memory_limit_mb`: expected a whole number \
-                 from 16 to 4294967295",
-                "tools.json: there is no key `tools.code_execution.timeout_second` here (did you mean \
-                 `tools.code_execution.timeout_seconds`?)",
+                "tools.json: invalid value `\"much\"` for `tools.code_execution.memory_limit_mb`: \
+                 expected a whole number from 16 to 4294967295",
+                "tools.json: there is no key `tools.code_execution.timeout_second` here (did you \
+                 mean `tools.code_execution.timeout_seconds`?)",
                 "tools.json: there is no key `max_agents` here",
             ]
         );
@@ -867,8 +878,10 @@ mod tests {
         assert_eq!(
             resource_limits(wrong),
             [
-                "RALPH_RESOURCE_LIMITS: there is no key `tools.code_execution.allowed_commands` here",
-                "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here (did you mean `max_agents`?)",
+                "RALPH_RESOURCE_LIMITS: there is no key `tools.code_execution.allowed_commands` \
+                 here",
+                "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here (did you mean \
+                 `max_agents`?)",
                 "RALPH_RESOURCE_LIMITS: there is no key `model` here",
             ]
         );

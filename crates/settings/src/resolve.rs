@@ -669,7 +669,8 @@ mod tests {
         assert_eq!(
             resolved.warnings,
             [
-                "Project: `allow` has no effect here, because a repository cannot widen what you allow"
+                "Project: `allow` has no effect here, because a repository cannot widen what you \
+                 allow"
             ]
         );
     }

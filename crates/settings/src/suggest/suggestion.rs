@@ -165,8 +165,8 @@ impl Suggestion {
                 self.include.push(format!("{path}/"));
             } else {
                 self.notes.push(format!(
-                    "{path} is not brought to worktrees unless git ignores it: add `{path}/` to .gitignore, unless it is \
-                     committed"
+                    "{path} is not brought to worktrees unless git ignores it: add `{path}/` to \
+                     .gitignore, unless it is committed"
                 ));
             }
         }

@@ -413,7 +413,10 @@ fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
         }
     };
     let status = json!({
-        "agent_id": id, "title": "Write it", "role": "implementer", "state": state, "liveness": liveness,
+        "agent_id": id, "title": "Write it",
+            "role": "implementer",
+            "state": state,
+            "liveness": liveness,
         "attempt": 1, "turns": 2, "tokens": 300, "summary": summary,
     });
     serde_json::from_value(status).map_err(|error| ServiceError::Failed(error.to_string()))

@@ -89,8 +89,9 @@ async fn refuse(client: &mut Client, Refusal { status, text }: &Refusal) -> io::
         .unwrap_or("");
     let length = text.len();
     let answer = format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
-        connection: close\r\n\r\n{text}"
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: \
+         {length}\r\n\
+         connection: close\r\n\r\n{text}"
     );
     client.write_all(answer.as_bytes()).await?;
     client.shutdown().await

@@ -18,7 +18,9 @@ use orchestrate_core::{TokenCounter as _, ToolSettings};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, ToolProperties, ToolRegistry};
+use orchestrate_tools::{
+    Answer, Category, Tool, ToolContext, ToolError, ToolProperties, ToolRegistry,
+};
 use serde_json::{Value, json};
 
 use crate::measuring::{

@@ -29,8 +29,8 @@ use crate::checks_error::{ChecksError, blocking};
 use crate::layout::Layout;
 use crate::setups::base_setup::{CHECKING, OnBase, is_being_checked, made_by_setup};
 use crate::setups::project_setup::Preparation;
-use crate::setups::site::{Known, Site, Warm};
 use crate::setups::setup::{self, Unprepared};
+use crate::setups::site::{Known, Site, Warm};
 use crate::setups::verifier;
 use crate::shutdown::Shutdown;
 

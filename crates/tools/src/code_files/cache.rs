@@ -226,9 +226,13 @@ mod tests {
         let first = cache.find_for::<Sample>(&version("first"), &stamp(100));
         assert_eq!(find().map(Ok), first);
         drop(first);
-        (0..100).for_each(|number| add(&number.to_string()));
-        assert_eq!(find(), None);
+        // Others are used as well, so they take its place.
+        for number in 0..1_000 {
+            add(&number.to_string());
+            add(&number.to_string());
+        }
         assert_eq!(cache.find::<Sample>(&version("first")), None);
+        assert_eq!(find(), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{harness_of, policy, said};
+use crate::support::{Call, calls, harness_of, policy, said};
 
 fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
     Arc::new(BTreeMap::from([(hash.clone(), approval)]))
@@ -205,8 +205,65 @@ pub(crate) async fn a_call_that_is_asked_about_tells_first_that_the_system_forbi
     assert!(told.contains("make the same call again"), "{told}");
 }
 
+/// Changes that cannot be made, each with what is said of it.
+const CHANGES: &str = r#"
+update_file {"path": "a.txt", "old": "two", "new": "three"}
+    Retry: `old` was not found in a.txt
+update_file {"path": "a.txt", "old": "one", "new": "three"}
+    Retry: `old` occurs 2 times in a.txt
+update_file {"path": "a.txt", "old": "three", "new": "three"}
+    nothing would change
+update_file {"path": "b.txt", "old": "one", "new": "three"}
+    Retry: file not found: b.txt
+update_file {"path": "a.txt", "old": "", "new": "three"}
+    Retry: `old` is empty, which creates a new file, but a.txt exists
+apply_patch {"patch": "*** Begin Patch\n*** Delete File: b.txt\n*** End Patch"}
+    Retry: file not found: b.txt
+apply_patch {"patch": "*** Begin Patch\n*** Add File: a.txt/c\n+x\n*** End Patch"}
+    Retry: not a directory: a.txt
+delete_file {"path": "b.txt"}
+    Retry: file not found: b.txt
+delete_file {"path": "there"}
+    File: is a directory: there
+copy_file {"src": "b.txt", "dst": "c.txt"}
+    Retry: file not found: b.txt
+copy_file {"src": "there", "dst": "c"}
+    File: is a directory: there
+copy_file {"src": "a.txt", "dst": "there/b.txt"}
+    Retry: exists already: there/b.txt
+copy_file {"src": "a.txt", "dst": "there"}
+    Retry: there is a directory; name the new file in it
+copy_file {"src": "a.txt", "dst": "a.txt/c"}
+    Retry: not a directory: a.txt
+move_file {"src": "b.txt", "dst": "c.txt"}
+    Retry: file not found: b.txt
+move_file {"src": "there", "dst": "c"}
+    File: is a directory: there
+move_file {"src": "a.txt", "dst": "there/b.txt"}
+    Retry: exists already: there/b.txt
+move_file {"src": "a.txt", "dst": "there"}
+    Retry: there is a directory; name the new file in it
+move_file {"src": "a.txt", "dst": "a.txt"}
+    Retry: exists already: a.txt
+write_file {"path": "there", "content": "x"}
+    File: is a directory: there
+write_file {"path": "a.txt/new/c", "content": "x"}
+    Retry: not a directory: a.txt
+write_file {"path": "c", "content": "x", "encoding": "none"}
+    `encoding`: expected a label
+append_file {"path": "there", "content": "x"}
+    File: is a directory: there
+append_file {"path": "a.txt/c", "content": "x"}
+    Retry: not a directory: a.txt
+create_directory {"path": "a.txt"}
+    Retry: a file with that name exists: a.txt
+create_directory {"path": "a.txt/new"}
+    Retry: not a directory: a.txt
+create_directory {"path": "x/y", "parents": false}
+    Retry: file not found: x
+"#;
+
 /// Nobody is asked about a change that would fail whatever the answer is.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("a.txt", "one\none\n").unwrap();
     harness.put("there/b.txt", "two\n").unwrap();
@@ -217,138 +274,13 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "three"});
     let patch =
         |changes: &str| json!({"patch": format!("*** Begin Patch\n*** {changes}\n*** End Patch")});
-    let table = [
-        (
-            "update_file",
-            edit("a.txt", "two"),
-            "Retry: `old` was not found in a.txt",
-        ),
-        (
-            "update_file",
-            edit("a.txt", "one"),
-            "Retry: `old` occurs 2 times in a.txt",
-        ),
-        (
-            "update_file",
-            edit("a.txt", "three"),
-            "nothing would change",
-        ),
-        (
-            "update_file",
-            edit("b.txt", "one"),
-            "Retry: file not found: b.txt",
-        ),
-        (
-            "update_file",
-            edit("a.txt", ""),
-            "Retry: `old` is empty, which creates a new file, but a.txt exists",
-        ),
-        (
-            "apply_patch",
-            patch("Delete File: b.txt"),
-            "Retry: file not found: b.txt",
-        ),
-        (
-            "apply_patch",
-            patch("Add File: a.txt/c\n+x"),
-            "Retry: not a directory: a.txt",
-        ),
-        (
-            "delete_file",
-            json!({"path": "b.txt"}),
-            "Retry: file not found: b.txt",
-        ),
-        (
-            "delete_file",
-            json!({"path": "there"}),
-            "File: is a directory: there",
-        ),
-        (
-            "copy_file",
-            pair("b.txt", "c.txt"),
-            "Retry: file not found: b.txt",
-        ),
-        (
-            "copy_file",
-            pair("there", "c"),
-            "File: is a directory: there",
-        ),
-        (
-            "copy_file",
-            pair("a.txt", "there/b.txt"),
-            "Retry: exists already: there/b.txt",
-        ),
-        (
-            "copy_file",
-            pair("a.txt", "there"),
-            "Retry: there is a directory; name the new file in it",
-        ),
-        (
-            "copy_file",
-            pair("a.txt", "a.txt/c"),
-            "Retry: not a directory: a.txt",
-        ),
-        (
-            "move_file",
-            pair("b.txt", "c.txt"),
-            "Retry: file not found: b.txt",
-        ),
-        (
-            "move_file",
-            pair("there", "c"),
-            "File: is a directory: there",
-        ),
-        (
-            "move_file",
-            pair("a.txt", "there/b.txt"),
-            "Retry: exists already: there/b.txt",
-        ),
-        (
-            "move_file",
-            pair("a.txt", "there"),
-            "Retry: there is a directory; name the new file in it",
-        ),
-        (
-            "move_file",
-            pair("a.txt", "a.txt"),
-            "Retry: exists already: a.txt",
-        ),
-        ("write_file", text("there"), "File: is a directory: there"),
-        (
-            "write_file",
-            text("a.txt/new/c"),
-            "Retry: not a directory: a.txt",
-        ),
-        (
-            "write_file",
-            json!({"path": "c", "content": "x", "encoding": "none"}),
-            "`encoding`: expected a label",
-        ),
-        ("append_file", text("there"), "File: is a directory: there"),
-        (
-            "append_file",
-            text("a.txt/c"),
-            "Retry: not a directory: a.txt",
-        ),
-        (
-            "create_directory",
-            json!({"path": "a.txt"}),
-            "Retry: a file with that name exists: a.txt",
-        ),
-        (
-            "create_directory",
-            json!({"path": "a.txt/new"}),
-            "Retry: not a directory: a.txt",
-        ),
-        (
-            "create_directory",
-            json!({"path": "x/y", "parents": false}),
-            "Retry: file not found: x",
-        ),
-    ];
-    for (tool, arguments, expected) in table {
-        let output = harness.call(tool, arguments.clone()).await;
-        let told = said(&output);
+    for Call {
+        tool,
+        arguments,
+        expected,
+    } in calls(CHANGES)
+    {
+        let told = said(&harness.call(tool, arguments.clone()).await);
         assert!(
             told.contains(expected) && !told.starts_with("Denied"),
             "{tool} {arguments}: {told}"
@@ -586,88 +518,74 @@ pub(crate) async fn what_cannot_run_is_not_asked_about(mut harness: ToolHarness)
     }
 }
 
+/// Calls that cannot find what they look for, each with what is said of it.
+const LOOKS: &str = r#"
+read_file {"path": "none"}
+    Retry: file not found: none
+read_file {"path": "there"}
+    File: is a directory: there
+read_file {"path": "artifact:a1"}
+    there is no artifact `a1`
+read_file {"path": "there/a.txt", "encoding": "none"}
+    `encoding`: expected a label
+get_file_info {"path": "none"}
+    Retry: file not found: none
+list_directory {"path": "none"}
+    Retry: file not found: none
+list_directory {"path": "there/a.txt"}
+    Retry: not a directory: there/a.txt
+search_files {"pattern": "a{b", "path": "there"}
+    the glob `a{b`
+search_files {"pattern": "*", "path": "none"}
+    Retry: file not found: none
+grep {"pattern": "(", "path": "there", "glob": "*"}
+    `pattern`: 
+grep {"pattern": "a", "path": "there", "glob": "a{b"}
+    the glob `a{b`
+grep {"pattern": "a", "path": "none", "glob": "*"}
+    Retry: file not found: none
+find_code_patterns {"pattern": "$X.a()", "language": "latin", "path": "there"}
+    `language`: expected one of
+find_code_patterns {"pattern": "fn (", "language": "rust", "path": "there"}
+    `pattern`: the pattern is not rust code
+find_code_patterns {"pattern": "$X.a()", "language": "rust", "path": "none"}
+    Retry: file not found: none
+find_similar_code {"code_snippet": "a + b"}
+    `code_snippet`: the snippet cannot be compared
+find_similar_code {"code_snippet": "fn a(b: u32) -> u32 {\n    let c = b + 1;\n    let d = c * 2;\n    println!(\"{c} {d}\");\n    c + d\n}\n", "path": "none"}
+    Retry: file not found: none
+analyze_code_structure {"path": "none"}
+    Retry: file not found: none
+measure_code_complexity {"files": ["none"]}
+    Retry: file not found: none
+measure_code_complexity {"files": ["none", "nowhere"]}
+    exist; file not found: nowhere
+analyze_dependencies {"path": "none"}
+    Retry: file not found: none
+analyze_dependencies {"path": "there/a.txt"}
+    neither a manifest nor code
+analyze_performance {"path": "none"}
+    Retry: file not found: none
+analyze_performance {}
+    expected either `profiling_data` or `path`
+"#;
+
 /// Nobody is asked about looking for what cannot be found.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("there/a.txt", "one\n").unwrap();
     harness.put("there/a.rs", "fn main() {}\n").unwrap();
     harness.scope.ask_parks = true;
     let at = |path: &str| json!({"path": path});
-    let none = "Retry: file not found: none";
     let grep = |pattern: &str, path: &str, glob: &str| json!({"pattern": pattern, "path": path, "glob": glob});
     let pattern = |pattern: &str, language: &str, path: &str| json!({"pattern": pattern, "language": language, "path": path});
     let snippet = "fn a(b: u32) -> u32 {\n    let c = b + 1;\n    let d = c * 2;\n    println!(\"{c} {d}\");\n    c + d\n}\n";
     let similar = |path: &str| json!({"code_snippet": snippet, "path": path});
-    for (tool, arguments, expected) in [
-        ("read_file", at("none"), none),
-        ("read_file", at("there"), "File: is a directory: there"),
-        ("read_file", at("artifact:a1"), "there is no artifact `a1`"),
-        (
-            "read_file",
-            json!({"path": "there/a.txt", "encoding": "none"}),
-            "`encoding`: expected a label",
-        ),
-        ("get_file_info", at("none"), none),
-        ("list_directory", at("none"), none),
-        (
-            "list_directory",
-            at("there/a.txt"),
-            "Retry: not a directory: there/a.txt",
-        ),
-        (
-            "search_files",
-            json!({"pattern": "a{b", "path": "there"}),
-            "the glob `a{b`",
-        ),
-        (
-            "search_files",
-            json!({"pattern": "*", "path": "none"}),
-            none,
-        ),
-        ("grep", grep("(", "there", "*"), "`pattern`: "),
-        ("grep", grep("a", "there", "a{b"), "the glob `a{b`"),
-        ("grep", grep("a", "none", "*"), none),
-        (
-            "find_code_patterns",
-            pattern("$X.a()", "latin", "there"),
-            "`language`: expected one of",
-        ),
-        (
-            "find_code_patterns",
-            pattern("fn (", "rust", "there"),
-            "`pattern`: the pattern is not rust code",
-        ),
-        (
-            "find_code_patterns",
-            pattern("$X.a()", "rust", "none"),
-            none,
-        ),
-        (
-            "find_similar_code",
-            json!({"code_snippet": "a + b"}),
-            "`code_snippet`: the snippet cannot be compared",
-        ),
-        ("find_similar_code", similar("none"), none),
-        ("analyze_code_structure", at("none"), none),
-        ("measure_code_complexity", json!({"files": ["none"]}), none),
-        (
-            "measure_code_complexity",
-            json!({"files": ["none", "nowhere"]}),
-            "exist; file not found: nowhere",
-        ),
-        ("analyze_dependencies", at("none"), none),
-        (
-            "analyze_dependencies",
-            at("there/a.txt"),
-            "neither a manifest nor code",
-        ),
-        ("analyze_performance", at("none"), none),
-        (
-            "analyze_performance",
-            json!({}),
-            "expected either `profiling_data` or `path`",
-        ),
-    ] {
+    for Call {
+        tool,
+        arguments,
+        expected,
+    } in calls(LOOKS)
+    {
         let told = told(&mut harness, tool, &arguments)
             .await
             .unwrap_or_default();
@@ -700,79 +618,47 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
     }
 }
 
+/// Calls of services that cannot be carried out, each with what is said of it.
+const SERVICES: &str = r#"
+read_skill {"name": "none"}
+    there is no skill `none`
+git_add {"files": ["nowhere"]}
+    there is no file `nowhere`
+git_commit {"message": "nothing"}
+    nothing to commit
+git_branch {"action": "delete", "branch_name": "nowhere"}
+    there is no branch `nowhere`
+git_checkout {"branch_or_commit": "nowhere"}
+    there is no commit `nowhere`
+git_merge {"branch": "nowhere"}
+    there is no branch `nowhere`
+git_stash {"action": "pop"}
+    the stash is empty
+send_message_to_agent {"agent_id": "T9", "message": "x"}
+    there is no agent `T9`
+get_agent_status {"agent_id": "T9"}
+    there is no agent `T9`
+spawn_child_agent {"task": "x", "role": "nobody"}
+    there is no role `nobody`
+terminate_agent {"agent_id": "T9"}
+    there is no agent `T9`
+wait_for_agents {"agent_ids": ["T2", "T9"]}
+    there is no agent `T9`
+wait_for_agents {"agent_ids": ["T3"], "timeout": 31536001}
+    31536001 s are too long to wait
+aggregate_agent_results {"agent_ids": ["T9"]}
+    there is no agent `T9`
+"#;
+
 /// Nobody is asked about what no service can do.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolHarness) {
     harness.scope.ask_parks = true;
-    let table = [
-        (
-            "read_skill",
-            json!({"name": "none"}),
-            "there is no skill `none`",
-        ),
-        (
-            "git_add",
-            json!({"files": ["nowhere"]}),
-            "there is no file `nowhere`",
-        ),
-        (
-            "git_commit",
-            json!({"message": "nothing"}),
-            "nothing to commit",
-        ),
-        (
-            "git_branch",
-            json!({"action": "delete", "branch_name": "nowhere"}),
-            "there is no branch `nowhere`",
-        ),
-        (
-            "git_checkout",
-            json!({"branch_or_commit": "nowhere"}),
-            "there is no commit `nowhere`",
-        ),
-        (
-            "git_merge",
-            json!({"branch": "nowhere"}),
-            "there is no branch `nowhere`",
-        ),
-        ("git_stash", json!({"action": "pop"}), "the stash is empty"),
-        (
-            "send_message_to_agent",
-            json!({"agent_id": "T9", "message": "x"}),
-            "there is no agent `T9`",
-        ),
-        (
-            "get_agent_status",
-            json!({"agent_id": "T9"}),
-            "there is no agent `T9`",
-        ),
-        (
-            "spawn_child_agent",
-            json!({"task": "x", "role": "nobody"}),
-            "there is no role `nobody`",
-        ),
-        (
-            "terminate_agent",
-            json!({"agent_id": "T9"}),
-            "there is no agent `T9`",
-        ),
-        (
-            "wait_for_agents",
-            json!({"agent_ids": ["T2", "T9"]}),
-            "there is no agent `T9`",
-        ),
-        (
-            "wait_for_agents",
-            json!({"agent_ids": ["T3"], "timeout": 31_536_001}),
-            "31536001 s are too long to wait",
-        ),
-        (
-            "aggregate_agent_results",
-            json!({"agent_ids": ["T9"]}),
-            "there is no agent `T9`",
-        ),
-    ];
-    for (tool, arguments, expected) in table {
+    for Call {
+        tool,
+        arguments,
+        expected,
+    } in calls(SERVICES)
+    {
         let told = told(&mut harness, tool, &arguments)
             .await
             .unwrap_or_default();

@@ -12,219 +12,116 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
+use super::support::{Call, calls};
 use super::web;
+
+/// Calls of tools that succeed, each with arguments that name something that does not exist, if
+/// there are such.
+const SPECIMENS: &str = r#"
+read_file {"path": "a.txt"}
+    {"path": "nowhere"}
+write_file {"path": "b.txt", "content": "x"}
+    -
+update_file {"path": "a.txt", "old": "one", "new": "1"}
+    {"path": "nowhere", "old": "one", "new": "1"}
+append_file {"path": "a.txt", "content": "three\n"}
+    -
+apply_patch {"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"}
+    {"patch": "*** Begin Patch\n*** Delete File: nowhere\n*** End Patch"}
+copy_file {"src": "a.txt", "dst": "b.txt"}
+    {"src": "nowhere", "dst": "b.txt"}
+move_file {"src": "a.txt", "dst": "b.txt"}
+    {"src": "nowhere", "dst": "b.txt"}
+get_file_info {"path": "a.txt"}
+    {"path": "nowhere"}
+delete_file {"path": "a.txt"}
+    {"path": "nowhere"}
+list_directory {"path": "."}
+    {"path": "nowhere"}
+create_directory {"path": "d/e"}
+    {"path": "x/y", "parents": false}
+search_files {"pattern": "*.txt"}
+    {"pattern": "*", "path": "nowhere"}
+run_tests {}
+    -
+run_linter {}
+    {"files": ["nowhere"]}
+run_type_checker {}
+    {"files": ["nowhere"]}
+run_formatter {"files": ["src/lib.rs"]}
+    {"files": ["nowhere"]}
+grep {"pattern": "one"}
+    {"pattern": "one", "path": "nowhere"}
+run_shell_command {"command": "true"}
+    {"command": "true", "cwd": "nowhere"}
+react {"action": "think", "note": "first this"}
+    -
+todo_write {"items": [{"content": "Begin", "status": "in_progress"}]}
+    -
+read_plan {"section": "Goal"}
+    {"section": "nowhere"}
+read_skill {"name": "release"}
+    {"name": "nowhere"}
+review_verdict {"verdict": "approve", "comment": "fine"}
+    {"verdict": "changes", "changes": [{"task": "T9", "text": "mend it"}]}
+send_message_to_agent {"agent_id": "T2", "message": "hello"}
+    {"agent_id": "T9", "message": "hello"}
+spawn_child_agent {"task": "Write it", "context": {"port": 4711}, "budget": 5000}
+    {"task": "Write it", "role": "nobody"}
+terminate_agent {"agent_id": "T2"}
+    {"agent_id": "T9"}
+get_agent_status {"agent_id": "T2"}
+    {"agent_id": "T9"}
+list_active_agents {}
+    -
+wait_for_agents {"agent_ids": ["T2"], "timeout": 5}
+    {"agent_ids": ["T9"]}
+aggregate_agent_results {"agent_ids": ["T2", "T3"]}
+    {"agent_ids": ["T9"]}
+git_status {}
+    -
+git_diff {}
+    -
+git_log {"limit": 1}
+    -
+git_commit {"message": "Begin"}
+    {"message": "nothing"}
+git_add {"files": ["a.txt"]}
+    {"files": ["nowhere"]}
+git_stash {}
+    {"action": "pop"}
+git_branch {"action": "create", "branch_name": "try"}
+    {"action": "delete", "branch_name": "nowhere"}
+git_checkout {"branch_or_commit": "HEAD", "paths": ["a.txt"]}
+    {"branch_or_commit": "nowhere"}
+git_merge {"branch": "T2"}
+    {"branch": "nowhere"}
+git_push {"branch": "try/one"}
+    {"remote": "nowhere"}
+git_pull {"remote": "origin"}
+    {"remote": "nowhere"}
+analyze_code_structure {"path": "src/lib.rs"}
+    {"path": "nowhere"}
+analyze_dependencies {"path": "src"}
+    {"path": "nowhere"}
+find_code_patterns {"pattern": "fn $F() { }"}
+    {"pattern": "f()", "path": "nowhere"}
+analyze_performance {"profiling_data": "main;work 3"}
+    {"path": "nowhere"}
+find_similar_code {"code_snippet": "fn f(a: u8) -> u8 { if a > 1 { g(a, 2) } else { h(a) } }"}
+    {"code_snippet": "f()", "path": "."}
+measure_code_complexity {"files": ["src/lib.rs"]}
+    {"files": ["nowhere"]}
+"#;
 
 /// Returns each tool's name, arguments that succeed, and arguments that name something that does
 /// not exist.
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
-    let missing = |path: &str| Some(json!({ "path": path }));
-    vec![
-        ("read_file", json!({"path": "a.txt"}), missing("nowhere")),
-        ("write_file", json!({"path": "b.txt", "content": "x"}), None),
-        (
-            "update_file",
-            json!({"path": "a.txt", "old": "one", "new": "1"}),
-            Some(json!({"path": "nowhere", "old": "one", "new": "1"})),
-        ),
-        (
-            "append_file",
-            json!({"path": "a.txt", "content": "three\n"}),
-            None,
-        ),
-        (
-            "apply_patch",
-            json!({"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"}),
-            Some(json!({"patch": "*** Begin Patch\n*** Delete File: nowhere\n*** End Patch"})),
-        ),
-        (
-            "copy_file",
-            json!({"src": "a.txt", "dst": "b.txt"}),
-            Some(json!({"src": "nowhere", "dst": "b.txt"})),
-        ),
-        (
-            "move_file",
-            json!({"src": "a.txt", "dst": "b.txt"}),
-            Some(json!({"src": "nowhere", "dst": "b.txt"})),
-        ),
-        (
-            "get_file_info",
-            json!({"path": "a.txt"}),
-            missing("nowhere"),
-        ),
-        ("delete_file", json!({"path": "a.txt"}), missing("nowhere")),
-        ("list_directory", json!({"path": "."}), missing("nowhere")),
-        (
-            "create_directory",
-            json!({"path": "d/e"}),
-            Some(json!({"path": "x/y", "parents": false})),
-        ),
-        (
-            "search_files",
-            json!({"pattern": "*.txt"}),
-            Some(json!({"pattern": "*", "path": "nowhere"})),
-        ),
-        ("run_tests", json!({}), None),
-        ("run_linter", json!({}), Some(json!({"files": ["nowhere"]}))),
-        (
-            "run_type_checker",
-            json!({}),
-            Some(json!({"files": ["nowhere"]})),
-        ),
-        (
-            "run_formatter",
-            json!({"files": ["src/lib.rs"]}),
-            Some(json!({"files": ["nowhere"]})),
-        ),
-        (
-            "grep",
-            json!({"pattern": "one"}),
-            Some(json!({"pattern": "one", "path": "nowhere"})),
-        ),
-        (
-            "run_shell_command",
-            json!({"command": "true"}),
-            Some(json!({"command": "true", "cwd": "nowhere"})),
-        ),
-        (
-            "react",
-            json!({"action": "think", "note": "first this"}),
-            None,
-        ),
-        (
-            "todo_write",
-            json!({"items": [{"content": "Begin", "status": "in_progress"}]}),
-            None,
-        ),
-        (
-            "read_plan",
-            json!({"section": "Goal"}),
-            Some(json!({"section": "nowhere"})),
-        ),
-        (
-            "read_skill",
-            json!({"name": "release"}),
-            Some(json!({"name": "nowhere"})),
-        ),
-        (
-            "review_verdict",
-            json!({"verdict": "approve", "comment": "fine"}),
-            Some(json!({"verdict": "changes", "changes": [{"task": "T9", "text": "mend it"}]})),
-        ),
-        (
-            "send_message_to_agent",
-            json!({"agent_id": "T2", "message": "hello"}),
-            Some(json!({"agent_id": "T9", "message": "hello"})),
-        ),
-        (
-            "spawn_child_agent",
-            json!({"task": "Write it", "context": {"port": 4711}, "budget": 5000}),
-            Some(json!({"task": "Write it", "role": "nobody"})),
-        ),
-        (
-            "terminate_agent",
-            json!({"agent_id": "T2"}),
-            Some(json!({"agent_id": "T9"})),
-        ),
-        (
-            "get_agent_status",
-            json!({"agent_id": "T2"}),
-            Some(json!({"agent_id": "T9"})),
-        ),
-        ("list_active_agents", json!({}), None),
-        (
-            "wait_for_agents",
-            json!({"agent_ids": ["T2"], "timeout": 5}),
-            Some(json!({"agent_ids": ["T9"]})),
-        ),
-        (
-            "aggregate_agent_results",
-            json!({"agent_ids": ["T2", "T3"]}),
-            Some(json!({"agent_ids": ["T9"]})),
-        ),
-    ]
-}
-
-/// Returns the same of the tools for git.
-fn git_specimens() -> Vec<(&'static str, Value, Option<Value>)> {
-    vec![
-        ("git_status", json!({}), None),
-        ("git_diff", json!({}), None),
-        ("git_log", json!({"limit": 1}), None),
-        (
-            "git_commit",
-            json!({"message": "Begin"}),
-            Some(json!({"message": "nothing"})),
-        ),
-        (
-            "git_add",
-            json!({"files": ["a.txt"]}),
-            Some(json!({"files": ["nowhere"]})),
-        ),
-        ("git_stash", json!({}), Some(json!({"action": "pop"}))),
-        (
-            "git_branch",
-            json!({"action": "create", "branch_name": "try"}),
-            Some(json!({"action": "delete", "branch_name": "nowhere"})),
-        ),
-        (
-            "git_checkout",
-            json!({"branch_or_commit": "HEAD", "paths": ["a.txt"]}),
-            Some(json!({"branch_or_commit": "nowhere"})),
-        ),
-        (
-            "git_merge",
-            json!({"branch": "T2"}),
-            Some(json!({"branch": "nowhere"})),
-        ),
-        (
-            "git_push",
-            json!({"branch": "try/one"}),
-            Some(json!({"remote": "nowhere"})),
-        ),
-        (
-            "git_pull",
-            json!({"remote": "origin"}),
-            Some(json!({"remote": "nowhere"})),
-        ),
-    ]
-}
-
-/// Returns the same of the tools that understand code.
-fn analysis_specimens() -> Vec<(&'static str, Value, Option<Value>)> {
-    let missing = |path: &str| Some(json!({ "path": path }));
-    vec![
-        (
-            "analyze_code_structure",
-            json!({"path": "src/lib.rs"}),
-            missing("nowhere"),
-        ),
-        (
-            "analyze_dependencies",
-            json!({"path": "src"}),
-            missing("nowhere"),
-        ),
-        (
-            "find_code_patterns",
-            json!({"pattern": "fn $F() { }"}),
-            Some(json!({"pattern": "f()", "path": "nowhere"})),
-        ),
-        (
-            "analyze_performance",
-            json!({"profiling_data": "main;work 3"}),
-            missing("nowhere"),
-        ),
-        (
-            "find_similar_code",
-            json!({"code_snippet": "fn f(a: u8) -> u8 { if a > 1 { g(a, 2) } else { h(a) } }"}),
-            Some(json!({"code_snippet": "f()", "path": "."})),
-        ),
-        (
-            "measure_code_complexity",
-            json!({"files": ["src/lib.rs"]}),
-            Some(json!({"files": ["nowhere"]})),
-        ),
-    ]
+    let row = |call: Call| {
+        let failing = serde_json::from_str(call.expected).ok();
+        (call.tool, call.arguments, failing)
+    };
+    calls(SPECIMENS).into_iter().map(row).collect()
 }
 
 /// Returns the same of the tools that need Python.
@@ -276,8 +173,6 @@ fn prepare(harness: &ToolHarness) -> io::Result<()> {
 pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
     let registry = builtin_tools(&|_| None).unwrap();
     let mut specimens = specimens();
-    specimens.extend(git_specimens());
-    specimens.extend(analysis_specimens());
     specimens.extend(web::specimens());
     // Those are tried where Python is installed, and where a program can be led to a proxy.
     let python = python_specimens();
@@ -306,11 +201,7 @@ pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
 pub(crate) async fn the_fields_of_results_are_in_the_reference(harness: ToolHarness) {
     let registry = builtin_tools(&|_| None).unwrap();
     let page = tools_reference(&registry);
-    let specimens = specimens()
-        .into_iter()
-        .chain(git_specimens())
-        .chain(analysis_specimens())
-        .chain(web::specimens());
+    let specimens = specimens().into_iter().chain(web::specimens());
     for (name, valid, _) in specimens {
         let own = ToolHarness::new(
             builtin_tools(&|_| None).unwrap(),

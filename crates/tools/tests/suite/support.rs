@@ -10,6 +10,7 @@ use orchestrate_core::policy::{Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};
+use serde_json::Value;
 
 pub(crate) type Test = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -198,4 +199,25 @@ pub(crate) fn says(output: &ToolOutput, text: &str) {
 #[track_caller]
 pub(crate) fn fails(output: &ToolOutput, reason: &str) {
     assert_eq!(output.error.as_deref(), Some(reason), "{}", output.text());
+}
+
+/// A call of a table, and what is expected of it.
+pub(crate) struct Call {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: Value,
+    pub(crate) expected: &'static str,
+}
+
+/// Reads a table of two lines for each call: the tool with its arguments, and what is expected.
+pub(crate) fn calls(table: &'static str) -> Vec<Call> {
+    let lines: Vec<&str> = table.trim().lines().collect();
+    let call = |pair: &[&'static str]| {
+        let (tool, arguments) = pair[0].split_once(' ').unwrap();
+        Call {
+            tool,
+            arguments: serde_json::from_str(arguments).unwrap(),
+            expected: pair[1].trim(),
+        }
+    };
+    lines.chunks(2).map(call).collect()
 }

@@ -75,7 +75,6 @@ mod tests {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
     #[test]
     fn each_runner_says_in_its_own_way_that_no_test_matches() {
         let go = || Go {

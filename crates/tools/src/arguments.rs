@@ -1,6 +1,8 @@
 //! Converts a model's arguments to the form that a tool's schema describes, or explains what is
 //! wrong with them.
 
+use std::sync::OnceLock;
+
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::de::DeserializeOwned;
@@ -73,6 +75,20 @@ pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsErro
         return Err(wrong("it does not describe an object".to_owned()));
     }
     jsonschema::validator_for(schema).map_err(|error| wrong(error.to_string()))
+}
+
+/// Returns what validates the arguments of a tool, which is compiled once.
+pub(crate) fn compiled<'v>(
+    validator: &'v OnceLock<Validator>,
+    tool: &str,
+    schema: &Value,
+) -> Result<&'v Validator, ToolError> {
+    if let Some(known) = validator.get() {
+        return Ok(known);
+    }
+    let compiled = compile(tool, schema);
+    let compiled = compiled.map_err(|error| ToolError::Execution(error.to_string()))?;
+    Ok(validator.get_or_init(|| compiled))
 }
 
 /// Resolves aliases, drops nulls and ignored arguments, and validates the result.

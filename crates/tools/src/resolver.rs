@@ -89,7 +89,7 @@ impl Resolver {
         };
         let validator = validator
             .ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
-        let validator = compiled(validator, tool.as_ref())?;
+        let validator = arguments::compiled(validator, tool.name(), tool.schema())?;
         let wide = self
             .wide
             .get(tool.name())
@@ -132,19 +132,6 @@ impl Resolver {
             .map_or(tool.name(), |wrapping| wrapping.tool);
         self.registry.is_added(own).then_some(&self.left_behind)
     }
-}
-
-/// Returns what validates the arguments of a tool.
-fn compiled<'v>(
-    validator: &'v OnceLock<Validator>,
-    tool: &dyn Tool,
-) -> Result<&'v Validator, ToolError> {
-    if let Some(known) = validator.get() {
-        return Ok(known);
-    }
-    let compiled = arguments::compile(tool.name(), tool.schema());
-    let compiled = compiled.map_err(|error| ToolError::Execution(error.to_string()))?;
-    Ok(validator.get_or_init(|| compiled))
 }
 
 /// The parameters that a tool takes from the calls of other products beside those that models are

@@ -55,28 +55,30 @@ impl fmt::Display for ToolFileProblem {
 
 /// Adds the tools of these files, and returns the problems with the files that were left out.
 pub fn add_tool_files(registry: &mut ToolRegistry, files: &[ToolFile]) -> Vec<ToolFileProblem> {
-    add(registry, files, Missing::IsAnError)
+    add(registry, files, Origin::Author)
 }
 
-/// What becomes of an alias of a tool that there is not.
+/// Who has written the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
-    IsAnError,
-    /// Roles and rules may name it, for the tool may come.
-    IsReserved,
+pub(super) enum Origin {
+    /// The user, or the project.
+    Author,
+    /// The program. Roles and rules may name a missing tool that an alias leads to, for the tool may
+    /// come.
+    Shipped,
 }
 
 pub(super) fn add(
     registry: &mut ToolRegistry,
     files: &[ToolFile],
-    missing: Missing,
+    origin: Origin,
 ) -> Vec<ToolFileProblem> {
-    let mut batch = Batch::parse(files);
+    let mut batch = Batch::parse(files, origin);
     batch.leave_out_duplicates(registry);
     // A wrapper may share its name with an alias, and an alias may lead to a wrapper.
     batch.add_aliases(registry, None);
     batch.add_wrappers(registry);
-    batch.add_aliases(registry, Some(missing));
+    batch.add_aliases(registry, Some(origin));
     batch.problems
 }
 
@@ -100,13 +102,17 @@ enum Lost {
 }
 
 impl<'a> Batch<'a> {
-    fn parse(files: &'a [ToolFile]) -> Batch<'a> {
+    fn parse(files: &'a [ToolFile], origin: Origin) -> Batch<'a> {
+        let parse = match origin {
+            Origin::Author => Definition::parse,
+            Origin::Shipped => Definition::parse_shipped,
+        };
         let mut batch = Batch {
             open: Vec::new(),
             problems: Vec::new(),
         };
         for file in files.iter().take(MAX_FILES) {
-            match Definition::parse(&file.text) {
+            match parse(&file.text) {
                 Ok(definition) => batch.open.push(Open { file, definition }),
                 Err(mistake) => batch.note(file, mistake, Severity::Error),
             }
@@ -162,9 +168,9 @@ impl<'a> Batch<'a> {
         self.open = kept;
     }
 
-    /// Adds the aliases that lead to a registered tool. At the end, the others are treated as
-    /// `missing` says.
-    fn add_aliases(&mut self, registry: &mut ToolRegistry, missing: Option<Missing>) {
+    /// Adds the aliases that lead to a registered tool. At the end, the others are treated by their
+    /// origin.
+    fn add_aliases(&mut self, registry: &mut ToolRegistry, end: Option<Origin>) {
         let (aliases, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
             .partition(|open| open.definition.wrapper.is_none());
@@ -172,9 +178,9 @@ impl<'a> Batch<'a> {
         let mut left = Vec::new();
         for alias in &aliases {
             let (name, wrapped) = (&alias.definition.name.text, &alias.definition.wrapped);
-            match (resolve(registry, &aliases, wrapped), missing) {
+            match (resolve(registry, &aliases, wrapped), end) {
                 (Ok(canonical), _) => registry.add_alias(name, &canonical),
-                (Err(Lost::Unknown(last)), Some(Missing::IsReserved)) => {
+                (Err(Lost::Unknown(last)), Some(Origin::Shipped)) => {
                     registry.add_alias(name, &last)
                 }
                 (Err(lost), Some(_)) => {
@@ -200,6 +206,7 @@ impl<'a> Batch<'a> {
                 name,
                 wrapped,
                 wrapper,
+                ..
             } = definition;
             let Some(wrapper) = wrapper else { continue };
             if let Err(mistake) = add_wrapper(registry, &self.open, &name, &wrapped, wrapper) {

@@ -3,7 +3,7 @@
 
 use orchestrate_core::event::settings::ToolFile;
 
-use super::build::{Missing, add};
+use super::build::{Origin, add};
 use crate::error::ToolsError;
 use crate::registry::ToolRegistry;
 
@@ -40,10 +40,7 @@ pub(crate) fn add_shipped(registry: &mut ToolRegistry) -> Result<(), ToolsError>
         text: (*text).to_owned(),
     };
     let files: Vec<ToolFile> = FILES.iter().map(file).collect();
-    match add(registry, &files, Missing::IsReserved)
-        .into_iter()
-        .next()
-    {
+    match add(registry, &files, Origin::Shipped).into_iter().next() {
         None => Ok(()),
         Some(problem) => Err(ToolsError::Description {
             file: problem.file,
@@ -60,6 +57,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::wrapped::definition::Definition;
+
+    #[test]
+    fn every_shipped_file_keeps_to_its_examples() {
+        for (path, text) in FILES {
+            assert!(Definition::parse(text).is_ok(), "{path}");
+        }
+    }
 
     #[test]
     #[expect(

@@ -1,7 +1,7 @@
 //! The tool that a wrapper's file defines. Its calls are calls of the wrapped tool with other
 //! arguments.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use jsonschema::Validator;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::annotations::Mistake;
 use super::definition::Wrapper;
 use super::parameter::Kind;
-use crate::arguments::{compile, conform, is_ignored, own_name};
+use crate::arguments::{compiled, conform, is_ignored, own_name};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
@@ -28,8 +28,9 @@ pub(super) struct WrappedTool {
     schema: Value,
     command: Option<CommandTemplate>,
     wrapped: Arc<dyn Tool>,
-    /// Checks the arguments of the wrapped tool, which a template always fits.
-    inner: Validator,
+    /// Checks the arguments of the wrapped tool, which a template always fits; it is compiled once
+    /// it is needed.
+    inner: OnceLock<Validator>,
 }
 
 impl WrappedTool {
@@ -42,7 +43,6 @@ impl WrappedTool {
         if wrapped.as_wrap().is_none() {
             return Err(format!("Tool '{}' is not wrappable", wrapped.name()));
         }
-        let inner = compile(wrapped.name(), wrapped.schema()).map_err(|error| error.to_string())?;
         let mut schema = wrapper.schema();
         add_descriptions(&mut schema, wrapped.schema());
         Ok(WrappedTool {
@@ -54,7 +54,7 @@ impl WrappedTool {
             schema,
             command: wrapper.command,
             wrapped,
-            inner,
+            inner: OnceLock::new(),
         })
     }
 
@@ -67,7 +67,11 @@ impl WrappedTool {
         let inner = wrap.deserialize_wrapped(arguments, self.command.as_ref())?;
         match &self.command {
             Some(_) => Ok(inner),
-            None => conform(&inner, self.wrapped.schema(), &self.inner),
+            None => {
+                let schema = self.wrapped.schema();
+                let validator = compiled(&self.inner, self.wrapped.name(), schema)?;
+                conform(&inner, schema, validator)
+            }
         }
     }
 

@@ -20,8 +20,8 @@
 //! - If a script cannot express what a model does, [`answering`] takes a closure, and
 //!   [`ModelServer`] speaks HTTP.
 //! - The module's `cases()` registers the function with `sandboxed!` if it starts a run, otherwise
-//!   with `case!`; the test is named after it. [`Case::needs`] adds any other tool that a machine may
-//!   lack.
+//!   with `case!`; the test is named after it. [`Case::needs`] adds any other tool that a machine
+//!   may lack.
 //! - A failed assertion fails the test as an error does, and what the test owns is removed.
 //! - [`until`] waits for a condition. Tests poll with it only, and never sleep.
 //!

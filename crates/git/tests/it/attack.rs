@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_git::{GitError, Loss, Repo, SnapshotRules, Worktree, WorktreeSpec};
 
-use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, write_files};
+use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, read, write_files};
 
 /// Runs every operation that the coordinator performs on an agent's tree.
 fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
@@ -168,10 +168,7 @@ fn a_tampered_pointer_quarantines_the_worktree() {
             matches!(&error, GitError::Tampered { what, .. } if *what == expected),
             "{name}: {error}"
         );
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join("work")).unwrap(),
-            "kept\n"
-        );
+        assert_eq!(read(worktree.path().join("work")), "kept\n");
         if expected == ".git" {
             // Follow the error's advice.
             drop(std::fs::rename(
@@ -292,10 +289,7 @@ fn links_lead_nowhere() {
     std::os::unix::fs::symlink(outside.join("file"), worktree.path().join("link")).unwrap();
     // The control: a process that follows the links reads what is outside.
     for link in ["folder/file", "link"] {
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join(link)).unwrap(),
-            "secret\n"
-        );
+        assert_eq!(read(worktree.path().join(link)), "secret\n");
     }
     let snapshot = repo
         .store()
@@ -323,10 +317,7 @@ fn links_lead_nowhere() {
             "refs/orchestrate/keep/r-test01/T1/conflict",
         )
         .unwrap();
-    assert_eq!(
-        std::fs::read_to_string(outside.join("file")).unwrap(),
-        "secret\n"
-    );
+    assert_eq!(read(outside.join("file")), "secret\n");
 }
 
 #[test]

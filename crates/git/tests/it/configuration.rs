@@ -9,7 +9,7 @@ use orchestrate_git::{
     GitError, Merge, Move, Repo, RepositoryRefusal, SnapshotRules, WorktreeSpec,
 };
 
-use crate::support::{Fixture, command, write_files};
+use crate::support::{Fixture, command, read, write_files};
 
 /// Ways to hide a configuration file from a program that does not know every condition that git
 /// knows. `PROJECT` stands for the checkout.
@@ -205,10 +205,7 @@ fn the_users_own_filter_writes_his_checkout() {
             to: new,
         })
         .unwrap();
-    assert_eq!(
-        std::fs::read_to_string(fixture.project().join("a")).unwrap(),
-        "two\n"
-    );
+    assert_eq!(read(fixture.project().join("a")), "two\n");
 }
 
 /// Creates two commits on one base that change the same line, with attributes that may ask for a

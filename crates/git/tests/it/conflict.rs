@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use orchestrate_git::{ConflictFile, GitError, Merge};
 
-use crate::support::{Fixture, git_in, write_files};
+use crate::support::{Fixture, git_in, read, write_files};
 
 const ANCHOR: &str = "refs/orchestrate/keep/r-test01/T1/conflict";
 
@@ -40,10 +40,7 @@ fn a_conflict_is_written_and_repaired() {
         assert_eq!(repo.worktrees().head(&worktree).unwrap(), candidate);
     }
     assert!(!worktree.path().join("gone").exists());
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("mine")).unwrap(),
-        "agent\n"
-    );
+    assert_eq!(read(worktree.path().join("mine")), "agent\n");
     let tree = repo.store().current_tree(&worktree).unwrap();
     let files = ["both", "mine", "absent"].map(PathBuf::from);
     let left = |tree| {
@@ -196,8 +193,5 @@ fn what_was_not_committed_is_not_overwritten() {
         .write_conflict(&worktree, &target, &candidate, ANCHOR)
         .unwrap_err();
     assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("both")).unwrap(),
-        "later\n"
-    );
+    assert_eq!(read(worktree.path().join("both")), "later\n");
 }

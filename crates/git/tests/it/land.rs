@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Merge, Move, Repo};
 
-use crate::support::{Fixture, command, commit_spec, git_in, write_files, write_program};
+use crate::support::{Fixture, command, commit_spec, git_in, read, write_files, write_program};
 
 /// Creates a repository, and a commit on top of main that changes `a` and adds `new`.
 pub(crate) fn prepared() -> (Fixture, Repo, Move) {
@@ -60,10 +60,7 @@ fn landing_and_undoing_keep_the_users_changes() {
     let landed = repo.landing().land(&landing).unwrap();
     assert_eq!(landed, Some(fixture.project()));
     assert_eq!(fixture.tip("main"), landing.to);
-    assert_eq!(
-        std::fs::read_to_string(fixture.project().join("new")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(read(fixture.project().join("new")), "2\n");
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert_eq!(fixture.git(&["stash", "list"]).lines().count(), 1);
     assert_eq!(repo.landing().land(&landing).unwrap(), landed);
@@ -72,7 +69,7 @@ fn landing_and_undoing_keep_the_users_changes() {
     assert_eq!(fixture.tip("main"), landing.from);
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert!(!fixture.project().join("new").exists());
-    let hidden = std::fs::read_to_string(fixture.project().join(".gitignore")).unwrap();
+    let hidden = read(fixture.project().join(".gitignore"));
     assert_eq!(
         (
             hidden.as_str(),
@@ -235,10 +232,7 @@ fn all_that_git_has_written_is_put_back() {
     }
     fail_at(&fixture, false);
     repo.landing().land(&landing).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(fixture.project().join("d/x")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(read(fixture.project().join("d/x")), "2\n");
 }
 
 /// Returns which of the user's files are executable.
@@ -313,7 +307,7 @@ fn a_hidden_edit_of_the_same_second_is_kept() {
             matches!(error, GitError::LocalChanges { .. }),
             "{flag}: {error}"
         );
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "3\n", "{flag}");
+        assert_eq!(read(&file), "3\n", "{flag}");
     }
 }
 
@@ -536,7 +530,7 @@ fn a_linked_checkout_of_the_user_is_moved_too() {
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     assert_eq!(repo.landing().land(&landing).unwrap(), Some(linked.clone()));
-    assert_eq!(std::fs::read_to_string(linked.join("a")).unwrap(), "2\n");
+    assert_eq!(read(linked.join("a")), "2\n");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrate_git::{GitError, RemoteError, Repo, Terms, Warning, WorktreeSpec};
 
-use crate::support::{Fixture, git_in};
+use crate::support::{Fixture, git_in, read};
 
 const TERMS: Terms = Terms {
     timeout: Duration::from_secs(60),
@@ -85,10 +85,7 @@ fn what_a_commit_lacks_is_fetched_once_and_then_nothing_is() {
             times: None,
         };
         let worktree = repo.worktrees().add(&spec).unwrap();
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join("deep/er/c")).unwrap(),
-            "3\n"
-        );
+        assert_eq!(read(worktree.path().join("deep/er/c")), "3\n");
         assert_eq!(
             repo.store().current_tree(&worktree).unwrap(),
             repo.tree_of(&head).unwrap()

@@ -12,7 +12,7 @@ use orchestrate_git::{
 };
 use orchestrate_sandbox::Cancel;
 
-use crate::support::{Fixture, git_in, write_files, write_program};
+use crate::support::{Fixture, git_in, read, write_files, write_program};
 
 const SILENT: Terms = Terms {
     timeout: Duration::from_secs(60),
@@ -511,7 +511,7 @@ fn nobody_is_asked_for_a_password() {
         ))
     };
     at("ssh://host.example/a.git");
-    assert_eq!(std::fs::read_to_string(seen).unwrap(), "||0\n");
+    assert_eq!(read(seen), "||0\n");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/a", listener.local_addr().unwrap());
     let (failure, said) = std::thread::scope(|scope| {

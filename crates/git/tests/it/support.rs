@@ -12,6 +12,11 @@ use orchestrate_git::{
 };
 use orchestrate_sandbox::Confinement;
 
+/// Returns the text of a file that is there.
+pub(crate) fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
 /// A repository with one commit, a folder for worktrees, and a program that must not run.
 pub(crate) struct Fixture {
     folder: tempfile::TempDir,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use orchestrate_git::{GitError, Move, Repo};
 
 use crate::land::{fail_at, files_and_status};
-use crate::support::{Fixture, write_files};
+use crate::support::{Fixture, read, write_files};
 
 /// Where a test keeps a copy of the note that exists while git writes.
 const KEPT_NOTE: &str = ".git/kept-note";
@@ -103,7 +103,7 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
     for _ in 0..2 {
         let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
-        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
+        assert_eq!(read(&mine), "mine\n");
     }
     std::fs::remove_dir_all(mine.parent().unwrap()).unwrap();
     repo.landing().land(&landing).unwrap();
@@ -128,9 +128,9 @@ fn a_file_that_the_user_has_written_since_is_not_put_back() {
         Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("new")]),
         other => panic!("{other:?}"),
     }
-    let read = |name| std::fs::read_to_string(fixture.project().join(name)).unwrap();
+    let text_of = |name| read(fixture.project().join(name));
     assert_eq!(
-        (read("a"), read("new"), read("d")),
+        (text_of("a"), text_of("new"), text_of("d")),
         (
             "2\nmine\n".to_owned(),
             "mine\n".to_owned(),
@@ -252,7 +252,7 @@ fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     let other = another(&fixture, &landing);
     land_killed(&fixture, &repo, &landing);
     fixture.git(&["reset", "-q", "--hard"]);
-    let noted = std::fs::read_to_string(note(&fixture)).unwrap();
+    let noted = read(note(&fixture));
     let gone = noted.replace(landing.to.as_str(), &"1".repeat(40));
     std::fs::write(note(&fixture), gone).unwrap();
     repo.landing().land(&other).unwrap();

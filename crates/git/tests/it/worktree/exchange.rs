@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use orchestrate_git::{GitError, Loss, SnapshotRules};
 use orchestrate_sandbox::{StandInFile, View};
 
-use crate::support::{Fixture, write_files};
+use crate::support::{Fixture, read, write_files};
 
 fn rules() -> SnapshotRules {
     SnapshotRules {
@@ -72,8 +72,8 @@ fn files_are_exchanged_and_ignored_ones_stay() {
     let changed = repo.store().snapshot(&worktree, &rules()).unwrap().tree;
     repo.worktrees().exchange(&worktree, &base).unwrap();
     assert_eq!(repo.store().current_tree(&worktree).unwrap(), base);
-    let read = |name: &str| std::fs::read_to_string(path.join(name)).ok();
-    let kept = ["x.log", "out/made", "new/file", "b"].map(read);
+    let text_of = |name: &str| std::fs::read_to_string(path.join(name)).ok();
+    let kept = ["x.log", "out/made", "new/file", "b"].map(text_of);
     assert_eq!(
         kept,
         [
@@ -111,10 +111,7 @@ fn a_file_that_is_stored_nowhere_is_not_replaced() {
         let refused = repo.worktrees().exchange(&worktree, &theirs);
         let named = matches!(&refused, Err(GitError::Unstorable { path, .. }) if path == std::path::Path::new(expected));
         assert!(named, "{ignored}: {refused:?}");
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join(ignored)).unwrap(),
-            "only copy\n"
-        );
+        assert_eq!(read(worktree.path().join(ignored)), "only copy\n");
     }
 }
 
@@ -141,10 +138,7 @@ fn a_stand_in_has_what_may_be_shown() {
         (content("git-dir/config"), content("git-dir/packed-refs"))
     };
     let (config, refs) = stand_in();
-    assert_eq!(
-        config,
-        std::fs::read_to_string(fixture.project().join(".git/config")).unwrap()
-    );
+    assert_eq!(config, read(fixture.project().join(".git/config")));
     let tip = fixture.tip("main");
     assert_eq!(
         refs,

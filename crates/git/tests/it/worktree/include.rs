@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use orchestrate_git::{BackLink, GitError, RepositoryRefusal, Worktree};
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Fixture, git_in, make_pipe, write_files};
+use crate::support::{Fixture, git_in, make_pipe, read, write_files};
 
 /// Creates a repository with these patterns in its `.worktreeinclude`, in which git ignores
 /// `local/` and `*.env`.
@@ -226,11 +226,11 @@ fn what_is_in_the_worktree_stays() {
         repo.worktrees().copy_included(&worktree).unwrap(),
         Vec::<PathBuf>::new()
     );
-    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let text_of = |path: &Path| read(path);
     assert_eq!(
         [
-            read(&worktree.path().join("local")),
-            read(&worktree.path().join("x.env"))
+            text_of(&worktree.path().join("local")),
+            text_of(&worktree.path().join("x.env"))
         ],
         ["a file\n", "tracked\n"]
     );
@@ -238,7 +238,7 @@ fn what_is_in_the_worktree_stays() {
         std::fs::read_link(worktree.path().join("linked")).unwrap(),
         outside
     );
-    assert_eq!(read(&outside.join("kept")), "outside");
+    assert_eq!(text_of(&outside.join("kept")), "outside");
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
 }
 
@@ -298,7 +298,7 @@ fn an_editable_install_leads_into_the_worktree() {
     let (worktree, copied) = included(&fixture);
     assert_eq!(copied.unwrap().len(), 6);
     let checkout = fixture.project().display().to_string();
-    let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).unwrap();
+    let text_of = |path: &str| read(worktree.path().join(path));
     let site = ".venv/lib/python3/site-packages";
     for path in [
         ".venv/pyvenv.cfg",
@@ -308,7 +308,7 @@ fn an_editable_install_leads_into_the_worktree() {
         &format!("{site}/canary-1.dist-info/direct_url.json"),
         &format!("{site}/__editable___other_finder.py"),
     ] {
-        let text = read(path);
+        let text = text_of(path);
         assert!(!text.contains(&checkout), "{path}: {text}");
         assert!(
             text.contains(&worktree.path().display().to_string()),
@@ -464,7 +464,7 @@ fn node_requires_from_the_worktree() {
             "{name}"
         );
     }
-    let shim = std::fs::read_to_string(worktree.path().join("node_modules/.bin/tool")).unwrap();
+    let shim = read(worktree.path().join("node_modules/.bin/tool"));
     assert!(
         shim.contains(&format!(
             "\"{}/node_modules/.pnpm\"",
@@ -506,10 +506,7 @@ fn overrides_lead_into_the_worktree_or_are_refused() {
     let (worktree, copied) = included(&fixture);
     assert_eq!(copied.unwrap().len(), 2);
     for (name, text) in written(worktree.path()) {
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join(name)).unwrap(),
-            text
-        );
+        assert_eq!(read(worktree.path().join(name)), text);
     }
     for at in [0, 1] {
         let fixture = Fixture::new(&[("tracked", "1\n")]);
@@ -641,7 +638,7 @@ fn a_path_through_links_leads_into_the_worktree() {
     let (worktree, copied) = included(&fixture);
     assert_eq!(copied.unwrap().len(), 2);
     let (read, at) = (
-        |name: &str| std::fs::read_to_string(worktree.path().join(name)).unwrap(),
+        |name: &str| read(worktree.path().join(name)),
         worktree.path().display(),
     );
     assert_eq!(

@@ -7,7 +7,7 @@ use std::process::Command;
 use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Merge, Move, RepositoryRefusal, SnapshotRules, Warning, Worktree};
 
-use crate::support::{Fixture, git_in, write_files};
+use crate::support::{Fixture, git_in, read, write_files};
 
 const ATTRIBUTES: &str = "*.bin filter=lfs diff=lfs merge=lfs -text\n";
 const BIG: &str = "a content that is much longer than its pointer\n";
@@ -71,7 +71,7 @@ fn project() -> Fixture {
 }
 
 fn text(worktree: &Worktree, path: &str) -> String {
-    std::fs::read_to_string(worktree.path().join(path)).unwrap()
+    read(worktree.path().join(path))
 }
 
 #[test]
@@ -251,10 +251,7 @@ fn work_lands_beside_files_of_a_filter_that_only_the_repository_configures() {
         to: to.clone(),
     };
     repo.landing().land(&landing(&work)).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(fixture.project().join("a")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(read(fixture.project().join("a")), "2\n");
     // The control: a commit that changes such a file is not written without the filter.
     std::fs::remove_file(worktree.path().join("data/big.bin")).unwrap();
     let deleting = fixture.commit(&repo, &worktree, &[&work]);

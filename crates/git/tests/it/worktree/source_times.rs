@@ -7,7 +7,7 @@ use std::process::Command;
 
 use orchestrate_git::{Repo, Worktree, WorktreeSpec};
 
-use crate::support::{Fixture, git_in, write_files};
+use crate::support::{Fixture, git_in, read, write_files};
 
 /// A time with a fraction of a second, long before the test.
 const OLD: &str = "2020-02-02 10:20:30.123456789";
@@ -124,8 +124,5 @@ fn times_are_set_in_a_new_worktree_alone() {
         .checkout_detached(&repo.worktrees().add(&spec).unwrap(), &base)
         .unwrap();
     assert!(time(verifier.path().join("same")) > time(fixture.project().join("same")));
-    assert_eq!(
-        std::fs::read_to_string(verifier.path().join("same")).unwrap(),
-        "1\n"
-    );
+    assert_eq!(read(verifier.path().join("same")), "1\n");
 }

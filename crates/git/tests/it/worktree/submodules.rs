@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_git::{GitError, LeftEmpty, SnapshotRules, Warning, Worktree, WorktreeSpec};
 use orchestrate_sandbox::{Confinement, Content, Mount, Mounted, View};
 
-use crate::support::{Fixture, git_in, write_files};
+use crate::support::{Fixture, git_in, read, write_files};
 
 /// A project with a submodule `libs/inner`, which has a submodule `deep` in turn.
 struct Nested {
@@ -58,7 +58,7 @@ fn nested() -> Nested {
 }
 
 fn text(worktree: &Worktree, path: &str) -> String {
-    std::fs::read_to_string(worktree.path().join(path)).unwrap()
+    read(worktree.path().join(path))
 }
 
 fn unstorable(fixture: &Fixture, worktree: &Worktree) -> (String, String) {

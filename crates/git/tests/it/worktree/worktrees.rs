@@ -7,7 +7,7 @@ use orchestrate_git::{
 };
 use orchestrate_sandbox::Cancel;
 
-use crate::support::{Fixture, command, commit_spec, git_in, write_files};
+use crate::support::{Fixture, command, commit_spec, git_in, read, write_files};
 
 #[test]
 fn a_worktree_is_made_and_taken_over() {
@@ -16,21 +16,15 @@ fn a_worktree_is_made_and_taken_over() {
     let before = fixture.users_state();
     let worktree = fixture.worktree(&repo, "T1");
     assert_eq!(worktree.branch(), Some("orchestrate/r-test01/T1"));
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("dir/b")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(read(worktree.path().join("dir/b")), "2\n");
     assert_eq!(fixture.users_state(), before);
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
-    let reason = std::fs::read_to_string(worktree.admin_dir().join("locked")).unwrap();
+    let reason = read(worktree.admin_dir().join("locked"));
     assert_eq!(reason.trim(), "orchestrate r-test01");
     write_files(worktree.path(), &[("a", "changed\n")]);
     let again = fixture.worktree(&repo, "T1");
     assert_eq!(again.admin_dir(), worktree.admin_dir());
-    assert_eq!(
-        std::fs::read_to_string(again.path().join("a")).unwrap(),
-        "changed\n"
-    );
+    assert_eq!(read(again.path().join("a")), "changed\n");
     let opened = repo.worktrees().open(worktree.path()).unwrap();
     assert_eq!(opened.admin_dir(), worktree.admin_dir());
 }
@@ -52,10 +46,7 @@ fn a_worktree_deleted_by_hand_is_made_again_from_its_branch() {
         Err(GitError::NoWorktree { .. })
     ));
     let again = fixture.worktree(&repo, "T1");
-    assert_eq!(
-        std::fs::read_to_string(again.path().join("a")).unwrap(),
-        "work\n"
-    );
+    assert_eq!(read(again.path().join("a")), "work\n");
     assert!(matches!(
         worktree.verify_untampered(),
         Err(GitError::NoWorktree { .. })
@@ -87,14 +78,9 @@ fn an_entry_deleted_by_hand_is_made_again_and_the_files_stay() {
             git_in(again.path(), &["status", "--porcelain"]),
             " M a\n D b\n?? new"
         );
+        assert_eq!(read(again.path().join("ignored")), "kept\n");
         assert_eq!(
-            std::fs::read_to_string(again.path().join("ignored")).unwrap(),
-            "kept\n"
-        );
-        assert_eq!(
-            std::fs::read_to_string(again.admin_dir().join("locked"))
-                .unwrap()
-                .trim(),
+            read(again.admin_dir().join("locked")).trim(),
             "orchestrate r-test01"
         );
         let commit = fixture.commit(&repo, &again, &[&fixture.tip("HEAD")]);
@@ -165,10 +151,7 @@ fn a_folder_that_names_an_entry_of_somebody_elses_is_not_taken_over() {
             "{named}: {refused:?}"
         );
         assert!(!entries.exists(), "{named}");
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-            "1\n"
-        );
+        assert_eq!(read(worktree.path().join("a")), "1\n");
     }
 }
 
@@ -263,10 +246,7 @@ fn a_worktree_that_was_killed_while_git_made_it_is_made_again() {
             .worktrees()
             .add(&spec)
             .unwrap_or_else(|error| panic!("{whole:?} {pointer:?}: {error}"));
-        assert_eq!(
-            std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-            "1\n"
-        );
+        assert_eq!(read(worktree.path().join("a")), "1\n");
     }
 }
 
@@ -292,10 +272,7 @@ fn a_worktree_that_was_killed_before_git_set_its_head_is_made_again() {
     write_files(&entry, &made);
     write_files(&spec.path, &[(".git", &pointer)]);
     let worktree = repo.worktrees().add(&spec).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-        "1\n"
-    );
+    assert_eq!(read(worktree.path().join("a")), "1\n");
     assert_eq!(worktree.branch(), spec.branch.as_deref());
 }
 
@@ -317,10 +294,7 @@ fn a_worktree_that_was_killed_before_it_had_files_is_filled() {
         &path,
     ]);
     let worktree = repo.worktrees().add(&spec).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-        "1\n"
-    );
+    assert_eq!(read(worktree.path().join("a")), "1\n");
 }
 
 #[test]
@@ -402,12 +376,14 @@ fn a_user_who_packs_prunes_and_cleans_loses_no_work() {
         ["T1", "T2", "own"].map(|name| entries.join(name).exists()),
         [true, true, false]
     );
-    let read = |worktree: &Worktree, name: &str| {
-        std::fs::read_to_string(worktree.path().join(name)).unwrap()
-    };
+    let text_of = |worktree: &Worktree, name: &str| read(worktree.path().join(name));
     let [there, gone] = ["T1", "T2"].map(|name| fixture.worktree(&repo, name));
     assert_eq!(
-        [read(&there, "a"), read(&there, "new"), read(&gone, "a")],
+        [
+            text_of(&there, "a"),
+            text_of(&there, "new"),
+            text_of(&gone, "a")
+        ],
         ["work\n", "not committed\n", "work\n"]
     );
 }
@@ -463,18 +439,12 @@ fn what_is_said_of_a_branch_in_a_detached_worktree_detaches_it() {
         refused.to_string().contains(&format!("`{command}`")),
         "{refused}"
     );
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-        "work\n"
-    );
+    assert_eq!(read(worktree.path().join("a")), "work\n");
     git_in(worktree.path(), &["switch", "-q", "--detach"]);
     repo.worktrees()
         .checkout_detached(&repo.worktrees().open(worktree.path()).unwrap(), &base)
         .unwrap();
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("a")).unwrap(),
-        "1\n"
-    );
+    assert_eq!(read(worktree.path().join("a")), "1\n");
 }
 
 #[test]
@@ -524,10 +494,7 @@ fn only_kept_work_is_removed() {
     );
     let refused = repo.worktrees().remove(&worktree, &fixture.trash());
     assert!(matches!(refused, Err(GitError::Unkept { .. })));
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("new")).unwrap(),
-        "precious\n"
-    );
+    assert_eq!(read(worktree.path().join("new")), "precious\n");
     let snapshot = repo
         .store()
         .snapshot(&worktree, &SnapshotRules::default())
@@ -603,7 +570,7 @@ fn the_verifier_keeps_ignored_files_and_loses_strays() {
     names.sort();
     assert_eq!(names, [".git", ".gitignore", "a", "b", "target"]);
     let cache = verifier.path().join("target/cache");
-    assert_eq!(std::fs::read_to_string(cache).unwrap(), "kept");
+    assert_eq!(read(cache), "kept");
     let tree = repo.tree_of(&spec.base).unwrap();
     repo.worktrees()
         .checkout_detached(&verifier, &tree)
@@ -636,10 +603,7 @@ fn a_new_attempt_starts_from_another_commit() {
             repo.tree_of(&tip).unwrap()
         );
     }
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join("cache")).unwrap(),
-        "kept"
-    );
+    assert_eq!(read(worktree.path().join("cache")), "kept");
     assert_eq!(
         git_in(&worktree.path().join("inner"), &["show", "HEAD:file"]),
         "1"
@@ -681,10 +645,7 @@ fn named_ignored_files_are_copied() {
     let worktree = fixture.worktree(&repo, "T1");
     let copied = repo.worktrees().copy_included(&worktree).unwrap();
     assert_eq!(copied, [".env", "build/keep"].map(PathBuf::from));
-    assert_eq!(
-        std::fs::read_to_string(worktree.path().join(".env")).unwrap(),
-        "KEY=1\n"
-    );
+    assert_eq!(read(worktree.path().join(".env")), "KEY=1\n");
     assert_eq!(
         repo.worktrees().copy_included(&worktree).unwrap(),
         Vec::<PathBuf>::new()
@@ -928,10 +889,7 @@ fn what_is_killed_starts_no_git_and_whoever_comes_next_goes_on() {
         Err(GitError::Killed)
     ));
     let commit = fixture.commit(&of_run, &worktree, &[&tip]);
-    assert_eq!(
-        std::fs::read_to_string(fixture.worktree(&repo, "T1").path().join("a")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(read(fixture.worktree(&repo, "T1").path().join("a")), "2\n");
     assert!(
         repo.worktrees().add(&fixture.spec("T2")).is_ok() && repo.contains(&commit, &tip).unwrap()
     );

@@ -14,7 +14,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{policy, said};
+use crate::support::{begins, calls, holds, policy, said};
 
 const RUST: &str = "/// Adds.\npub fn add(a: u8, b: u8) -> u8 {\n    if a > 1 { a.checked_add(b).unwrap() } else { b }\n}\n\
     struct Hidden;\n";
@@ -61,14 +61,9 @@ pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
         format!("ok: {script}\n{python}\n{outline}\n{LEFT_OUT}")
     );
     harness.put("src/lib.rs", "fn f( {\n").unwrap();
-    let output = harness
-        .call("analyze_code_structure", json!({"path": "src/lib.rs"}))
-        .await;
-    assert!(
-        said(&output).contains("1 syntax error, in line 1"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        analyze_code_structure {"path": "src/lib.rs"} => holds("1 syntax error, in line 1");
+    }
     // A file of many items is cut, and a folder leaves out files that have no room.
     harness
         .put("src/lib.rs", "fn f() {}\n".repeat(1_500))
@@ -116,21 +111,11 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     assert_eq!(output.data["matches"][0]["match"]["captures"], capture);
     assert_eq!(output.data["total"], 1);
     let arguments = json!({"pattern": "print($$$ARGS)", "path": "src", "language": "py"});
-    let output = harness.call("find_code_patterns", arguments).await;
-    assert_eq!(
-        said(&output),
-        "ok: src/a.py:4:9: print(self.g(1))  [$ARGS = self.g(1)]"
-    );
-    let output = harness
-        .call(
-            "find_code_patterns",
-            json!({"pattern": "absent($X)", "language": "rust"}),
-        )
-        .await;
-    assert_eq!(
-        said(&output),
-        format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}")
-    );
+    calls! { harness;
+        find_code_patterns (arguments) => "ok: src/a.py:4:9: print(self.g(1))  [$ARGS = self.g(1)]";
+        find_code_patterns {"pattern": "absent($X)", "language": "rust"}
+            => format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}");
+    }
     // What was not found was looked for in the languages that the files have.
     let nothing = [
         (
@@ -232,24 +217,11 @@ pub(crate) async fn functions_are_measured_the_hardest_first(harness: ToolHarnes
         said(&output)
     );
     assert!(said(&output).contains(&beside), "{}", said(&output));
-    let output = harness
-        .call(
-            "measure_code_complexity",
-            json!({"files": ["image.rs", "nowhere"]}),
-        )
-        .await;
-    assert_eq!(said(&output), format!("Retry: {unread}"));
-    let output = harness
-        .call(
-            "measure_code_complexity",
-            json!({"files": ["image.rs", "image.rs"]}),
-        )
-        .await;
-    assert!(
-        said(&output).starts_with("File: is not text but a PNG image of 5 B: image.rs"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        measure_code_complexity {"files": ["image.rs", "nowhere"]} => format!("Retry: {unread}");
+        measure_code_complexity {"files": ["image.rs", "image.rs"]}
+            => begins("File: is not text but a PNG image of 5 B: image.rs");
+    }
     harness
         .put("src/many.rs", "fn f() {}\n".repeat(60))
         .unwrap();
@@ -279,27 +251,16 @@ pub(crate) async fn code_that_resembles_a_snippet_is_found(harness: ToolHarness)
         output.data,
         json!({"similar": [{"path": "src/lib.rs", "region": region}], "total": 1})
     );
-    let output = harness
-        .call(
-            "find_similar_code",
-            json!({"code_snippet": snippet, "path": "src/a.py"}),
-        )
-        .await;
-    assert_eq!(said(&output), "ok: no similar code");
+    calls! { harness;
+        find_similar_code {"code_snippet": snippet, "path": "src/a.py"} => "ok: no similar code";
+    }
     let output = harness
         .call("find_similar_code", json!({"code_snippet": "a + b"}))
         .await;
     let expected = "Retry: Invalid parameters: `code_snippet`: the snippet cannot be compared: it has 3 tokens";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
     harness.put("src/many.rs", RUST.repeat(60)).unwrap();
-    let output = harness
-        .call("find_similar_code", json!({"code_snippet": snippet}))
-        .await;
-    assert!(
-        said(&output).contains("structure 100 %"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; find_similar_code {"code_snippet": snippet} => holds("structure 100 %"); }
 }
 
 pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
@@ -363,14 +324,10 @@ pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
         "{}",
         said(&output)
     );
-    let output = harness
-        .call("analyze_code_structure", json!({"path": "src"}))
-        .await;
-    assert!(
-        said(&output).contains("[1 file not analysed: src/lib.rs: larger than 9 kB"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        analyze_code_structure {"path": "src"}
+            => holds("[1 file not analysed: src/lib.rs: larger than 9 kB");
+    }
     harness.scope.limits.file_bytes = 10_000_000;
     harness.scope.limits.search_timeout = Duration::ZERO;
     for (tool, arguments) in [
@@ -389,12 +346,7 @@ pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
         );
     }
     harness.scope.cancel.cancel();
-    let output = harness.call("measure_code_complexity", json!({})).await;
-    assert!(
-        said(&output).starts_with("Interrupted: "),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; measure_code_complexity {} => begins("Interrupted: "); }
 }
 
 pub(crate) async fn rules_hold_for_analysed_files(mut harness: ToolHarness) {
@@ -712,8 +664,7 @@ pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
             "Retry: the profile was taken for one of folded stacks and cannot be read: line 2: the values add up to",
         ),
     ] {
-        let output = harness.call("analyze_performance", arguments).await;
-        assert!(said(&output).starts_with(expected), "{}", said(&output));
+        calls! { harness; analyze_performance (arguments) => begins(expected); }
     }
     harness
         .put("large.folded", "main 1\n".repeat(2_000))
@@ -727,20 +678,10 @@ pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
     assert_eq!(said(&output), expected);
     harness.scope.limits.file_bytes = limit;
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
-    let output = harness
-        .call("analyze_performance", json!({"path": "secret/out.folded"}))
-        .await;
-    assert!(said(&output).starts_with("Denied: "), "{}", said(&output));
+    calls! { harness; analyze_performance {"path": "secret/out.folded"} => begins("Denied: "); }
     harness.scope.limits.search_timeout = Duration::ZERO;
-    let output = harness
-        .call(
-            "analyze_performance",
-            json!({"profiling_data": "main 1\n".repeat(10_000)}),
-        )
-        .await;
-    assert!(
-        said(&output).starts_with("Execution: the search ran into its limit"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        analyze_performance {"profiling_data": "main 1\n".repeat(10_000)}
+            => begins("Execution: the search ran into its limit");
+    }
 }

@@ -14,7 +14,7 @@ use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{Call, calls, harness_of, policy, said};
+use crate::support::{Call, begins, calls, harness_of, policy, said};
 
 fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
     Arc::new(BTreeMap::from([(hash.clone(), approval)]))
@@ -97,14 +97,10 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
 
     // Nobody is asked about a call whose result has no place.
     harness.scope.result_tokens = 3;
-    let output = harness
-        .call("write_file", json!({"path": "b", "content": "x"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Retry: Resource limits exceeded: the context"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        write_file {"path": "b", "content": "x"}
+            => begins("Retry: Resource limits exceeded: the context");
+    }
 }
 
 pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(
@@ -161,17 +157,13 @@ pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second
     assert_eq!(said(&done(&harness, &call).await), "ok: done");
     // What works is not asked about again, and where no person can be asked, nothing parks.
     harness.scope.approvals = Arc::default();
-    assert_eq!(
-        said(&harness.call("probe", json!({"text": "x"})).await),
-        "ok: done"
-    );
+    calls! { harness; probe {"text": "x"} => "ok: done"; }
     tries.store(0, Ordering::SeqCst);
     harness.scope.ask_parks = false;
-    assert_eq!(
-        said(&harness.call("probe", json!({})).await),
-        "File: permission denied: a"
-    );
-    assert_eq!(said(&harness.call("probe", json!({})).await), "ok: done");
+    calls! { harness;
+        probe {} => "File: permission denied: a";
+        probe {} => "ok: done";
+    }
 }
 
 /// What the system forbids is no reason to never ask about a call that a rule asks about: a person

@@ -14,7 +14,7 @@ use orchestrate_tools::{
 use serde_json::json;
 
 use crate::probe::probe;
-use crate::support::{harness_of, policy, said};
+use crate::support::{calls, harness_of, holds, policy, said};
 
 /// Returns the text without the duration at its end, which differs from run to run.
 fn without_duration(text: &str) -> &str {
@@ -116,16 +116,10 @@ pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {
         output.text()
     );
     assert_eq!(output.artifacts.len(), 1);
-    let page = harness
-        .call(
-            "read_file",
-            json!({"path": "artifact:a1", "offset": 10_000, "limit": 1}),
-        )
-        .await;
-    assert_eq!(
-        said(&page),
-        "ok:  10000\t10000\n[lines 10000-10000 of 20000; continue with offset 10001]"
-    );
+    calls! { harness;
+        read_file {"path": "artifact:a1", "offset": 10_000, "limit": 1}
+            => "ok:  10000\t10000\n[lines 10000-10000 of 20000; continue with offset 10001]";
+    }
 }
 
 pub(crate) async fn the_environment_is_not_inherited(harness: ToolHarness) {
@@ -284,12 +278,10 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
     };
     harness.scope.grant = Arc::new(role);
     let networked = json!({"command": "touch a", "network": true, "domains": ["example.org"]});
-    let output = harness.call("run_shell_command", networked).await;
-    assert!(
-        said(&output).contains("does not grant `run_shell_command` (network_access)"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        run_shell_command (networked)
+            => holds("does not grant `run_shell_command` (network_access)");
+    }
     assert!(!harness.path().join("a").exists());
 }
 

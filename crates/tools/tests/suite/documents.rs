@@ -11,7 +11,7 @@ use orchestrate_tools::{Answer, CallOutcome, ErrorKind, Note, NoteKind, Notes, b
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{harness_of, said};
+use crate::support::{calls, harness_of, said};
 
 pub(crate) async fn tools_are_called_as_the_documents_call_them(harness: ToolHarness) {
     let calls = [
@@ -127,10 +127,7 @@ pub(crate) async fn the_tools_of_a_run_share_values(_: ToolHarness) {
 
 pub(crate) async fn an_agent_keeps_notes(mut harness: ToolHarness) {
     let react = |action: &str, note: Option<&str>| json!({"action": action, "note": note});
-    assert_eq!(
-        said(&harness.call("react", react("get", None)).await),
-        "ok: (no notes)"
-    );
+    calls! { harness; react (react("get", None)) => "ok: (no notes)"; }
     harness
         .call("react", react("think", Some("the cause is in a.rs")))
         .await;
@@ -177,14 +174,10 @@ pub(crate) async fn an_agent_keeps_notes(mut harness: ToolHarness) {
         Notes::restore(ends.iter().filter_map(|end| end.notes.as_deref()))
     };
     harness.scope.notes = resumed(&harness);
-    let output = harness.call("react", react("get", None)).await;
-    assert_eq!(
-        said(&output),
-        "ok: thought: the cause is in a.rs\nobservation: a.rs has no lock"
-    );
-    assert_eq!(
-        said(&harness.call("react", react("clear", None)).await),
-        "ok: (no notes)"
-    );
+    calls! { harness;
+        react (react("get", None))
+            => "ok: thought: the cause is in a.rs\nobservation: a.rs has no lock";
+        react (react("clear", None)) => "ok: (no notes)";
+    }
     assert_eq!(resumed(&harness).all(), []);
 }

@@ -9,7 +9,7 @@ use orchestrate_tools::{AgentsWait, Answer, CallOutcome, ToolError};
 use serde_json::json;
 
 use crate::probe::probe;
-use crate::support::{harness_of, said};
+use crate::support::{begins, calls, harness_of, said};
 
 pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: ToolHarness) {
     let output = harness.call("git_comit", json!({})).await;
@@ -108,12 +108,7 @@ pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
         assert!(said(&output).starts_with(expected), "{}", said(&output));
     }
     harness.scope.grant = grant;
-    let output = harness.call("read_file", json!({"path": "a"})).await;
-    assert!(
-        said(&output).starts_with("Retry: Resource limits exceeded: "),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; read_file {"path": "a"} => begins("Retry: Resource limits exceeded: "); }
     // The control: with the tool granted and room for its result, the same call reads the file.
     harness.scope.result_tokens = tokens;
     assert!(
@@ -217,13 +212,9 @@ pub(crate) async fn a_panic_is_a_failure_of_the_tool(_: ToolHarness) {
         .waiting(),
     );
     for harness in [at_once, while_blocking, while_answering] {
-        let output = harness.call("probe", json!({})).await;
-        assert_eq!(said(&output), "Execution: the tool panicked: boom");
+        calls! { harness; probe {} => "Execution: the tool panicked: boom"; }
         assert_eq!(harness.recorder.ends().len(), 1);
-        assert_eq!(
-            said(&harness.call("probe", json!({})).await),
-            "Execution: the tool panicked: boom"
-        );
+        calls! { harness; probe {} => "Execution: the tool panicked: boom"; }
     }
 }
 
@@ -254,13 +245,10 @@ pub(crate) async fn a_recorder_that_fails_lets_nothing_run(harness: ToolHarness)
         said(&written)
     );
     harness.recorder.break_down();
-    let output = harness
-        .call("write_file", json!({"path": "a", "content": "x"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Execution: failed to record the start of the call: the disk is full"
-    );
+    calls! { harness;
+        write_file {"path": "a", "content": "x"}
+            => "Execution: failed to record the start of the call: the disk is full";
+    }
     assert!(!harness.path().join("a").exists());
 }
 
@@ -285,16 +273,10 @@ pub(crate) async fn a_message_may_be_an_object(harness: ToolHarness) {
         .await;
     let expected = r#"Retry: Invalid parameters: `message`: 7 is not of types "string", "object""#;
     assert_eq!(said(&output), expected);
-    let output = harness
-        .call(
-            "send_message_to_agent",
-            json!({"agent_id": "T9", "message": message}),
-        )
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: there is no agent `T9`; there is `T2`"
-    );
+    calls! { harness;
+        send_message_to_agent {"agent_id": "T9", "message": message}
+            => "Retry: there is no agent `T9`; there is `T2`";
+    }
 }
 
 pub(crate) async fn a_call_that_waits_is_recorded_once_it_is_answered(harness: ToolHarness) {
@@ -327,11 +309,8 @@ pub(crate) async fn a_call_that_waits_is_recorded_once_it_is_answered(harness: T
         (&json!(true), &json!("idle-done"))
     );
     assert_eq!(harness.recorder.records().len(), 2);
-    let output = harness
-        .call("wait_for_agents", json!({"agent_ids": ["T9"]}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: there is no agent `T9`; there are `T2` and `T3`"
-    );
+    calls! { harness;
+        wait_for_agents {"agent_ids": ["T9"]}
+            => "Retry: there is no agent `T9`; there are `T2` and `T3`";
+    }
 }

@@ -14,7 +14,7 @@ use orchestrate_tools::{
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{policy, said, unconfined};
+use crate::support::{begins, calls, policy, said, unconfined};
 
 fn network() -> ToolError {
     ToolError::Network("no route".to_owned())
@@ -192,11 +192,10 @@ pub(crate) async fn another_tool_answers_for_one_that_cannot(_: ToolHarness) {
         let other = failing_probe!(Vec::new(), &tries).named("other");
         let broken = failing_probe!(errors, &own).repeatable(true).or(&["other"]);
         let mut harness = harness_of(vec![Arc::new(broken), Arc::new(other)]);
-        let output = harness.call("probe", json!({"text": "a"})).await;
-        assert_eq!(
-            said(&output),
-            format!("ok: [`probe` failed: {why}; `other` answered instead]\nx1")
-        );
+        calls! { harness;
+            probe {"text": "a"}
+                => format!("ok: [`probe` failed: {why}; `other` answered instead]\nx1");
+        }
         let expected = Recovery::Alternative {
             tool: "other".to_owned(),
             rule: "default".to_owned(),
@@ -330,17 +329,10 @@ pub(crate) async fn a_command_that_changed_nothing_gets_more_time(mut harness: T
     assert_eq!(recovered(&harness), [Recovery::RanLonger { seconds: 1 }]);
     // An agent's own limit is not changed.
     std::fs::remove_file(harness.path().join("tried")).unwrap();
-    let output = harness
-        .call(
-            "run_shell_command",
-            json!({"command": command, "timeout": 1}),
-        )
-        .await;
-    assert!(
-        said(&output).starts_with("Timeout: timed out after 1 s"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        run_shell_command {"command": command, "timeout": 1}
+            => begins("Timeout: timed out after 1 s");
+    }
 }
 
 pub(crate) async fn a_command_ended_in_the_middle_names_what_it_changed(mut harness: ToolHarness) {

@@ -8,7 +8,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{CallOutcome, ReadLedger, SeenFile, TEMPORARY_PREFIX};
 use serde_json::json;
 
-use crate::support::{policy, said};
+use crate::support::{calls, policy, said};
 
 pub(crate) async fn a_file_is_read_in_numbered_pages(harness: ToolHarness) {
     harness.put("src/a.txt", "one\r\ntwo\nthree").unwrap();
@@ -33,15 +33,11 @@ pub(crate) async fn a_file_is_read_in_numbered_pages(harness: ToolHarness) {
         "ok:      2\ttwo\n[lines 2-2 of 3; continue with offset 3]"
     );
     assert_eq!(output.data["content"], "two\n");
-    let output = harness
-        .call("read_file", json!({"path": "src/b.txt"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: file not found: src/b.txt; list_directory shows which files exist"
-    );
-    let output = harness.call("read_file", json!({"path": "src"})).await;
-    assert_eq!(said(&output), "File: is a directory: src");
+    calls! { harness;
+        read_file {"path": "src/b.txt"}
+            => "Retry: file not found: src/b.txt; list_directory shows which files exist";
+        read_file {"path": "src"} => "File: is a directory: src";
+    }
 }
 
 /// The record has the text of a page once: a long one only in the body.
@@ -67,57 +63,36 @@ pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarnes
     harness.put("a.png", b"\x89PNG\r\n\x1a\n").unwrap();
     harness.put("b", b"caf\xe9").unwrap();
     harness.put("c", b"\xff\xfea\0\n\0").unwrap();
-    let output = harness.call("read_file", json!({"path": "a.png"})).await;
-    assert_eq!(
-        said(&output),
-        "File: is not text but a PNG image of 8 B: a.png"
-    );
-    let output = harness.call("read_file", json!({"path": "b"})).await;
-    assert_eq!(
-        said(&output),
-        "File: is not valid utf-8 but looks like windows-1252; pass `encoding`: b"
-    );
-    let output = harness
-        .call("read_file", json!({"path": "b", "encoding": "latin-1"}))
-        .await;
-    assert_eq!(said(&output), "ok:      1\tcafé");
-    let output = harness.call("read_file", json!({"path": "c"})).await;
-    assert_eq!(said(&output), "ok:      1\ta");
+    calls! { harness;
+        read_file {"path": "a.png"} => "File: is not text but a PNG image of 8 B: a.png";
+        read_file {"path": "b"}
+            => "File: is not valid utf-8 but looks like windows-1252; pass `encoding`: b";
+        read_file {"path": "b", "encoding": "latin-1"} => "ok:      1\tcafé";
+        read_file {"path": "c"} => "ok:      1\ta";
+    }
 }
 
 pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHarness) {
-    let output = harness
-        .call(
-            "write_file",
-            json!({"path": "new/deep/run.sh", "content": "echo\n"}),
-        )
-        .await;
-    assert_eq!(said(&output), "ok: created new/deep/run.sh (5 B)");
+    calls! { harness;
+        write_file {"path": "new/deep/run.sh", "content": "echo\n"}
+            => "ok: created new/deep/run.sh (5 B)";
+    }
     let path = harness.path().join("new/deep/run.sh");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-    let output = harness
-        .call(
-            "write_file",
-            json!({"path": "new/deep/run.sh", "content": "true\n"}),
-        )
-        .await;
-    assert_eq!(said(&output), "ok: replaced new/deep/run.sh (5 B)");
+    calls! { harness;
+        write_file {"path": "new/deep/run.sh", "content": "true\n"}
+            => "ok: replaced new/deep/run.sh (5 B)";
+    }
     let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(
         (harness.content("new/deep/run.sh").unwrap().as_str(), mode),
         ("true\n", 0o750)
     );
-    let output = harness
-        .call("write_file", json!({"path": "new", "content": ""}))
-        .await;
-    assert_eq!(said(&output), "File: is a directory: new");
-    let output = harness
-        .call("write_file", json!({"path": "a.log", "content": "1\n"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "ok: created a.log (2 B); git ignores it, so it will not be committed"
-    );
+    calls! { harness;
+        write_file {"path": "new", "content": ""} => "File: is a directory: new";
+        write_file {"path": "a.log", "content": "1\n"}
+            => "ok: created a.log (2 B); git ignores it, so it will not be committed";
+    }
     let output = harness
         .call(
             "write_file",
@@ -183,19 +158,13 @@ pub(crate) async fn a_file_is_written_in_the_encoding_that_is_asked_for(harness:
 pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {
     harness.put("a", b"\xef\xbb\xbfone\r\ntwo\r\n").unwrap();
     let edit = json!({"path": "a", "old_string": "one\ntwo", "new_string": "1\n2"});
-    assert_eq!(
-        said(&harness.call("Edit", edit).await),
-        "ok: updated a: 1 replacement, line 1"
-    );
+    calls! { harness; Edit (edit) => "ok: updated a: 1 replacement, line 1"; }
     assert_eq!(
         fs::read(harness.path().join("a")).unwrap(),
         b"\xef\xbb\xbf1\r\n2\r\n"
     );
     let edit = json!({"path": "b", "old": "", "new": "made\n"});
-    assert_eq!(
-        said(&harness.call("update_file", edit.clone()).await),
-        "ok: created b"
-    );
+    calls! { harness; update_file (edit.clone()) => "ok: created b"; }
     let expected =
         "Retry: `old` is empty, which creates a new file, but b exists; pass the text to replace";
     assert_eq!(said(&harness.call("update_file", edit).await), expected);
@@ -338,8 +307,7 @@ pub(crate) async fn every_language_and_tool_names_syntax_errors(harness: ToolHar
     }
     // A file that moves has the errors that it had.
     let patch = "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n-fn f( {}\n+fn g() {}\n+fn f( {}\n*** End Patch";
-    let output = harness.call("apply_patch", json!({"patch": patch})).await;
-    assert_eq!(said(&output), "ok: moved a.rs to b.rs");
+    calls! { harness; apply_patch {"patch": patch} => "ok: moved a.rs to b.rs"; }
 }
 
 /// A file that is too large, or no text of a language, is written without a word.
@@ -350,10 +318,7 @@ pub(crate) async fn what_is_too_large_to_check_is_written_all_the_same(harness: 
         ("large.rs", large.as_str(), "ok: created large.rs (1 MB)"),
         ("notes.txt", "fn f( {}", "ok: created notes.txt (8 B)"),
     ] {
-        let output = harness
-            .call("write_file", json!({"path": path, "content": content}))
-            .await;
-        assert_eq!(said(&output), expected);
+        calls! { harness; write_file {"path": path, "content": content} => expected; }
     }
     let output = harness
         .call("write_file", json!({"path": "many.rs", "content": many}))
@@ -373,10 +338,7 @@ pub(crate) async fn an_edit_of_a_file_that_changed_is_refused(harness: ToolHarne
     harness.put("a", "one\ntwo\n").unwrap();
     let edit = json!({"path": "a", "old": "one", "new": "1"});
     let expected = "Retry: a has changed since you read it; read it again first";
-    assert_eq!(
-        said(&harness.call("update_file", edit.clone()).await),
-        expected
-    );
+    calls! { harness; update_file (edit.clone()) => expected; }
     assert_eq!(
         said(
             &harness
@@ -387,16 +349,10 @@ pub(crate) async fn an_edit_of_a_file_that_changed_is_refused(harness: ToolHarne
     );
     assert_eq!(harness.content("a").unwrap(), "one\ntwo\n");
     harness.call("read_file", json!({"path": "a"})).await;
-    assert_eq!(
-        said(&harness.call("update_file", edit).await),
-        "ok: updated a: 1 replacement, line 1"
-    );
+    calls! { harness; update_file (edit) => "ok: updated a: 1 replacement, line 1"; }
     // The agent's own write counts as seen.
     let edit = json!({"path": "a", "old": "two", "new": "2"});
-    assert_eq!(
-        said(&harness.call("update_file", edit).await),
-        "ok: updated a: 1 replacement, line 2"
-    );
+    calls! { harness; update_file (edit) => "ok: updated a: 1 replacement, line 2"; }
 }
 
 pub(crate) async fn what_was_seen_survives_a_resume(mut harness: ToolHarness) {
@@ -413,23 +369,12 @@ pub(crate) async fn what_was_seen_survives_a_resume(mut harness: ToolHarness) {
     harness.scope.ledger = ReadLedger::restore(&seen);
     harness.put("a", "changed\n").unwrap();
     harness.put("b", "anew\n").unwrap();
-    let output = harness
-        .call(
-            "update_file",
-            json!({"path": "a", "old": "changed", "new": "x"}),
-        )
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: a has changed since you read it; read it again first"
-    );
-    let output = harness
-        .call(
-            "update_file",
-            json!({"path": "b", "old": "anew", "new": "x"}),
-        )
-        .await;
-    assert_eq!(said(&output), "ok: updated b: 1 replacement, line 1");
+    calls! { harness;
+        update_file {"path": "a", "old": "changed", "new": "x"}
+            => "Retry: a has changed since you read it; read it again first";
+        update_file {"path": "b", "old": "anew", "new": "x"}
+            => "ok: updated b: 1 replacement, line 1";
+    }
 }
 
 pub(crate) async fn edits_side_by_side_are_both_made(harness: ToolHarness) {
@@ -455,14 +400,12 @@ pub(crate) async fn edits_side_by_side_are_both_made(harness: ToolHarness) {
 pub(crate) async fn deleting_keeps_what_was_there_and_is_recorded(harness: ToolHarness) {
     harness.put("d/a", "precious\n").unwrap();
     std::os::unix::fs::symlink("a", harness.path().join("d/link")).unwrap();
-    let output = harness.call("delete_file", json!({"path": "d/link"})).await;
-    assert_eq!(said(&output), "ok: deleted the link d/link");
+    calls! { harness; delete_file {"path": "d/link"} => "ok: deleted the link d/link"; }
     assert_eq!(harness.content("d/a").unwrap(), "precious\n");
-    let output = harness.call("delete_file", json!({"path": "d/a"})).await;
-    assert_eq!(
-        said(&output),
-        "ok: deleted d/a; its content: read_file with path `artifact:a1`"
-    );
+    calls! { harness;
+        delete_file {"path": "d/a"}
+            => "ok: deleted d/a; its content: read_file with path `artifact:a1`";
+    }
     assert!(!harness.path().join("d/a").exists());
     let deleted: Vec<Vec<String>> = harness
         .recorder
@@ -471,17 +414,12 @@ pub(crate) async fn deleting_keeps_what_was_there_and_is_recorded(harness: ToolH
         .map(|end| end.deleted)
         .collect();
     assert_eq!(deleted, [["d/link"], ["d/a"]]);
-    let kept = harness
-        .call("read_file", json!({"path": "artifact:a1"}))
-        .await;
-    assert_eq!(said(&kept), "ok:      1\tprecious");
-    let output = harness.call("delete_file", json!({"path": "d"})).await;
-    assert_eq!(said(&output), "File: is a directory: d");
-    let output = harness.call("delete_file", json!({"path": "d/a"})).await;
-    assert_eq!(
-        said(&output),
-        "Retry: file not found: d/a; list_directory shows which files exist"
-    );
+    calls! { harness;
+        read_file {"path": "artifact:a1"} => "ok:      1\tprecious";
+        delete_file {"path": "d"} => "File: is a directory: d";
+        delete_file {"path": "d/a"}
+            => "Retry: file not found: d/a; list_directory shows which files exist";
+    }
 }
 
 /// What a rule says about reading a file holds for its copy.
@@ -559,10 +497,7 @@ pub(crate) async fn directories_are_made_once(harness: ToolHarness) {
         (json!({"path": "."}), "ok: . exists already"),
     ];
     for (arguments, expected) in table {
-        assert_eq!(
-            said(&harness.call("create_directory", arguments).await),
-            expected
-        );
+        calls! { harness; create_directory (arguments) => expected; }
     }
     assert!(harness.path().join("a/b").is_dir() && !harness.path().join("x").exists());
 }
@@ -587,14 +522,10 @@ pub(crate) async fn nothing_temporary_stays_behind(harness: ToolHarness) {
 
 pub(crate) async fn text_is_appended_in_the_files_own_encoding(harness: ToolHarness) {
     let append = |path: &str, content: &str| json!({"path": path, "content": content});
-    let output = harness
-        .call("append_file", append("new/a.txt", "one\n"))
-        .await;
-    assert_eq!(said(&output), "ok: created new/a.txt (4 B added)");
-    let output = harness
-        .call("append_file", append("new/a.txt", "two"))
-        .await;
-    assert_eq!(said(&output), "ok: appended to new/a.txt (3 B added)");
+    calls! { harness;
+        append_file (append("new/a.txt", "one\n")) => "ok: created new/a.txt (4 B added)";
+        append_file (append("new/a.txt", "two")) => "ok: appended to new/a.txt (3 B added)";
+    }
     assert_eq!(harness.content("new/a.txt").unwrap(), "one\ntwo");
     harness.put("b", b"\xff\xfea\0").unwrap();
     harness.call("append_file", append("b", "é")).await;
@@ -613,11 +544,10 @@ pub(crate) async fn text_is_appended_in_the_files_own_encoding(harness: ToolHarn
     harness
         .call("append_file", append("new/a.txt", "more\n"))
         .await;
-    let output = harness.call("write_file", append("new/a.txt", "")).await;
-    assert_eq!(
-        said(&output),
-        "Retry: new/a.txt has changed since you read it; read it again first"
-    );
+    calls! { harness;
+        write_file (append("new/a.txt", ""))
+            => "Retry: new/a.txt has changed since you read it; read it again first";
+    }
 }
 
 pub(crate) async fn files_are_copied_and_moved_but_replace_nothing(harness: ToolHarness) {
@@ -628,10 +558,9 @@ pub(crate) async fn files_are_copied_and_moved_but_replace_nothing(harness: Tool
         fs::Permissions::from_mode(0o755),
     )
     .unwrap();
-    let output = harness
-        .call("copy_file", json!({"src": "run.sh", "dst": "bin/copy.sh"}))
-        .await;
-    assert_eq!(said(&output), "ok: copied run.sh to bin/copy.sh");
+    calls! { harness;
+        copy_file {"src": "run.sh", "dst": "bin/copy.sh"} => "ok: copied run.sh to bin/copy.sh";
+    }
     let mode = fs::metadata(harness.path().join("bin/copy.sh"))
         .unwrap()
         .permissions()
@@ -641,13 +570,10 @@ pub(crate) async fn files_are_copied_and_moved_but_replace_nothing(harness: Tool
         (harness.content("bin/copy.sh").unwrap().as_str(), mode),
         ("echo\n", 0o755)
     );
-    let output = harness
-        .call("move_file", json!({"src": "run.sh", "dst": "bin"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: bin is a directory; name the new file in it"
-    );
+    calls! { harness;
+        move_file {"src": "run.sh", "dst": "bin"}
+            => "Retry: bin is a directory; name the new file in it";
+    }
     let output = harness
         .call("move_file", json!({"src": "run.sh", "dst": "bin/run.sh"}))
         .await;
@@ -797,11 +723,10 @@ pub(crate) async fn a_patch_of_one_file_under_two_names_is_refused(harness: Tool
     harness.put("dir/f", "a\nb\n").unwrap();
     std::os::unix::fs::symlink("dir", harness.path().join("link")).unwrap();
     let patch = "*** Begin Patch\n*** Update File: dir/f\n@@\n-a\n+A\n*** Update File: link/f\n@@\n-b\n+B\n*** End Patch";
-    let output = harness.call("apply_patch", json!({"patch": patch})).await;
-    assert_eq!(
-        said(&output),
-        "Retry: Invalid parameters: the patch changes dir/f under two names"
-    );
+    calls! { harness;
+        apply_patch {"patch": patch}
+            => "Retry: Invalid parameters: the patch changes dir/f under two names";
+    }
     assert_eq!(harness.content("dir/f").unwrap(), "a\nb\n");
 }
 
@@ -812,13 +737,10 @@ pub(crate) async fn an_edit_keeps_the_encoding_of_a_file(harness: ToolHarness) {
         .map(|c| u8::try_from(u32::from(c)).unwrap())
         .collect();
     harness.put("menu.txt", &bytes).unwrap();
-    let output = harness
-        .call(
-            "update_file",
-            json!({"path": "menu.txt", "old": "lait", "new": "th\u{e9}"}),
-        )
-        .await;
-    assert_eq!(said(&output), "ok: updated menu.txt: 1 replacement, line 1");
+    calls! { harness;
+        update_file {"path": "menu.txt", "old": "lait", "new": "th\u{e9}"}
+            => "ok: updated menu.txt: 1 replacement, line 1";
+    }
     assert_eq!(
         fs::read(harness.path().join("menu.txt")).unwrap(),
         b"caf\xe9 au th\xe9, d\xe9j\xe0 vu\n"

@@ -12,7 +12,7 @@ use orchestrate_tools::ErrorKind;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use serde_json::json;
 
-use crate::support::{policy, said};
+use crate::support::{calls, policy, said};
 
 /// The content of files that no tool may read or change.
 const CANARY: &str = "canary-7f3a";
@@ -215,19 +215,11 @@ pub(crate) async fn links_are_not_followed_outside(harness: ToolHarness) {
             "{path}"
         );
     }
-    let output = harness
-        .call("list_directory", json!({"recursive": true}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "ok: docs  link\nloop  link\nroot  link\nup  link"
-    );
-    let output = harness.call("grep", json!({"pattern": CANARY})).await;
-    assert_eq!(said(&output), "ok: no matches");
-    let output = harness
-        .call("search_files", json!({"pattern": "secret"}))
-        .await;
-    assert_eq!(said(&output), "ok: no file matches below .");
+    calls! { harness;
+        list_directory {"recursive": true} => "ok: docs  link\nloop  link\nroot  link\nup  link";
+        grep {"pattern": CANARY} => "ok: no matches";
+        search_files {"pattern": "secret"} => "ok: no file matches below .";
+    }
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
     // The control: following the links does read the file outside.
     for path in ["docs/secret", "up/secret"] {
@@ -246,26 +238,19 @@ pub(crate) async fn links_inside_work(harness: ToolHarness) {
     symlink("nowhere", harness.path().join("dangling")).unwrap();
     let output = harness.call("read_file", json!({"path": "a"})).await;
     assert_eq!(output.data["path"], "b/c");
-    let output = harness
-        .call("write_file", json!({"path": "a", "content": "new"}))
-        .await;
-    assert_eq!(said(&output), "ok: replaced b/c (3 B)");
-    let output = harness
-        .call("write_file", json!({"path": "d/e", "content": "new"}))
-        .await;
-    assert_eq!(said(&output), "ok: created b/e (3 B)");
+    calls! { harness;
+        write_file {"path": "a", "content": "new"} => "ok: replaced b/c (3 B)";
+        write_file {"path": "d/e", "content": "new"} => "ok: created b/e (3 B)";
+    }
     assert!(
         fs::symlink_metadata(harness.path().join("a"))
             .unwrap()
             .is_symlink()
     );
-    let output = harness
-        .call("write_file", json!({"path": "dangling", "content": "new"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: dangling is a dangling link; write to its target instead"
-    );
+    calls! { harness;
+        write_file {"path": "dangling", "content": "new"}
+            => "Retry: dangling is a dangling link; write to its target instead";
+    }
     symlink(harness.path().join("b"), harness.path().join("absolute")).unwrap();
     let expected = "Denied: Security validation failed: `absolute/c` leads through a link out of the worktree, or \
         through an absolute link; name the file itself";
@@ -346,10 +331,7 @@ pub(crate) async fn pipes_and_devices_do_not_hang(harness: ToolHarness) {
             );
         }
     }
-    assert_eq!(
-        said(&harness.call("grep", json!({"pattern": "x"})).await),
-        "ok: no matches"
-    );
+    calls! { harness; grep {"pattern": "x"} => "ok: no matches"; }
     // The control: the same tools accept a plain file.
     harness.put("plain", "a").unwrap();
     for (tool, arguments) in [
@@ -369,17 +351,10 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
     fs::write(&outside, CANARY).unwrap();
     fs::hard_link(&outside, harness.path().join("a")).unwrap();
     let expected = "Denied: Security validation failed: `a` has 2 hard links, some of which may be outside; delete it and write it again";
-    let output = harness
-        .call("write_file", json!({"path": "a", "content": "evil"}))
-        .await;
-    assert_eq!(said(&output), expected);
-    let output = harness
-        .call(
-            "update_file",
-            json!({"path": "a", "old": "canary", "new": "evil"}),
-        )
-        .await;
-    assert_eq!(said(&output), expected);
+    calls! { harness;
+        write_file {"path": "a", "content": "evil"} => expected;
+        update_file {"path": "a", "old": "canary", "new": "evil"} => expected;
+    }
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
     // The control: a write through one name changes the other.
     fs::write(harness.path().join("a"), "evil").unwrap();
@@ -392,10 +367,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
         .set_len(30 << 30)
         .unwrap();
     let expected = "Retry: line 1 of huge has more than 1 MB; read it with run_shell_command";
-    assert_eq!(
-        said(&harness.call("read_file", json!({"path": "huge"})).await),
-        expected
-    );
+    calls! { harness; read_file {"path": "huge"} => expected; }
     let expected = "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with read_file or grep";
     let copy = json!({"src": "huge", "dst": "copy"});
     assert_eq!(said(&harness.call("copy_file", copy).await), expected);
@@ -450,13 +422,10 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
         &output.text()[output.text().len() - 60..]
     );
     let content = "x".repeat((10 << 20) + 1);
-    let output = harness
-        .call("write_file", json!({"path": "new", "content": content}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: new would have 10 MB, more than the limit of 10 MB"
-    );
+    calls! { harness;
+        write_file {"path": "new", "content": content}
+            => "Retry: new would have 10 MB, more than the limit of 10 MB";
+    }
 }
 
 pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {

@@ -13,7 +13,7 @@ use orchestrate_tools::{
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::said;
+use crate::support::{begins, calls, holds, said};
 
 /// The values of the reference, as it writes them.
 const PROFILE: &str = r#"{
@@ -59,26 +59,15 @@ pub(crate) async fn the_reference_profile_holds(mut harness: ToolHarness) {
         (10 << 20, Some(256 << 20))
     );
     assert_eq!(limits.web_response_bytes, 5 << 20);
-    let written = harness
-        .call(
-            "write_file",
-            json!({"path": "src/a.py", "content": "print(1)\n"}),
-        )
-        .await;
-    assert_eq!(said(&written), "ok: created src/a.py (9 B)");
-    let refused = harness
-        .call("write_file", json!({"path": "new/a.rs", "content": ""}))
-        .await;
-    assert_eq!(said(&refused), denied(&format!("`new/a.rs` {KINDS}")));
+    calls! { harness;
+        write_file {"path": "src/a.py", "content": "print(1)\n"} => "ok: created src/a.py (9 B)";
+        write_file {"path": "new/a.rs", "content": ""} => denied(&format!("`new/a.rs` {KINDS}"));
+    }
     assert!(!harness.path().join("new").exists());
-    let outside = harness
-        .call("read_file", json!({"path": "/etc/passwd"}))
-        .await;
-    assert!(
-        said(&outside).starts_with(&denied("`/etc/passwd` is outside the worktree")),
-        "{}",
-        said(&outside)
-    );
+    calls! { harness;
+        read_file {"path": "/etc/passwd"}
+            => begins(&denied("`/etc/passwd` is outside the worktree"));
+    }
     let curl = harness
         .call("run_shell_command", json!({"command": "curl https://x"}))
         .await;
@@ -146,13 +135,9 @@ pub(crate) async fn every_tool_that_touches_files_keeps_to_the_allowed_kinds(
             "{tool} {arguments}"
         );
     }
-    let listed = harness
-        .call("list_directory", json!({"path": "v1.2"}))
-        .await;
-    assert_eq!(
-        said(&listed),
-        "ok: c.py  7 B\n[left out: 1 denied by rules]"
-    );
+    calls! { harness;
+        list_directory {"path": "v1.2"} => "ok: c.py  7 B\n[left out: 1 denied by rules]";
+    }
     // What an ignore file says holds although no agent may read it.
     let found = harness.call("search_files", json!({"pattern": "*"})).await;
     assert!(!said(&found).contains("ignored.py\n"), "{}", said(&found));
@@ -222,11 +207,9 @@ pub(crate) async fn a_forbidden_path_is_closed_under_every_name(mut harness: Too
                 "{tool} {arguments}: {reason}"
             );
         }
-        let listed = harness.call("list_directory", json!({})).await;
-        assert_eq!(
-            said(&listed),
-            "ok: link  link\nopen.md  2 B\n[left out: 1 denied by rules]"
-        );
+        calls! { harness;
+            list_directory {} => "ok: link  link\nopen.md  2 B\n[left out: 1 denied by rules]";
+        }
         let read = harness.call("read_file", json!({"path": "open.md"})).await;
         assert!(read.success, "{}", said(&read));
     }
@@ -298,30 +281,14 @@ pub(crate) async fn a_configured_size_holds_for_every_tool_that_reads_or_writes_
         .await;
     assert_eq!(end.text(), "100000\ta line of a log");
     assert_eq!(end.data["total_lines"], json!(100_000));
-    let past = harness
-        .call("read_file", json!({"path": "log.txt", "offset": 100_001}))
-        .await;
-    assert_eq!(
-        said(&past),
-        "Retry: offset 100001 is past the end: log.txt has 100000 lines"
-    );
-    let line = harness
-        .call("read_file", json!({"path": "large.txt"}))
-        .await;
-    assert_eq!(
-        said(&line),
-        "Retry: line 1 of large.txt has more than 1 MB; read it with run_shell_command"
-    );
-    let wide = harness
-        .call(
-            "read_file",
-            json!({"path": "log.txt", "encoding": "utf-16"}),
-        )
-        .await;
-    assert_eq!(
-        said(&wide),
-        "Retry: log.txt has 1 MB, too much to be read in utf-16le"
-    );
+    calls! { harness;
+        read_file {"path": "log.txt", "offset": 100_001}
+            => "Retry: offset 100001 is past the end: log.txt has 100000 lines";
+        read_file {"path": "large.txt"}
+            => "Retry: line 1 of large.txt has more than 1 MB; read it with run_shell_command";
+        read_file {"path": "log.txt", "encoding": "utf-16"}
+            => "Retry: log.txt has 1 MB, too much to be read in utf-16le";
+    }
 }
 
 /// Two processes that never end.
@@ -344,14 +311,9 @@ pub(crate) async fn a_command_and_an_agent_have_their_processor_time(mut harness
         "{ended:?}"
     );
     harness.scope.agent_cpu = AgentCpu::rest(Duration::ZERO);
-    let refused = harness
-        .call("run_shell_command", json!({"command": "true"}))
-        .await;
-    assert!(
-        said(&refused).contains("have used all its processor time"),
-        "{}",
-        said(&refused)
-    );
+    calls! { harness;
+        run_shell_command {"command": "true"} => holds("have used all its processor time");
+    }
     // The control: what runs no program goes on, and a command runs where there is time.
     assert!(harness.call("list_directory", json!({})).await.success);
     harness.scope.agent_cpu = AgentCpu::rest(Duration::from_secs(60));
@@ -434,13 +396,10 @@ pub(crate) async fn a_command_is_cut_off_at_the_configured_time_and_memory(
     settings.code_execution.memory_limit_mb = Some(64);
     harness.limit(&settings);
     let started = Instant::now();
-    let output = harness
-        .call(
-            "run_shell_command",
-            json!({"command": "sleep 600", "timeout": 500}),
-        )
-        .await;
-    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    calls! { harness;
+        run_shell_command {"command": "sleep 600", "timeout": 500}
+            => "Timeout: timed out after 1 s";
+    }
     assert!(
         started.elapsed() < Duration::from_secs(60),
         "{:?}",
@@ -470,11 +429,9 @@ pub(crate) async fn forbidden_files_are_neither_shown_nor_put_back_by_git(
     );
     let forbid = r#"{"file_operations": {"forbidden_paths": ["a.txt"]}}"#;
     harness.limit(&serde_json::from_str::<ToolSettings>(forbid).unwrap());
-    let hidden = harness.call("git_diff", json!({})).await;
-    assert_eq!(
-        said(&hidden),
-        "ok: no differences\n[not shown, as the rules demand: a.txt]"
-    );
+    calls! { harness;
+        git_diff {} => "ok: no differences\n[not shown, as the rules demand: a.txt]";
+    }
     let refused = harness.call("git_stash", json!({"action": "push"})).await;
     assert_eq!(
         said(&refused),

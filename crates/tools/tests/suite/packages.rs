@@ -13,7 +13,7 @@ use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
 
 use crate::conformance::conforms_with;
-use crate::support::{begins, policy, said, says};
+use crate::support::{begins, calls, holds, policy, said, says};
 
 /// A program in the place of pip, which installs `greeting` as pip records it.
 const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\n\
@@ -138,8 +138,7 @@ pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: To
     ];
     for (package, version, language, expected) in table {
         let arguments = json!({"package": package, "version": version, "language": language});
-        let output = harness.call("install_package", arguments).await;
-        assert!(said(&output).contains(expected), "{}", said(&output));
+        calls! { harness; install_package (arguments) => holds(expected); }
     }
     harness.scope.policy = policy(&[(RuleDecision::Allow, "fetch_api_docs")]);
     for (library, version, expected) in [
@@ -171,13 +170,9 @@ pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: To
         ("go:a.example/b", "1 2", "`version` is one such as v1.2.3"),
         ("rust:a", "1 2", "`version` is one such as 1.2.3"),
     ] {
-        let output = harness
-            .call(
-                "fetch_api_docs",
-                json!({"library": library, "version": version}),
-            )
-            .await;
-        assert!(said(&output).contains(expected), "{}", said(&output));
+        calls! { harness;
+            fetch_api_docs {"library": library, "version": version} => holds(expected);
+        }
     }
 }
 
@@ -202,23 +197,15 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
 ) {
     harness.scope.ask_parks = true;
     harness.put("requirements.txt", "").unwrap();
-    let output = harness
-        .call("install_package", json!({"package": "greeting"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Retry: this project has no virtual environment"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        install_package {"package": "greeting"}
+            => begins("Retry: this project has no virtual environment");
+    }
     harness.put("package.json", "{}").unwrap();
-    let output = harness
-        .call("install_package", json!({"package": "greeting"}))
-        .await;
-    assert!(
-        said(&output).contains("one of Python and JavaScript; say which with `language`"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        install_package {"package": "greeting"}
+            => holds("one of Python and JavaScript; say which with `language`");
+    }
     let output = harness
         .call("install_package", json!({"package": "golang.org/x/text"}))
         .await;
@@ -228,17 +215,10 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
         ("rust", "greeting", "`cargo add` needs a Cargo.toml"),
         ("go", "a.example/greeting", "`go get` needs a go.mod"),
     ] {
-        let output = harness
-            .call(
-                "install_package",
-                json!({"package": package, "language": language}),
-            )
-            .await;
-        assert!(
-            said(&output).starts_with(&format!("Retry: {expected} in the worktree's root")),
-            "{}",
-            said(&output)
-        );
+        calls! { harness;
+            install_package {"package": package, "language": language}
+                => begins(&format!("Retry: {expected} in the worktree's root"));
+        }
     }
     let outcome = harness
         .outcome(
@@ -254,14 +234,10 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
 
 pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness) {
     harness.put("package.json", "{}").unwrap();
-    let output = harness
-        .call("install_package", json!({"package": "greeting"}))
-        .await;
-    assert!(
-        said(&output).contains("the rule `built-in:packages` needs approval"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        install_package {"package": "greeting"}
+            => holds("the rule `built-in:packages` needs approval");
+    }
     harness.scope.ask_parks = true;
     let outcome = harness
         .outcome("install_package", json!({"package": "greeting"}))
@@ -484,14 +460,7 @@ pub(crate) async fn an_installation_ends_at_its_time_limit(mut harness: ToolHarn
         .await;
     assert!(output.success, "{}", said(&output));
     put_pip(&harness, &PIP.replace("echo done", "sleep 300 & wait")).unwrap();
-    let output = harness
-        .call("install_package", json!({"package": "greeting"}))
-        .await;
-    assert!(
-        said(&output).contains("timed out after 4 s"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; install_package {"package": "greeting"} => holds("timed out after 4 s"); }
 }
 
 pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness: ToolHarness) {

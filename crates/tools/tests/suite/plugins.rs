@@ -17,7 +17,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{said, unconfined};
+use crate::support::{calls, said, unconfined};
 
 /// Counts the words of a file.
 pub(crate) struct WordCount(Value);
@@ -565,10 +565,7 @@ pub(crate) async fn calls_that_never_end_are_not_made_again_and_again(_: ToolHar
     let mut harness = harness_with(odd(How::Waits));
     harness.scope.limits.max_command_timeout = Duration::from_millis(1);
     for _ in 0..40 {
-        assert_eq!(
-            said(&harness.call("odd", json!({})).await),
-            "Timeout: timed out after 1 s"
-        );
+        calls! { harness; odd {} => "Timeout: timed out after 1 s"; }
         while Arc::strong_count(&harness.scope.worktree) > 1 {
             tokio::task::yield_now().await;
         }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::conformance::{conforms, python_specimens};
-use crate::support::{Need, begins, fails, policy, said, says};
+use crate::support::{Need, begins, calls, fails, policy, said, says};
 
 const fn need(probe: &'static str, program: &'static str) -> Need {
     Need { probe, program }
@@ -542,13 +542,10 @@ pub(crate) async fn a_target_of_make_passes_or_fails(harness: ToolHarness) {
         "{}",
         output.text()
     );
-    let output = harness
-        .call("run_tests", json!({"test_pattern": "a"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: Invalid parameters: `make` runs all tests or none; leave `test_pattern` out"
-    );
+    calls! { harness;
+        run_tests {"test_pattern": "a"}
+            => "Retry: Invalid parameters: `make` runs all tests or none; leave `test_pattern` out";
+    }
     harness
         .put("Makefile", "test:\n\t@echo wrong; exit 3\n")
         .unwrap();
@@ -637,15 +634,10 @@ pub(crate) async fn a_script_runs_isolated_with_its_limits(harness: ToolHarness)
         .await;
     says(&output, "No module named 'sums'");
     assert_eq!((output.success, output.exit_code), (false, Some(1)));
-    let output = harness
-        .call(
-            "run_python",
-            json!({"code": "while True: pass", "timeout": 1}),
-        )
-        .await;
-    assert_eq!(said(&output), "Timeout: timed out after 1 s");
-    let output = harness.call("run_python", json!({"code": " "})).await;
-    assert_eq!(said(&output), "Retry: Invalid parameters: `code` is empty");
+    calls! { harness;
+        run_python {"code": "while True: pass", "timeout": 1} => "Timeout: timed out after 1 s";
+        run_python {"code": " "} => "Retry: Invalid parameters: `code` is empty";
+    }
 }
 
 pub(crate) async fn code_of_python_is_judged_as_in_a_shell(mut harness: ToolHarness) {
@@ -691,10 +683,7 @@ pub(crate) async fn code_of_python_is_judged_as_in_a_shell(mut harness: ToolHarn
 pub(crate) async fn a_script_has_the_time_of_the_reference(mut harness: ToolHarness) {
     // A lower limit of the configuration holds for the default, too.
     harness.scope.limits.max_command_timeout = Duration::from_secs(1);
-    let output = harness
-        .call("run_python", json!({"code": "while True: pass"}))
-        .await;
-    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    calls! { harness; run_python {"code": "while True: pass"} => "Timeout: timed out after 1 s"; }
     let tool = builtin_tools(&|_| None)
         .unwrap()
         .tool("run_python")
@@ -729,13 +718,10 @@ pub(crate) async fn a_virtual_environment_is_made_and_used(harness: ToolHarness)
     assert_eq!(output.data, json!(true));
     assert!(output.footer.starts_with("[Python 3."), "{}", output.footer);
     assert_eq!(harness.content(".venv/.gitignore").unwrap(), "*\n");
-    let output = harness
-        .call("create_virtual_environment", json!({"path": ".venv"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: exists already: .venv; name another path"
-    );
+    calls! { harness;
+        create_virtual_environment {"path": ".venv"}
+            => "Retry: exists already: .venv; name another path";
+    }
     let output = harness
         .call(
             "run_python",
@@ -751,12 +737,7 @@ pub(crate) async fn the_tools_for_python_conform(harness: ToolHarness) {
 
 pub(crate) async fn a_project_without_tests_is_told_so(harness: ToolHarness) {
     harness.put("README.md", "").unwrap();
-    let output = harness.call("run_tests", json!({})).await;
-    assert!(
-        said(&output).starts_with("Retry: found no tests that this can run: "),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; run_tests {} => begins("Retry: found no tests that this can run: "); }
     for (tool, kind) in [
         ("run_linter", "linter"),
         ("run_type_checker", "type checker"),
@@ -822,20 +803,15 @@ pub(crate) async fn a_rule_about_commands_holds_for_programs_that_a_tool_chooses
         ),
     ] {
         harness.scope.policy = policy(&[(decision, rule)]);
-        let output = harness.call("run_tests", json!({})).await;
-        assert_eq!(
-            said(&output),
-            format!("Denied: Security validation failed: {expected}")
-        );
+        calls! { harness;
+            run_tests {} => format!("Denied: Security validation failed: {expected}");
+        }
     }
     harness.scope.policy = policy(&[(RuleDecision::Deny, "Bash(python3 *)")]);
-    let output = harness
-        .call("run_python", json!({"code": "open('ran', 'w')"}))
-        .await;
-    assert!(
-        said(&output)
-            .starts_with("Denied: Security validation failed: the rule `deny:Bash(python3 *)`")
-    );
+    calls! { harness;
+        run_python {"code": "open('ran', 'w')"}
+            => begins("Denied: Security validation failed: the rule `deny:Bash(python3 *)`");
+    }
     assert!(!harness.path().join("ran").exists());
 }
 

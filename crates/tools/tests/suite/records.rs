@@ -14,7 +14,7 @@ use tracing::field::{Field, Visit};
 use tracing::span;
 
 use crate::probe::probe;
-use crate::support::{begins, harness_of, said, says};
+use crate::support::{begins, calls, harness_of, said, says};
 
 pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
     let recorder = Arc::new(Mutex::new(None));
@@ -33,10 +33,7 @@ pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
     // The control: nothing is recorded before the call, so the one record that the tool sees is
     // that of its start.
     assert_eq!(harness.recorder.records().len(), 0);
-    assert_eq!(
-        said(&harness.call("probe", json!({})).await),
-        "ok: 1 recorded"
-    );
+    calls! { harness; probe {} => "ok: 1 recorded"; }
     let records = harness.recorder.records();
     assert!(
         matches!(
@@ -179,10 +176,7 @@ pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
         .await;
     let expected = "ok:    700\tline 700 of a listing\n   701\tline 701 of a listing\n[lines 700-701 of 1500; continue with offset 702]";
     assert_eq!(said(&page), expected);
-    let missing = harness
-        .call("read_file", json!({"path": "artifact:a9"}))
-        .await;
-    assert_eq!(said(&missing), "Retry: there is no artifact `a9`");
+    calls! { harness; read_file {"path": "artifact:a9"} => "Retry: there is no artifact `a9`"; }
 }
 
 pub(crate) async fn data_is_shaped_like_a_text_and_recorded_where_it_is_short(_: ToolHarness) {

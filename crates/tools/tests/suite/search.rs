@@ -12,7 +12,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
-use crate::support::{begins, policy, said};
+use crate::support::{begins, calls, policy, said};
 
 fn project(harness: &ToolHarness) {
     for (path, content) in [
@@ -51,15 +51,13 @@ pub(crate) async fn a_listing_honours_ignore_files_and_says_so(harness: ToolHarn
         output.data["entries"],
         json!(["src/.ignore", "src/lib.rs", "src/main.rs"])
     );
-    let output = harness
-        .call("list_directory", json!({"path": "src/main.rs"}))
-        .await;
-    assert_eq!(said(&output), "Retry: not a directory: src/main.rs");
+    calls! { harness;
+        list_directory {"path": "src/main.rs"} => "Retry: not a directory: src/main.rs";
+    }
     harness.put("empty/.ignore", "*\n").unwrap();
-    let output = harness
-        .call("list_directory", json!({"path": "empty"}))
-        .await;
-    assert_eq!(said(&output), "ok: [left out: 1 ignored (empty/.ignore)]");
+    calls! { harness;
+        list_directory {"path": "empty"} => "ok: [left out: 1 ignored (empty/.ignore)]";
+    }
     // Rules after a comment in Latin-1, and behind a byte order mark.
     for (folder, rules) in [
         ("latin", &b"# f\xfcr\nout/\n"[..]),
@@ -103,14 +101,9 @@ pub(crate) async fn files_are_found_by_glob_newest_first(harness: ToolHarness) {
         .call("search_files", json!({"pattern": "src/*.py"}))
         .await;
     begins(&output, "no file matches below .");
-    let output = harness
-        .call("search_files", json!({"pattern": "a{b"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Retry: Invalid parameters: the glob `a{b`"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        search_files {"pattern": "a{b"} => begins("Retry: Invalid parameters: the glob `a{b`");
+    }
 }
 
 pub(crate) async fn text_is_found_with_its_lines(harness: ToolHarness) {
@@ -121,41 +114,15 @@ pub(crate) async fn text_is_found_with_its_lines(harness: ToolHarness) {
     let lines = "keep.log:1:the answer\nsrc/lib.rs:1:pub fn answer() -> u8 {\nsrc/lib.rs:2:    42\n\
         src/main.rs:2:    let answer = 42;";
     assert_eq!(said(&output), format!("ok: {lines}\n{note}"));
-    let output = harness
-        .call(
-            "grep",
-            json!({"pattern": "answer", "mode": "count", "glob": "*.rs"}),
-        )
-        .await;
-    assert_eq!(
-        said(&output),
-        format!("ok: src/lib.rs: 1\nsrc/main.rs: 1\n{note}")
-    );
-    let output = harness
-        .call(
-            "grep",
-            json!({"pattern": "let", "path": "src/main.rs", "context": 1}),
-        )
-        .await;
-    assert_eq!(
-        said(&output),
-        "ok: src/main.rs-1-fn main() {\nsrc/main.rs:2:    let answer = 42;\nsrc/main.rs-3-}"
-    );
-    let output = harness
-        .call("grep", json!({"pattern": "x(", "path": "src"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Retry: Invalid parameters: `pattern`: "),
-        "{}",
-        said(&output)
-    );
-    let output = harness
-        .call("grep", json!({"pattern": "x", "path": "nowhere"}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: file not found: nowhere; list_directory shows which files exist"
-    );
+    calls! { harness;
+        grep {"pattern": "answer", "mode": "count", "glob": "*.rs"}
+            => format!("ok: src/lib.rs: 1\nsrc/main.rs: 1\n{note}");
+        grep {"pattern": "let", "path": "src/main.rs", "context": 1}
+            => "ok: src/main.rs-1-fn main() {\nsrc/main.rs:2:    let answer = 42;\nsrc/main.rs-3-}";
+        grep {"pattern": "x(", "path": "src"} => begins("Retry: Invalid parameters: `pattern`: ");
+        grep {"pattern": "x", "path": "nowhere"}
+            => "Retry: file not found: nowhere; list_directory shows which files exist";
+    }
 }
 
 pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness) {
@@ -184,33 +151,18 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
         "ok: no matches"
     );
     // The control: what such patterns describe is found within the time that searches usually have.
-    let output = harness
-        .call("grep", json!({"pattern": "^(a+)+b$", "path": "nested"}))
-        .await;
-    assert!(
-        said(&output).starts_with("ok: nested:1:aaa"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        grep {"pattern": "^(a+)+b$", "path": "nested"} => begins("ok: nested:1:aaa");
+    }
     let output = harness
         .call("search_files", json!({"pattern": "**/nes*"}))
         .await;
     assert_eq!(output.data["files"], json!(["nested"]), "{}", said(&output));
     harness.scope.limits.search_timeout = Duration::ZERO;
-    let output = harness.call("grep", json!({"pattern": "b"})).await;
-    assert!(
-        said(&output).starts_with("Execution: the search ran into its"),
-        "{}",
-        said(&output)
-    );
-    let output = harness
-        .call("search_files", json!({"pattern": "**/**/**"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Execution: the search ran into its"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        grep {"pattern": "b"} => begins("Execution: the search ran into its");
+        search_files {"pattern": "**/**/**"} => begins("Execution: the search ran into its");
+    }
 }
 
 /// Several threads search; the answer is that of one.
@@ -248,10 +200,7 @@ pub(crate) async fn many_files_are_answered_in_order(harness: ToolHarness) {
     );
     let counts: Vec<String> = expected.iter().map(|name| format!("{name}: 1")).collect();
     for _ in 0..20 {
-        assert_eq!(
-            said(&harness.call("grep", json!({"pattern": "hit"})).await),
-            whole
-        );
+        calls! { harness; grep {"pattern": "hit"} => whole.as_str(); }
         let output = harness
             .call("grep", json!({"pattern": "hit", "mode": "count"}))
             .await;
@@ -346,20 +295,11 @@ pub(crate) async fn what_a_rule_denies_is_not_shown(mut harness: ToolHarness) {
     harness.put("secret/key", "answer\n").unwrap();
     harness.put("open", "answer\n").unwrap();
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
-    let output = harness.call("grep", json!({"pattern": "answer"})).await;
-    assert_eq!(
-        said(&output),
-        "ok: open:1:answer\n[left out: 1 denied by rules]"
-    );
-    let output = harness
-        .call("list_directory", json!({"recursive": true}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "ok: open  7 B\n[left out: 1 denied by rules]"
-    );
-    let output = harness.call("search_files", json!({"pattern": "*"})).await;
-    assert_eq!(said(&output), "ok: open\n[left out: 1 denied by rules]");
+    calls! { harness;
+        grep {"pattern": "answer"} => "ok: open:1:answer\n[left out: 1 denied by rules]";
+        list_directory {"recursive": true} => "ok: open  7 B\n[left out: 1 denied by rules]";
+        search_files {"pattern": "*"} => "ok: open\n[left out: 1 denied by rules]";
+    }
 }
 
 pub(crate) async fn a_cancelled_search_ends(harness: ToolHarness) {

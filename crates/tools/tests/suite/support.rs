@@ -12,6 +12,48 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};
 use serde_json::Value;
 
+/// Makes calls one after another, each with what it has to say: a whole text, what it [`begins`]
+/// with, or what it [`holds`].
+macro_rules! calls {
+    ($harness:expr; $($tool:ident $arguments:tt => $told:expr;)*) => {$(
+        let output = $harness.call(stringify!($tool), $crate::support::calls!(@of $arguments)).await;
+        $crate::support::require_told(stringify!($tool $arguments), &output, $told);
+    )*};
+    (@of {$($json:tt)*}) => { serde_json::json!({$($json)*}) };
+    (@of ($arguments:expr)) => { $arguments };
+}
+pub(crate) use calls;
+
+/// What a call has to say.
+pub(crate) enum Told {
+    Whole(String),
+    Begins(String),
+    Holds(String),
+}
+
+impl<T: Into<String>> From<T> for Told {
+    fn from(text: T) -> Self {
+        Told::Whole(text.into())
+    }
+}
+
+pub(crate) fn begins(text: impl AsRef<str>) -> Told {
+    Told::Begins(text.as_ref().to_owned())
+}
+
+pub(crate) fn holds(text: impl AsRef<str>) -> Told {
+    Told::Holds(text.as_ref().to_owned())
+}
+
+pub(crate) fn require_told(call: &str, output: &ToolOutput, told: impl Into<Told>) {
+    let said = said(output);
+    match told.into() {
+        Told::Whole(text) => assert_eq!(said, text, "{call}"),
+        Told::Begins(text) => assert!(said.starts_with(&text), "{call}: {said}"),
+        Told::Holds(text) => assert!(said.contains(&text), "{call}: {said}"),
+    }
+}
+
 pub(crate) type Test = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Creates a test that starts no confined process.

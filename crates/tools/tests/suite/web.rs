@@ -16,7 +16,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use super::support::{policy, said};
+use crate::support::{begins, calls, holds, policy, said};
 
 const PAGE: &str = "<!doctype html><html><head><title>A page &amp; more</title><style>p{}</style></head><body>\
     <nav><a href=/>Home</a></nav><main><h1 id=top>Begin</h1><p>Read <a href=\"b.html\">the <b>next</b> one</a>.</p>\
@@ -159,12 +159,9 @@ pub(crate) async fn a_page_has_other_forms(harness: ToolHarness) {
     );
     let page: WebContent = data(&harness, "fetch_url", as_form("html")).await;
     assert_eq!(page.content, PAGE);
-    let output = harness.call("fetch_url", as_form("json")).await;
-    assert!(
-        said(&output).starts_with("Retry: https://page.example/ is no JSON"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        fetch_url (as_form("json")) => begins("Retry: https://page.example/ is no JSON");
+    }
     // The form of a wrapper, as another product's models call it.
     harness
         .web
@@ -180,17 +177,10 @@ pub(crate) async fn a_page_has_other_forms(harness: ToolHarness) {
         "{}",
         said(&output)
     );
-    let output = harness
-        .call(
-            "WebFetch",
-            json!({"arguments": ["https://example.com", "json", "x"]}),
-        )
-        .await;
-    assert!(
-        said(&output).contains("an address and a form"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        WebFetch {"arguments": ["https://example.com", "json", "x"]}
+            => holds("an address and a form");
+    }
     let output = harness
         .call(
             "WebFetch",
@@ -657,10 +647,7 @@ pub(crate) async fn the_chosen_service_searches(mut harness: ToolHarness) {
             "application/json",
             answer,
         );
-        assert_eq!(
-            said(&harness.call("web_search", json!({ "query": query })).await),
-            expected
-        );
+        calls! { harness; web_search { "query": query } => expected; }
     }
     web.put(
         "https://api.search.brave.com/res/v1/web/search?q=q&count=10",
@@ -699,12 +686,7 @@ pub(crate) async fn the_chosen_service_searches(mut harness: ToolHarness) {
         Some(json!({"query": "q", "max_results": 10}))
     );
     harness.limit(&ToolSettings::default());
-    let output = harness.call("web_search", json!({"query": "q"})).await;
-    assert!(
-        said(&output).contains("`tools.web_requests.search_service`"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; web_search {"query": "q"} => holds("`tools.web_requests.search_service`"); }
 }
 
 /// Returns what a model's endpoint has found.
@@ -769,27 +751,22 @@ pub(crate) async fn the_models_endpoint_searches(mut harness: ToolHarness) {
     harness
         .web
         .let_model_find(Ok(found_by_model("I did not search.", &[])));
-    let output = harness.call("web_search", json!({"query": "q"})).await;
-    assert_eq!(
-        said(&output),
-        "ok: answer of openai/m, without any page:\nI did not search.\n\n(nothing found)"
-    );
+    calls! { harness;
+        web_search {"query": "q"}
+            => "ok: answer of openai/m, without any page:\nI did not search.\n\n(nothing found)";
+    }
     let mut failed = found_by_model("", &[]);
     failed.reply.failure = Some("max_uses_exceeded".to_owned());
     harness.web.let_model_find(Ok(failed));
-    let output = harness.call("web_search", json!({"query": "q"})).await;
-    assert!(
-        said(&output).contains("the search of openai/m failed: max_uses_exceeded"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        web_search {"query": "q"} => holds("the search of openai/m failed: max_uses_exceeded");
+    }
     let denied = ServiceError::Denied {
         rule: "built-in:budget".to_owned(),
         reason: "not covered".to_owned(),
     };
     harness.web.let_model_find(Err(denied));
-    let output = harness.call("web_search", json!({"query": "q"})).await;
-    assert!(said(&output).contains("not covered"), "{}", said(&output));
+    calls! { harness; web_search {"query": "q"} => holds("not covered"); }
 }
 
 pub(crate) async fn a_denied_host_is_left_out_of_what_is_found(mut harness: ToolHarness) {
@@ -835,8 +812,7 @@ pub(crate) async fn a_search_of_a_service_that_is_another_one_fails(harness: Too
         ),
     ] {
         harness.web.put(url, "text/html", body);
-        let output = harness.call("web_search", json!({"query": "q"})).await;
-        assert!(said(&output).contains(expected), "{}", said(&output));
+        calls! { harness; web_search {"query": "q"} => holds(expected); }
     }
     harness.web.fail(
         url,
@@ -844,12 +820,7 @@ pub(crate) async fn a_search_of_a_service_that_is_another_one_fails(harness: Too
             variable: "BRAVE_API_KEY",
         },
     );
-    let output = harness.call("web_search", json!({"query": "q"})).await;
-    assert!(
-        said(&output).contains("a key in the variable BRAVE_API_KEY"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness; web_search {"query": "q"} => holds("a key in the variable BRAVE_API_KEY"); }
 }
 
 pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
@@ -871,10 +842,7 @@ pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
         .map(|found| (found.name.as_str(), found.stars, found.language.as_deref()))
         .collect();
     assert_eq!(found, [("serde-rs/serde", 9000, Some("Rust"))]);
-    let output = harness
-        .call("search_github", json!({"query": "a&b", "language": "c++"}))
-        .await;
-    assert!(said(&output).contains("404"), "{}", said(&output));
+    calls! { harness; search_github {"query": "a&b", "language": "c++"} => holds("404"); }
     let asked = links(&harness).pop().unwrap();
     assert_eq!(
         asked,
@@ -985,14 +953,9 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
             "https://registry.npmjs.org/none/latest describes no package, not `none`",
         ),
     ] {
-        let output = harness
-            .call("fetch_api_docs", json!({ "library": library }))
-            .await;
-        assert!(
-            said(&output).starts_with(&format!("Retry: {expected}")),
-            "{}",
-            said(&output)
-        );
+        calls! { harness;
+            fetch_api_docs { "library": library } => begins(&format!("Retry: {expected}"));
+        }
     }
     for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {
         let output = harness
@@ -1086,14 +1049,9 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
             "{library}"
         );
     }
-    let output = harness
-        .call("fetch_api_docs", json!({"library": "gin"}))
-        .await;
-    assert!(
-        said(&output).contains("by its path, such as golang.org/x/net"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        fetch_api_docs {"library": "gin"} => holds("by its path, such as golang.org/x/net");
+    }
     harness.put("Cargo.toml", "").unwrap();
     let found = docs("fmt", None).await;
     assert_eq!(
@@ -1125,12 +1083,7 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
         (found.registry.as_str(), found.others.len()),
         ("docs.rs", 0)
     );
-    let output = harness
-        .call("fetch_api_docs", json!({"library": "requests"}))
-        .await;
-    assert!(
-        said(&output).contains("name its registry if it is another one"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        fetch_api_docs {"library": "requests"} => holds("name its registry if it is another one");
+    }
 }

@@ -11,7 +11,7 @@ use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, builtin_tools};
 use serde_json::{Value, json};
 
-use crate::support::{policy, said};
+use crate::support::{begins, calls, holds, policy, said};
 
 /// The reference's own `glob.tool`, under another name.
 const FIND_VALA: &str = "Find files matching glob patterns using find. The working directory is the project directory \
@@ -166,21 +166,10 @@ pub(crate) async fn a_wrapper_without_a_command_calls_the_wrapped_tool(harness: 
         )
         .await;
     assert_eq!(lines(&output), set(&["int d;"]));
-    let output = harness
-        .call("quick", json!({"command": "ls", "cwd": "../x"}))
-        .await;
-    assert!(
-        said(&output).contains("is outside the worktree"),
-        "{}",
-        said(&output)
-    );
-    let output = harness
-        .call("quick", json!({"command": "ls", "network": true}))
-        .await;
-    assert_eq!(
-        said(&output),
-        "Retry: Invalid parameters: unknown: `network`"
-    );
+    calls! { harness;
+        quick {"command": "ls", "cwd": "../x"} => holds("is outside the worktree");
+        quick {"command": "ls", "network": true} => "Retry: Invalid parameters: unknown: `network`";
+    }
 }
 
 pub(crate) async fn a_program_that_is_absent_is_named(harness: ToolHarness) {
@@ -289,14 +278,9 @@ pub(crate) async fn rules_hold_for_program_and_arguments(harness: ToolHarness) {
     assert_eq!((tool.as_str(), arguments), ("find_vala", shown));
     // What the wrapped tool could not do is not asked about.
     harness.scope.policy = policy(&[(RuleDecision::Ask, "run_shell_command")]);
-    let output = harness
-        .call("quick", json!({"command": "true", "cwd": "none"}))
-        .await;
-    assert!(
-        said(&output).starts_with("Retry: file not found: none"),
-        "{}",
-        said(&output)
-    );
+    calls! { harness;
+        quick {"command": "true", "cwd": "none"} => begins("Retry: file not found: none");
+    }
     assert!(harness.path().join("a.vala").exists());
 }
 

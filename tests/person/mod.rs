@@ -1,34 +1,17 @@
 //! What a user sees, types and decides: status, review, approval, landing, settings.
 
-mod approvals;
-mod by_hand;
-mod cli;
-mod discard;
-mod display;
-mod doctor;
-mod dropping;
-mod init;
-mod kept_out;
-mod land;
-mod land_styles;
-mod next_steps;
-mod output;
-mod permissions;
-mod propose;
-mod prune;
-mod review;
-mod run_land;
-mod settings;
-mod status;
-mod subcommands;
-mod trees;
-mod vendors;
-mod waiting;
-mod watch;
+mod deciding;
+mod landing;
+mod showing;
+mod starting;
 
-pub(crate) use land::look;
+pub(crate) use landing::land::look;
 
 use crate::support::{Case, Need, Place};
+use deciding::{approvals, by_hand, dropping, kept_out, permissions, review, waiting};
+use landing::{discard, land, land_styles, propose, prune, run_land};
+use showing::{display, next_steps, output, status, trees, watch};
+use starting::{cli, doctor, init, settings, subcommands, vendors};
 
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.

@@ -5,22 +5,9 @@
 //! limits them, `003` about the context of an execution, `004` about tools that `.tool` files
 //! define.
 
-mod analysis;
-mod audit;
-mod configuration;
-mod context;
-mod extending;
-mod failures;
-mod files;
-mod harness;
-mod permissions;
-mod programs;
-mod registry;
+mod lines;
 mod table;
-mod tool_files;
-mod version_control;
 mod walk;
-mod web;
 
 use crate::support::{Case, case};
 

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::analysis::ANALYSIS;
-use super::audit::AUDIT;
-use super::configuration::CONFIGURATION;
-use super::context::CONTEXT;
-use super::extending::EXTENDING;
-use super::failures::FAILURES;
-use super::files::FILES;
-use super::harness::HARNESS;
-use super::permissions::PERMISSIONS_AND_LIMITS;
-use super::programs::PROGRAMS;
-use super::registry::TOOLS_AS_VALUES;
+use super::lines::analysis::ANALYSIS;
+use super::lines::audit::AUDIT;
+use super::lines::configuration::CONFIGURATION;
+use super::lines::context::CONTEXT;
+use super::lines::extending::EXTENDING;
+use super::lines::failures::FAILURES;
+use super::lines::files::FILES;
+use super::lines::harness::HARNESS;
+use super::lines::permissions::PERMISSIONS_AND_LIMITS;
+use super::lines::programs::PROGRAMS;
+use super::lines::registry::TOOLS_AS_VALUES;
+use super::lines::tool_files::TOOL_FILES;
+use super::lines::version_control::VERSION_CONTROL;
+use super::lines::web::WEB_TOOLS;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
-use super::tool_files::TOOL_FILES;
-use super::version_control::VERSION_CONTROL;
-use super::web::WEB_TOOLS;
 use crate::support::Outcome;
 
 /// The lists.

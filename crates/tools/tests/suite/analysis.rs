@@ -14,7 +14,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{begins, calls, holds, policy, said};
+use crate::support::{calls, holding, policy, said, starting};
 
 const RUST: &str = "/// Adds.\npub fn add(a: u8, b: u8) -> u8 {\n    if a > 1 { a.checked_add(b).unwrap() } else { b }\n}\n\
     struct Hidden;\n";
@@ -62,7 +62,7 @@ pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
     );
     harness.put("src/lib.rs", "fn f( {\n").unwrap();
     calls! { harness;
-        analyze_code_structure {"path": "src/lib.rs"} => holds("1 syntax error, in line 1");
+        analyze_code_structure {"path": "src/lib.rs"} => holding("1 syntax error, in line 1");
     }
     // A file of many items is cut, and a folder leaves out files that have no room.
     harness
@@ -220,7 +220,7 @@ pub(crate) async fn functions_are_measured_the_hardest_first(harness: ToolHarnes
     calls! { harness;
         measure_code_complexity {"files": ["image.rs", "nowhere"]} => format!("Retry: {unread}");
         measure_code_complexity {"files": ["image.rs", "image.rs"]}
-            => begins("File: is not text but a PNG image of 5 B: image.rs");
+            => starting("File: is not text but a PNG image of 5 B: image.rs");
     }
     harness
         .put("src/many.rs", "fn f() {}\n".repeat(60))
@@ -260,7 +260,7 @@ pub(crate) async fn code_that_resembles_a_snippet_is_found(harness: ToolHarness)
     let expected = "Retry: Invalid parameters: `code_snippet`: the snippet cannot be compared: it has 3 tokens";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
     harness.put("src/many.rs", RUST.repeat(60)).unwrap();
-    calls! { harness; find_similar_code {"code_snippet": snippet} => holds("structure 100 %"); }
+    calls! { harness; find_similar_code {"code_snippet": snippet} => holding("structure 100 %"); }
 }
 
 pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
@@ -326,7 +326,7 @@ pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
     );
     calls! { harness;
         analyze_code_structure {"path": "src"}
-            => holds("[1 file not analysed: src/lib.rs: larger than 9 kB");
+            => holding("[1 file not analysed: src/lib.rs: larger than 9 kB");
     }
     harness.scope.limits.file_bytes = 10_000_000;
     harness.scope.limits.search_timeout = Duration::ZERO;
@@ -346,7 +346,7 @@ pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
         );
     }
     harness.scope.cancel.cancel();
-    calls! { harness; measure_code_complexity {} => begins("Interrupted: "); }
+    calls! { harness; measure_code_complexity {} => starting("Interrupted: "); }
 }
 
 pub(crate) async fn rules_hold_for_analysed_files(mut harness: ToolHarness) {
@@ -664,7 +664,7 @@ pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
             "Retry: the profile was taken for one of folded stacks and cannot be read: line 2: the values add up to",
         ),
     ] {
-        calls! { harness; analyze_performance (arguments) => begins(expected); }
+        calls! { harness; analyze_performance (arguments) => starting(expected); }
     }
     harness
         .put("large.folded", "main 1\n".repeat(2_000))
@@ -678,10 +678,10 @@ pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
     assert_eq!(said(&output), expected);
     harness.scope.limits.file_bytes = limit;
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
-    calls! { harness; analyze_performance {"path": "secret/out.folded"} => begins("Denied: "); }
+    calls! { harness; analyze_performance {"path": "secret/out.folded"} => starting("Denied: "); }
     harness.scope.limits.search_timeout = Duration::ZERO;
     calls! { harness;
         analyze_performance {"profiling_data": "main 1\n".repeat(10_000)}
-            => begins("Execution: the search ran into its limit");
+            => starting("Execution: the search ran into its limit");
     }
 }

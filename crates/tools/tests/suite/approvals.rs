@@ -14,7 +14,7 @@ use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{Call, begins, calls, harness_of, policy, said};
+use crate::support::{Call, calls, harness_of, policy, said, starting};
 
 fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
     Arc::new(BTreeMap::from([(hash.clone(), approval)]))
@@ -99,7 +99,7 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
     harness.scope.result_tokens = 3;
     calls! { harness;
         write_file {"path": "b", "content": "x"}
-            => begins("Retry: Resource limits exceeded: the context");
+            => starting("Retry: Resource limits exceeded: the context");
     }
 }
 

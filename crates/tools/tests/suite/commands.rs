@@ -14,7 +14,7 @@ use orchestrate_tools::{
 use serde_json::json;
 
 use crate::probe::probe;
-use crate::support::{calls, harness_of, holds, policy, said};
+use crate::support::{calls, harness_of, holding, policy, said};
 
 /// Returns the text without the duration at its end, which differs from run to run.
 fn without_duration(text: &str) -> &str {
@@ -280,7 +280,7 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
     let networked = json!({"command": "touch a", "network": true, "domains": ["example.org"]});
     calls! { harness;
         run_shell_command (networked)
-            => holds("does not grant `run_shell_command` (network_access)");
+            => holding("does not grant `run_shell_command` (network_access)");
     }
     assert!(!harness.path().join("a").exists());
 }

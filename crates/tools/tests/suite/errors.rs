@@ -9,7 +9,7 @@ use orchestrate_tools::{AgentsWait, Answer, CallOutcome, ToolError};
 use serde_json::json;
 
 use crate::probe::probe;
-use crate::support::{begins, calls, harness_of, said};
+use crate::support::{calls, harness_of, said, starting};
 
 pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: ToolHarness) {
     let output = harness.call("git_comit", json!({})).await;
@@ -108,7 +108,7 @@ pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
         assert!(said(&output).starts_with(expected), "{}", said(&output));
     }
     harness.scope.grant = grant;
-    calls! { harness; read_file {"path": "a"} => begins("Retry: Resource limits exceeded: "); }
+    calls! { harness; read_file {"path": "a"} => starting("Retry: Resource limits exceeded: "); }
     // The control: with the tool granted and room for its result, the same call reads the file.
     harness.scope.result_tokens = tokens;
     assert!(

@@ -14,7 +14,7 @@ use orchestrate_tools::{
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{begins, calls, policy, said, unconfined};
+use crate::support::{calls, policy, said, starting, unconfined};
 
 fn network() -> ToolError {
     ToolError::Network("no route".to_owned())
@@ -331,7 +331,7 @@ pub(crate) async fn a_command_that_changed_nothing_gets_more_time(mut harness: T
     std::fs::remove_file(harness.path().join("tried")).unwrap();
     calls! { harness;
         run_shell_command {"command": command, "timeout": 1}
-            => begins("Timeout: timed out after 1 s");
+            => starting("Timeout: timed out after 1 s");
     }
 }
 

@@ -13,7 +13,7 @@ use orchestrate_tools::{
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{begins, calls, holds, said};
+use crate::support::{calls, holding, said, starting};
 
 /// The values of the reference, as it writes them.
 const PROFILE: &str = r#"{
@@ -66,7 +66,7 @@ pub(crate) async fn the_reference_profile_holds(mut harness: ToolHarness) {
     assert!(!harness.path().join("new").exists());
     calls! { harness;
         read_file {"path": "/etc/passwd"}
-            => begins(&denied("`/etc/passwd` is outside the worktree"));
+            => starting(&denied("`/etc/passwd` is outside the worktree"));
     }
     let curl = harness
         .call("run_shell_command", json!({"command": "curl https://x"}))
@@ -312,7 +312,7 @@ pub(crate) async fn a_command_and_an_agent_have_their_processor_time(mut harness
     );
     harness.scope.agent_cpu = AgentCpu::rest(Duration::ZERO);
     calls! { harness;
-        run_shell_command {"command": "true"} => holds("have used all its processor time");
+        run_shell_command {"command": "true"} => holding("have used all its processor time");
     }
     // The control: what runs no program goes on, and a command runs where there is time.
     assert!(harness.call("list_directory", json!({})).await.success);

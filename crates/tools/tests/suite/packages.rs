@@ -13,7 +13,7 @@ use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
 
 use crate::conformance::conforms_with;
-use crate::support::{begins, calls, holds, policy, said, says};
+use crate::support::{begins, calls, holding, policy, said, says, starting};
 
 /// A program in the place of pip, which installs `greeting` as pip records it.
 const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\n\
@@ -138,7 +138,7 @@ pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: To
     ];
     for (package, version, language, expected) in table {
         let arguments = json!({"package": package, "version": version, "language": language});
-        calls! { harness; install_package (arguments) => holds(expected); }
+        calls! { harness; install_package (arguments) => holding(expected); }
     }
     harness.scope.policy = policy(&[(RuleDecision::Allow, "fetch_api_docs")]);
     for (library, version, expected) in [
@@ -171,7 +171,7 @@ pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: To
         ("rust:a", "1 2", "`version` is one such as 1.2.3"),
     ] {
         calls! { harness;
-            fetch_api_docs {"library": library, "version": version} => holds(expected);
+            fetch_api_docs {"library": library, "version": version} => holding(expected);
         }
     }
 }
@@ -199,12 +199,12 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
     harness.put("requirements.txt", "").unwrap();
     calls! { harness;
         install_package {"package": "greeting"}
-            => begins("Retry: this project has no virtual environment");
+            => starting("Retry: this project has no virtual environment");
     }
     harness.put("package.json", "{}").unwrap();
     calls! { harness;
         install_package {"package": "greeting"}
-            => holds("one of Python and JavaScript; say which with `language`");
+            => holding("one of Python and JavaScript; say which with `language`");
     }
     let output = harness
         .call("install_package", json!({"package": "golang.org/x/text"}))
@@ -217,7 +217,7 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
     ] {
         calls! { harness;
             install_package {"package": package, "language": language}
-                => begins(&format!("Retry: {expected} in the worktree's root"));
+                => starting(&format!("Retry: {expected} in the worktree's root"));
         }
     }
     let outcome = harness
@@ -236,7 +236,7 @@ pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness
     harness.put("package.json", "{}").unwrap();
     calls! { harness;
         install_package {"package": "greeting"}
-            => holds("the rule `built-in:packages` needs approval");
+            => holding("the rule `built-in:packages` needs approval");
     }
     harness.scope.ask_parks = true;
     let outcome = harness
@@ -460,7 +460,7 @@ pub(crate) async fn an_installation_ends_at_its_time_limit(mut harness: ToolHarn
         .await;
     assert!(output.success, "{}", said(&output));
     put_pip(&harness, &PIP.replace("echo done", "sleep 300 & wait")).unwrap();
-    calls! { harness; install_package {"package": "greeting"} => holds("timed out after 4 s"); }
+    calls! { harness; install_package {"package": "greeting"} => holding("timed out after 4 s"); }
 }
 
 pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness: ToolHarness) {

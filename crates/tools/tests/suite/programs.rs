@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::conformance::{conforms, python_specimens};
-use crate::support::{Need, begins, calls, fails, policy, said, says};
+use crate::support::{Need, begins, calls, fails, policy, said, says, starting};
 
 const fn need(probe: &'static str, program: &'static str) -> Need {
     Need { probe, program }
@@ -737,7 +737,7 @@ pub(crate) async fn the_tools_for_python_conform(harness: ToolHarness) {
 
 pub(crate) async fn a_project_without_tests_is_told_so(harness: ToolHarness) {
     harness.put("README.md", "").unwrap();
-    calls! { harness; run_tests {} => begins("Retry: found no tests that this can run: "); }
+    calls! { harness; run_tests {} => starting("Retry: found no tests that this can run: "); }
     for (tool, kind) in [
         ("run_linter", "linter"),
         ("run_type_checker", "type checker"),
@@ -810,7 +810,7 @@ pub(crate) async fn a_rule_about_commands_holds_for_programs_that_a_tool_chooses
     harness.scope.policy = policy(&[(RuleDecision::Deny, "Bash(python3 *)")]);
     calls! { harness;
         run_python {"code": "open('ran', 'w')"}
-            => begins("Denied: Security validation failed: the rule `deny:Bash(python3 *)`");
+            => starting("Denied: Security validation failed: the rule `deny:Bash(python3 *)`");
     }
     assert!(!harness.path().join("ran").exists());
 }

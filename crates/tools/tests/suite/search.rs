@@ -12,7 +12,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
-use crate::support::{begins, calls, policy, said};
+use crate::support::{begins, calls, policy, said, starting};
 
 fn project(harness: &ToolHarness) {
     for (path, content) in [
@@ -102,7 +102,7 @@ pub(crate) async fn files_are_found_by_glob_newest_first(harness: ToolHarness) {
         .await;
     begins(&output, "no file matches below .");
     calls! { harness;
-        search_files {"pattern": "a{b"} => begins("Retry: Invalid parameters: the glob `a{b`");
+        search_files {"pattern": "a{b"} => starting("Retry: Invalid parameters: the glob `a{b`");
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn text_is_found_with_its_lines(harness: ToolHarness) {
             => format!("ok: src/lib.rs: 1\nsrc/main.rs: 1\n{note}");
         grep {"pattern": "let", "path": "src/main.rs", "context": 1}
             => "ok: src/main.rs-1-fn main() {\nsrc/main.rs:2:    let answer = 42;\nsrc/main.rs-3-}";
-        grep {"pattern": "x(", "path": "src"} => begins("Retry: Invalid parameters: `pattern`: ");
+        grep {"pattern": "x(", "path": "src"} => starting("Retry: Invalid parameters: `pattern`: ");
         grep {"pattern": "x", "path": "nowhere"}
             => "Retry: file not found: nowhere; list_directory shows which files exist";
     }
@@ -152,7 +152,7 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
     );
     // The control: what such patterns describe is found within the time that searches usually have.
     calls! { harness;
-        grep {"pattern": "^(a+)+b$", "path": "nested"} => begins("ok: nested:1:aaa");
+        grep {"pattern": "^(a+)+b$", "path": "nested"} => starting("ok: nested:1:aaa");
     }
     let output = harness
         .call("search_files", json!({"pattern": "**/nes*"}))
@@ -160,8 +160,8 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
     assert_eq!(output.data["files"], json!(["nested"]), "{}", said(&output));
     harness.scope.limits.search_timeout = Duration::ZERO;
     calls! { harness;
-        grep {"pattern": "b"} => begins("Execution: the search ran into its");
-        search_files {"pattern": "**/**/**"} => begins("Execution: the search ran into its");
+        grep {"pattern": "b"} => starting("Execution: the search ran into its");
+        search_files {"pattern": "**/**/**"} => starting("Execution: the search ran into its");
     }
 }
 

@@ -37,11 +37,11 @@ impl<T: Into<String>> From<T> for Told {
     }
 }
 
-pub(crate) fn begins(text: impl AsRef<str>) -> Told {
+pub(crate) fn starting(text: impl AsRef<str>) -> Told {
     Told::Begins(text.as_ref().to_owned())
 }
 
-pub(crate) fn holds(text: impl AsRef<str>) -> Told {
+pub(crate) fn holding(text: impl AsRef<str>) -> Told {
     Told::Holds(text.as_ref().to_owned())
 }
 

@@ -16,7 +16,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{begins, calls, holds, policy, said};
+use crate::support::{calls, holding, policy, said, starting};
 
 const PAGE: &str = "<!doctype html><html><head><title>A page &amp; more</title><style>p{}</style></head><body>\
     <nav><a href=/>Home</a></nav><main><h1 id=top>Begin</h1><p>Read <a href=\"b.html\">the <b>next</b> one</a>.</p>\
@@ -160,7 +160,7 @@ pub(crate) async fn a_page_has_other_forms(harness: ToolHarness) {
     let page: WebContent = data(&harness, "fetch_url", as_form("html")).await;
     assert_eq!(page.content, PAGE);
     calls! { harness;
-        fetch_url (as_form("json")) => begins("Retry: https://page.example/ is no JSON");
+        fetch_url (as_form("json")) => starting("Retry: https://page.example/ is no JSON");
     }
     // The form of a wrapper, as another product's models call it.
     harness
@@ -179,7 +179,7 @@ pub(crate) async fn a_page_has_other_forms(harness: ToolHarness) {
     );
     calls! { harness;
         WebFetch {"arguments": ["https://example.com", "json", "x"]}
-            => holds("an address and a form");
+            => holding("an address and a form");
     }
     let output = harness
         .call(
@@ -686,7 +686,7 @@ pub(crate) async fn the_chosen_service_searches(mut harness: ToolHarness) {
         Some(json!({"query": "q", "max_results": 10}))
     );
     harness.limit(&ToolSettings::default());
-    calls! { harness; web_search {"query": "q"} => holds("`tools.web_requests.search_service`"); }
+    calls! { harness; web_search {"query": "q"} => holding("`tools.web_requests.search_service`"); }
 }
 
 /// Returns what a model's endpoint has found.
@@ -759,14 +759,14 @@ pub(crate) async fn the_models_endpoint_searches(mut harness: ToolHarness) {
     failed.reply.failure = Some("max_uses_exceeded".to_owned());
     harness.web.let_model_find(Ok(failed));
     calls! { harness;
-        web_search {"query": "q"} => holds("the search of openai/m failed: max_uses_exceeded");
+        web_search {"query": "q"} => holding("the search of openai/m failed: max_uses_exceeded");
     }
     let denied = ServiceError::Denied {
         rule: "built-in:budget".to_owned(),
         reason: "not covered".to_owned(),
     };
     harness.web.let_model_find(Err(denied));
-    calls! { harness; web_search {"query": "q"} => holds("not covered"); }
+    calls! { harness; web_search {"query": "q"} => holding("not covered"); }
 }
 
 pub(crate) async fn a_denied_host_is_left_out_of_what_is_found(mut harness: ToolHarness) {
@@ -812,7 +812,7 @@ pub(crate) async fn a_search_of_a_service_that_is_another_one_fails(harness: Too
         ),
     ] {
         harness.web.put(url, "text/html", body);
-        calls! { harness; web_search {"query": "q"} => holds(expected); }
+        calls! { harness; web_search {"query": "q"} => holding(expected); }
     }
     harness.web.fail(
         url,
@@ -820,7 +820,7 @@ pub(crate) async fn a_search_of_a_service_that_is_another_one_fails(harness: Too
             variable: "BRAVE_API_KEY",
         },
     );
-    calls! { harness; web_search {"query": "q"} => holds("a key in the variable BRAVE_API_KEY"); }
+    calls! { harness; web_search {"query": "q"} => holding("a key in the variable BRAVE_API_KEY"); }
 }
 
 pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
@@ -842,7 +842,7 @@ pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
         .map(|found| (found.name.as_str(), found.stars, found.language.as_deref()))
         .collect();
     assert_eq!(found, [("serde-rs/serde", 9000, Some("Rust"))]);
-    calls! { harness; search_github {"query": "a&b", "language": "c++"} => holds("404"); }
+    calls! { harness; search_github {"query": "a&b", "language": "c++"} => holding("404"); }
     let asked = links(&harness).pop().unwrap();
     assert_eq!(
         asked,
@@ -954,7 +954,7 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
         ),
     ] {
         calls! { harness;
-            fetch_api_docs { "library": library } => begins(&format!("Retry: {expected}"));
+            fetch_api_docs { "library": library } => starting(&format!("Retry: {expected}"));
         }
     }
     for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {
@@ -1050,7 +1050,7 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
         );
     }
     calls! { harness;
-        fetch_api_docs {"library": "gin"} => holds("by its path, such as golang.org/x/net");
+        fetch_api_docs {"library": "gin"} => holding("by its path, such as golang.org/x/net");
     }
     harness.put("Cargo.toml", "").unwrap();
     let found = docs("fmt", None).await;
@@ -1084,6 +1084,6 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
         ("docs.rs", 0)
     );
     calls! { harness;
-        fetch_api_docs {"library": "requests"} => holds("name its registry if it is another one");
+        fetch_api_docs {"library": "requests"} => holding("name its registry if it is another one");
     }
 }

@@ -11,7 +11,7 @@ use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, builtin_tools};
 use serde_json::{Value, json};
 
-use crate::support::{begins, calls, holds, policy, said};
+use crate::support::{calls, holding, policy, said, starting};
 
 /// The reference's own `glob.tool`, under another name.
 const FIND_VALA: &str = "Find files matching glob patterns using find. The working directory is the project directory \
@@ -167,7 +167,7 @@ pub(crate) async fn a_wrapper_without_a_command_calls_the_wrapped_tool(harness: 
         .await;
     assert_eq!(lines(&output), set(&["int d;"]));
     calls! { harness;
-        quick {"command": "ls", "cwd": "../x"} => holds("is outside the worktree");
+        quick {"command": "ls", "cwd": "../x"} => holding("is outside the worktree");
         quick {"command": "ls", "network": true} => "Retry: Invalid parameters: unknown: `network`";
     }
 }
@@ -279,7 +279,7 @@ pub(crate) async fn rules_hold_for_program_and_arguments(harness: ToolHarness) {
     // What the wrapped tool could not do is not asked about.
     harness.scope.policy = policy(&[(RuleDecision::Ask, "run_shell_command")]);
     calls! { harness;
-        quick {"command": "true", "cwd": "none"} => begins("Retry: file not found: none");
+        quick {"command": "true", "cwd": "none"} => starting("Retry: file not found: none");
     }
     assert!(harness.path().join("a.vala").exists());
 }

@@ -1,12 +1,12 @@
 //! The tools for files.
 
-use super::table::{Line, unit};
+use crate::reference::table::{Line, unit};
 
 const FILES_TESTS: &str = "crates/tools/tests/suite/files.rs";
 const SEARCH_TESTS: &str = "crates/tools/tests/suite/search.rs";
 
 /// The table.
-pub(super) const FILES: &[Line] = &[
+pub(in crate::reference) const FILES: &[Line] = &[
     unit(
         "002-001",
         "read_file",

@@ -1,7 +1,7 @@
 //! A harness around every tool: one classification of errors, descriptions in XML files, and
 //! requirements on all tools.
 
-use super::table::{Line, unit};
+use crate::reference::table::{Line, unit};
 
 /// What is required of every tool, checked on the built-in ones.
 const CONFORMANCE: &str = "crates/tools/tests/suite/conformance.rs";
@@ -22,7 +22,7 @@ const UNCHANGED: &str = "every_class_of_failure_passes_unchanged";
 
 /// The table.
 #[rustfmt::skip]
-pub(super) const HARNESS: &[Line] = &[
+pub(in crate::reference) const HARNESS: &[Line] = &[
     unit("001-001", "every call is logged at info as name(arguments)", CONFORMANCE, CONFORMS),
     unit("001-002", "Retry passes through unchanged", ERRORS, UNCHANGED),
     unit("001-003", "execution errors pass through unchanged", ERRORS, UNCHANGED),

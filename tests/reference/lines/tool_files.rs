@@ -1,6 +1,6 @@
 //! `.tool` files: what they define, how they are found and called, and their errors.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 /// What defines tools.
 const DEFINITION: &str = "crates/tools/src/wrapped/definition/tests.rs";
@@ -20,7 +20,7 @@ const FOUND: &str = "crates/coordinator/src/texts/tool_files.rs";
 
 /// The table.
 #[rustfmt::skip]
-pub(super) const TOOL_FILES: &[Line] = &[
+pub(in crate::reference) const TOOL_FILES: &[Line] = &[
     unit("004-001", "ToolBuilder: scan a directory for *.tool at start-up", FOUND, "a_folder_gives_its_files_and_says_which_cannot_be_used"),
     unit("004-002", "ToolBuilder: read definitions with one shared parser", DEFINITION, "the_references_example_is_a_wrapper"),
     unit("004-003", "ToolBuilder: register simple aliases", DEFINITION, "an_alias_has_neither_command_nor_parameters"),

@@ -1,6 +1,6 @@
 //! The tools for an agent's own branch.
 
-use super::table::{Line, case};
+use crate::reference::table::{Line, case};
 
 const SELECTED: &str = "git_tools::a_commit_takes_what_was_selected";
 const NAMED: &str = "git_tools::a_branch_is_a_name_for_a_commit";
@@ -14,7 +14,7 @@ const PULLED: &str = "git_remotes::a_branch_of_a_remote_is_merged";
 const SEPARATE: &str = "end_to_end::two_independent_tasks_are_merged";
 
 /// The table.
-pub(super) const VERSION_CONTROL: &[Line] = &[
+pub(in crate::reference) const VERSION_CONTROL: &[Line] = &[
     case("002-048", "git_status", SELECTED),
     case("002-049", "GitStatus", SELECTED),
     case("002-050", "git_log", BROUGHT),

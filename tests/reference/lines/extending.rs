@@ -1,9 +1,9 @@
 //! What people add: plugins, tools of their own, their tests, and the reference of all tools.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 /// The table.
-pub(super) const EXTENDING: &[Line] = &[
+pub(in crate::reference) const EXTENDING: &[Line] = &[
     case(
         "002-212",
         "ToolPlugin(name, version)",

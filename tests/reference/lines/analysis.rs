@@ -1,12 +1,12 @@
 //! The tools that understand code.
 
-use super::table::{Line, unit};
+use crate::reference::table::{Line, unit};
 
 const DEPENDENCIES: &str = "crates/tools/tests/suite/dependencies.rs";
 const TESTS: &str = "crates/tools/tests/suite/analysis.rs";
 
 /// The table.
-pub(super) const ANALYSIS: &[Line] = &[
+pub(in crate::reference) const ANALYSIS: &[Line] = &[
     unit(
         "002-103",
         "analyze_code_structure",

@@ -1,9 +1,9 @@
 //! The audit log of tool calls.
 
-use super::table::{Line, case};
+use crate::reference::table::{Line, case};
 
 /// The table.
-pub(super) const AUDIT: &[Line] = &[
+pub(in crate::reference) const AUDIT: &[Line] = &[
     case(
         "002-172",
         "timestamp in UTC",

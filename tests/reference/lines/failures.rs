@@ -1,6 +1,6 @@
 //! What happens after a call has failed, and how a run goes on.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 const DECISIONS: &str = "crates/core/src/policy/failure_handling.rs";
 const HANDLED: &str = "crates/tools/tests/suite/failures.rs";
@@ -8,7 +8,7 @@ const HANDLED: &str = "crates/tools/tests/suite/failures.rs";
 const APPROVALS: &str = "crates/tools/tests/suite/approvals.rs";
 
 /// The table.
-pub(super) const FAILURES: &[Line] = &[
+pub(in crate::reference) const FAILURES: &[Line] = &[
     unit(
         "002-201",
         "a handler chooses by the class of the error",

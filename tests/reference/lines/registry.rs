@@ -1,6 +1,6 @@
 //! Tools as values: their interface, results, registry and executor.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
 const COMMANDS: &str = "crates/tools/tests/suite/commands.rs";
@@ -16,7 +16,7 @@ const SPAWNS: &str = "spawning::children_begin_with_their_parents_work";
 const STRANGER: &str = "a_strangers_tool_is_found_by_name_category_and_words";
 
 /// The table.
-pub(super) const TOOLS_AS_VALUES: &[Line] = &[
+pub(in crate::reference) const TOOLS_AS_VALUES: &[Line] = &[
     unit(
         "002-033",
         "run_shell_command",

@@ -1,9 +1,9 @@
 //! The configuration of tools: permissions, limits, allow lists, and the variables that set them.
 
-use super::table::{Line, Proof, case};
+use crate::reference::table::{Line, Proof, case};
 
 /// The table.
-pub(super) const CONFIGURATION: &[Line] = &[
+pub(in crate::reference) const CONFIGURATION: &[Line] = &[
     case(
         "002-159",
         "whether an agent may call a tool",

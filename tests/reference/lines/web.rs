@@ -1,13 +1,13 @@
 //! The tools for the web.
 
-use super::table::{Line, unit};
+use crate::reference::table::{Line, unit};
 
 /// What calls them before services of the real ones' forms.
 const WEB: &str = "crates/tools/tests/suite/web.rs";
 
 /// The table.
 #[rustfmt::skip]
-pub(super) const WEB_TOOLS: &[Line] = &[
+pub(in crate::reference) const WEB_TOOLS: &[Line] = &[
     unit("002-075", "web_search", WEB, "the_chosen_service_searches"),
     unit("002-076", "web_search finds 10 results unless asked otherwise", WEB, "the_chosen_service_searches"),
     unit("002-077", "SearchResult", WEB, "the_chosen_service_searches"),

@@ -1,6 +1,6 @@
 //! Permissions, the isolation of agents, and the limits of their contexts.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 const CONTEXT: &str = "crates/core/src/agent/context/tests.rs";
 const ISOLATION: &str = "crates/tools/tests/suite/hostile.rs";
@@ -14,7 +14,7 @@ const TOKENS: &str = "the_limit_of_a_request_is_that_of_its_agent";
 const WORKTREES: &str = "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_own (full)";
 
 /// The table.
-pub(super) const PERMISSIONS_AND_LIMITS: &[Line] = &[
+pub(in crate::reference) const PERMISSIONS_AND_LIMITS: &[Line] = &[
     unit("002-145", "the permission file_read", PERMISSIONS, COVERED),
     unit(
         "002-146",

@@ -1,6 +1,6 @@
 //! The tools that run a project's programs.
 
-use super::table::{Line, Proof, case};
+use crate::reference::table::{Line, Proof, case};
 
 const PROGRAMS_TESTS: &str = "crates/tools/tests/suite/programs.rs";
 const READERS: &str = "crates/tools/src/builtin/programs/parse/tests.rs";
@@ -21,7 +21,7 @@ const fn unit(
 }
 
 /// The table.
-pub(super) const PROGRAMS: &[Line] = &[
+pub(in crate::reference) const PROGRAMS: &[Line] = &[
     unit(
         "002-029",
         "run_python",

@@ -1,7 +1,7 @@
 //! The context of one execution, which a tool receives and never stores, and the callbacks of a
 //! program.
 
-use super::table::{Line, case, unit};
+use crate::reference::table::{Line, case, unit};
 
 const CONFORMANCE: &str = "crates/tools/tests/suite/conformance.rs";
 const DOCUMENTS: &str = "crates/tools/tests/suite/documents.rs";
@@ -14,7 +14,7 @@ const HEARD: &str = "extending::callbacks_hear_each_call_and_hold_up_none";
 
 /// The table.
 #[rustfmt::skip]
-pub(super) const CONTEXT: &[Line] = &[
+pub(in crate::reference) const CONTEXT: &[Line] = &[
     unit("003-001", "the context is injected between model call and tool", RECORDS, MANY),
     unit("003-002", "the model passes only the parameters", RECORDS, MANY),
     unit("003-003", "no context in a tool's instance", RECORDS, MANY),

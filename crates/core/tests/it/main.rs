@@ -1,5 +1,5 @@
-//! Whole runs, told event by event: what follows from them, and what is invalid. One binary, so that
-//! it links once.
+//! Whole runs, told event by event: what follows from them, and what is invalid. One binary, so
+//! that it links once.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

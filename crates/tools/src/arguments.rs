@@ -8,7 +8,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::{ToolError, ToolsError};
+use crate::answer::{ToolError, ToolsError};
 
 /// Our argument names, each with those of other products. An alias applies only if the schema has
 /// our name and not the alias; the first that does counts.

@@ -15,21 +15,21 @@ use orchestrate_sandbox::{
 };
 use tokio::sync::oneshot;
 
-use crate::agent_cpu::CpuTurn;
-use crate::command::Command;
-use crate::decided_hosts::DecidedHosts;
-use crate::error::ToolError;
+use crate::answer::Notes;
+use crate::answer::ReadLedger;
+use crate::answer::ToolError;
+use crate::answer::shape;
+use crate::call::Command;
+use crate::call::CpuTurn;
+use crate::call::Meter;
+use crate::call::Permit;
+use crate::call::SharedValues;
+use crate::call::{CallLimits, CallScope};
+use crate::call::{HostGuard, PathGuard};
 use crate::files::Files;
-use crate::guard::{HostGuard, PathGuard};
-use crate::ledger::ReadLedger;
-use crate::meter::Meter;
-use crate::notes::Notes;
 use crate::package_cache;
-use crate::permit::Permit;
-use crate::scope::{CallLimits, CallScope};
+use crate::services::DecidedHosts;
 use crate::services::{ProxiedProgram, Services, ShowsPath};
-use crate::shape;
-use crate::shared::SharedValues;
 
 /// How a command with a proxy ended, or why it did not start, and what was decided about the hosts
 /// that it asked for.

@@ -9,7 +9,7 @@ use std::path::Path;
 use orchestrate_core::text::git_path::is_git_name;
 use orchestrate_core::text::invisible::shown;
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// Maximum length of a path in bytes, which is Linux's own limit (`PATH_MAX`).
 const MAX_PATH_BYTES: usize = 4096;
@@ -102,7 +102,7 @@ pub(crate) fn join(parent: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::answer::ErrorKind;
 
     #[test]
     fn a_path_is_named_from_the_root_of_the_worktree() {

@@ -14,12 +14,12 @@ use async_trait::async_trait;
 use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
 use serde_json::Value;
 
+use crate::answer::Answer;
+use crate::answer::{ToolError, ToolsError};
 use crate::arguments;
 use crate::builtin::{Overrides, families_of};
+use crate::call::AnswersFrom;
 use crate::context::{ToolContext, panicked};
-use crate::effect::AnswersFrom;
-use crate::error::{ToolError, ToolsError};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::properties::ToolProperties;

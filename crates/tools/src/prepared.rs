@@ -13,15 +13,15 @@ use orchestrate_core::policy::{Access, Decision, Policy, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::answer::ToolError;
 use crate::arguments::{given_text, read};
+use crate::call::CallScope;
+use crate::call::{Effect, Foreseen};
 use crate::context::blocking;
-use crate::effect::{Effect, Foreseen};
-use crate::error::ToolError;
 use crate::files::Files;
-use crate::operations::{AgentOperation, GitOperation};
 use crate::path;
 use crate::properties::ToolProperties;
-use crate::scope::CallScope;
+use crate::services::{AgentOperation, GitOperation};
 
 /// Where a call is made, as far as its preparation depends on it.
 #[derive(Clone, Debug)]

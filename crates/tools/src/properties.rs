@@ -2,7 +2,7 @@
 
 use orchestrate_core::policy::Permission;
 
-use crate::effect::AnswersFrom;
+use crate::call::AnswersFrom;
 
 /// What is constant of a tool. Most of it is as [`ToolProperties::new`] has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

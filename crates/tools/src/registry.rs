@@ -9,7 +9,7 @@ use orchestrate_core::policy::tool_names::{ToolNames, ToolTraits};
 use orchestrate_core::text::similar::most_similar;
 use serde_json::Value;
 
-use crate::error::ToolsError;
+use crate::answer::ToolsError;
 use crate::template::ARGUMENTS;
 use crate::tool::{Category, Tool};
 

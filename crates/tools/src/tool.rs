@@ -8,9 +8,9 @@ use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
 use serde_json::Value;
 
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::properties::ToolProperties;
 use crate::template::CommandTemplate;

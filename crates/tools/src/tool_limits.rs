@@ -3,8 +3,8 @@
 use orchestrate_core::policy::Permission;
 use serde_json::{Value, json};
 
+use crate::call::CallLimits;
 use crate::properties::ToolProperties;
-use crate::scope::CallLimits;
 use crate::tool::{Category, Tool};
 
 /// Returns the limits of a tool's calls, each with its unit in its name; an empty object if none is

@@ -10,15 +10,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{invalid, read};
+use crate::call::CallScope;
+use crate::call::Effect;
 use crate::context::ToolContext;
-use crate::effect::Effect;
-use crate::error::ToolError;
-use crate::operations::AgentOperation;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
+use crate::services::AgentOperation;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
 use crate::tool::{Tool, Waits};
 

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::agents::{held_against, on_agents};
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::operations::AgentOperation;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
+use crate::services::AgentOperation;
 use crate::tool::Tool;
 
 /// The `aggregate_agent_results` tool.

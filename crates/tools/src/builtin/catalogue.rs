@@ -8,7 +8,7 @@ use super::{
     agents, aggregate, analysis, children, exec, files, git, names, plan, programs, react, skill,
     todo, verdict, web,
 };
-use crate::error::ToolsError;
+use crate::answer::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::Tool;

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::operations::{AgentOperation, ChildRequest};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
+use crate::services::{AgentOperation, ChildRequest};
 use crate::tool::{Tool, Waits};
 
 /// The `spawn_child_agent` tool.

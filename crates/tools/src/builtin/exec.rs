@@ -14,18 +14,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ExecutionResult;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
-use crate::command::Command;
+use crate::call::CallScope;
+use crate::call::Command;
+use crate::call::{Effect, Foreseen};
 use crate::context::ToolContext;
-use crate::decided_hosts::DecidedHosts;
-use crate::effect::{Effect, Foreseen};
-use crate::error::ToolError;
 use crate::files::Files;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::results::ExecutionResult;
-use crate::scope::CallScope;
+use crate::services::DecidedHosts;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
 

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{Note, NoteKind};
 use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::notes::{Note, NoteKind};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
+use crate::call::CallScope;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `read_skill` tool.

@@ -5,10 +5,10 @@ use orchestrate_core::ReviewVerdict;
 use serde_json::{Value, json};
 
 use super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 

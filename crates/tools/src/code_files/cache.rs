@@ -17,7 +17,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache, GuardResult};
 
 use super::unchanged::Unchanged;
-use crate::contents::FileStamp;
+use crate::answer::FileStamp;
 
 /// The memory that the results of one run may have together, in bytes: an analysis of 20,000 files
 /// of ordinary size.

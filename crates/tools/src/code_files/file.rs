@@ -10,8 +10,8 @@ use rustix::fs::fstat;
 
 use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
 use super::held::Held;
-use crate::contents::{FileContents, FileStamp};
-use crate::error::ToolError;
+use crate::answer::ToolError;
+use crate::answer::{FileContents, FileStamp};
 use crate::files::{Decoded, Entry, Files, WalkLimits};
 
 /// Maximum size of a file whose first line may name its language, in bytes.
@@ -269,7 +269,7 @@ mod tests {
     use orchestrate_sandbox::Cancel;
 
     use super::*;
-    use crate::guard::PathGuard;
+    use crate::call::PathGuard;
 
     #[derive(Debug, PartialEq)]
     struct Length(usize);

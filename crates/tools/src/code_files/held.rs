@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use orchestrate_code::Stop;
 use orchestrate_memory::held;
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// The memory that all analyses of many files may hold together, besides what is kept for all
 /// agents: those of the largest repositories that people write.

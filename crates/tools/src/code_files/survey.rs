@@ -9,13 +9,13 @@ use orchestrate_memory::Work;
 use super::cache::AnalysisCache;
 use super::file::{CodeFile, Place};
 use super::held::Held;
+use crate::answer::ToolError;
+use crate::answer::counted;
+use crate::call::CallScope;
 use crate::context::ToolContext;
-use crate::counted::counted;
-use crate::error::ToolError;
 use crate::files::{
     Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order,
 };
-use crate::scope::CallScope;
 use crate::services::ReplayService;
 
 /// Maximum number of files that are named with why they are left out.

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use orchestrate_code::LanguageHint;
 use quick_cache::sync::Cache;
 
-use crate::contents::FileStamp;
+use crate::answer::FileStamp;
 
 /// How many results are kept: of several analyses of the files of a few worktrees, in tens of
 /// megabytes.

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 use super::entry::{EntryKind, kind};
-use crate::contents::FileStamp;
+use crate::answer::FileStamp;
 
 /// How many names the agents of a run keep: those of a few worktrees of a large repository, in tens
 /// of megabytes.

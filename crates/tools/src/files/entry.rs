@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, statat};
 
-use crate::contents::FileStamp;
+use crate::answer::FileStamp;
 use crate::path::split;
 
 /// A file system entry found by a walk. It keeps the directory open that it was found in.

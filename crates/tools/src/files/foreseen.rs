@@ -6,8 +6,8 @@ use orchestrate_core::policy::{Access, Target};
 use rustix::fs::{FileType, OFlags, fstat};
 
 use super::open::{Files, failure};
-use crate::effect::Effect;
-use crate::error::ToolError;
+use crate::answer::ToolError;
+use crate::call::Effect;
 use crate::path::{join, split};
 
 impl Files {

@@ -13,8 +13,8 @@ use super::directories::Name;
 use super::entry::{Entry, EntryKind};
 use super::ignore_rules::{IGNORE_FILES, Rules};
 use super::open::{Files, failure};
-use crate::error::ToolError;
-use crate::guard::WalkGuard;
+use crate::answer::ToolError;
+use crate::call::WalkGuard;
 use crate::path::join;
 
 /// Maximum depth of directories to enter, counted from the worktree.

@@ -6,7 +6,7 @@ use rustix::fs::{FileType, OFlags, fstat};
 
 use super::entry::{EntryKind, kind};
 use super::open::{Files, failure};
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// What the file system knows of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,13 +15,13 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::directories::Directories;
-use crate::contents::FileStamp;
-use crate::error::{ErrorKind, PERMISSION_DENIED, ToolError};
-use crate::guard::PathGuard;
-use crate::meter::Meter;
+use crate::answer::FileStamp;
+use crate::answer::size;
+use crate::answer::{ErrorKind, PERMISSION_DENIED, ToolError};
+use crate::call::Meter;
+use crate::call::PathGuard;
+use crate::call::{CallScope, WorktreeScope};
 use crate::path;
-use crate::scope::{CallScope, WorktreeScope};
-use crate::shape::size;
 
 /// Maximum number of attempts to open a path while concurrent renames disturb its resolution
 /// (`EAGAIN`).

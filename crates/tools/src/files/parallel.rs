@@ -14,7 +14,7 @@ use super::entry::Entry;
 use super::listing::{Listing, Pending, WalkLimits, WalkSummary};
 use super::open::Files;
 use super::walk::Flow;
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// Maximum number of threads that help one search besides its own.
 const MAX_HELPERS: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ pub(crate) fn binary_kind(bytes: &[u8]) -> Option<String> {
     ];
     /// Number of bytes to search for a zero byte, as in git.
     const LOOKED_AT: usize = 8000;
-    let shown = || crate::shape::size(bytes.len() as u64);
+    let shown = || crate::answer::size(bytes.len() as u64);
     if let Some((_, kind)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return Some(format!("{kind} of {}", shown()));
     }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::entry::Entry;
 use super::listing::{Listed, Listing, WalkLimits, WalkSummary};
 use super::open::Files;
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use crate::path::split;
 
 /// Whether a walk continues.

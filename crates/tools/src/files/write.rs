@@ -15,9 +15,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::open::{Files, failure, require_regular};
-use crate::error::ToolError;
+use crate::answer::ToolError;
+use crate::answer::size;
 use crate::path::{join, split};
-use crate::shape::size;
 
 /// The prefix of temporary files, which exist only during a write. One that is left behind was
 /// never renamed: it is not part of any work and may be deleted.

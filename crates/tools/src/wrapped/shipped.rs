@@ -4,7 +4,7 @@
 use orchestrate_core::event::settings::ToolFile;
 
 use super::build::{Origin, add};
-use crate::error::ToolsError;
+use crate::answer::ToolsError;
 use crate::registry::ToolRegistry;
 
 macro_rules! files {

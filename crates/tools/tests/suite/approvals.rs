@@ -270,7 +270,7 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
         tool,
         arguments,
         expected,
-    } in calls(CHANGES)
+    } in listed_calls(CHANGES)
     {
         let told = said(&harness.call(tool, arguments.clone()).await);
         assert!(
@@ -576,7 +576,7 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
         tool,
         arguments,
         expected,
-    } in calls(LOOKS)
+    } in listed_calls(LOOKS)
     {
         let told = told(&mut harness, tool, &arguments)
             .await
@@ -649,7 +649,7 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
         tool,
         arguments,
         expected,
-    } in calls(SERVICES)
+    } in listed_calls(SERVICES)
     {
         let told = told(&mut harness, tool, &arguments)
             .await

@@ -12,7 +12,7 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use super::support::{Call, calls};
+use super::support::{Call, listed_calls};
 use super::web;
 
 /// Calls of tools that succeed, each with arguments that name something that does not exist, if
@@ -121,7 +121,7 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         let failing = serde_json::from_str(call.expected).ok();
         (call.tool, call.arguments, failing)
     };
-    calls(SPECIMENS).into_iter().map(row).collect()
+    listed_calls(SPECIMENS).into_iter().map(row).collect()
 }
 
 /// Returns the same of the tools that need Python.

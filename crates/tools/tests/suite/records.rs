@@ -14,7 +14,7 @@ use tracing::field::{Field, Visit};
 use tracing::span;
 
 use crate::probe::probe;
-use crate::support::{begins, calls, harness_of, holding, said, says};
+use crate::support::{begins, calls, harness_of, said, says};
 
 pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
     let recorder = Arc::new(Mutex::new(None));

@@ -251,7 +251,7 @@ pub(crate) struct Call {
 }
 
 /// Reads a table of two lines for each call: the tool with its arguments, and what is expected.
-pub(crate) fn calls(table: &'static str) -> Vec<Call> {
+pub(crate) fn listed_calls(table: &'static str) -> Vec<Call> {
     let lines: Vec<&str> = table.trim().lines().collect();
     let call = |pair: &[&'static str]| {
         let (tool, arguments) = pair[0].split_once(' ').unwrap();

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::counted;
 use crate::arguments::read;
+use crate::call::{AnswersFrom, Effect};
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
 use crate::context::ToolContext;
-use crate::counted::counted;
-use crate::effect::{AnswersFrom, Effect};
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

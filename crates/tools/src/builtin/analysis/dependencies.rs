@@ -10,13 +10,13 @@ use super::super::facts::facts;
 use super::dependency_report::report;
 use super::project::Gathered;
 
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
+use crate::call::AnswersFrom;
 use crate::code_files::Surveyor;
 use crate::context::ToolContext;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
 use crate::files::{FileOrFolder, Files};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

@@ -10,7 +10,7 @@ use orchestrate_code::{
 use orchestrate_core::text::invisible::shown;
 use serde_json::{Value, json};
 
-use crate::output::Answer;
+use crate::answer::Answer;
 
 /// Maximum number of lines of each part of the text.
 const MAX_LINES: usize = 40;

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::size;
 use crate::arguments::{invalid, read};
 use crate::code_files::Surveyor;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::shape::size;
 use crate::tool::Tool;
 
 /// Maximum number of functions that the text shows.

@@ -8,9 +8,9 @@ use orchestrate_code::{
 };
 use orchestrate_memory::Work;
 
+use crate::answer::ToolError;
+use crate::answer::counted;
 use crate::code_files::{FileAnalysis, Held, Place, Surveyor, not_analysed};
-use crate::counted::counted;
-use crate::error::ToolError;
 use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkSummary, walk_order};
 use crate::path;
 

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{invalid, read};
+use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::context::ToolContext;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
 use crate::files::WalkLimits;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

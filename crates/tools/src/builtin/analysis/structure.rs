@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::counted;
 use crate::arguments::read;
+use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::context::ToolContext;
-use crate::counted::counted;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

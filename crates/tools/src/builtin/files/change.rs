@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::content::{encoding, refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::size;
+use crate::answer::{ReadLedger, SeenFile};
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
-use crate::ledger::{ReadLedger, SeenFile};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::shape::size;
 use crate::tool::Tool;
 
 /// The `write_file` tool.

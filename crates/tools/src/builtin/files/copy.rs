@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::content::say_if_ignored;
+use crate::answer::Answer;
+use crate::answer::SeenFile;
+use crate::answer::ToolError;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{Expect, Files, OpenFile};
-use crate::ledger::SeenFile;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::content::{foreseen, refuse_stale};
 use super::syntax::{Changed, say_if_broken};
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{ReadLedger, SeenFile};
 use crate::arguments::{invalid, read};
+use crate::call::CallScope;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{Decoded, Encoding, Expect, Files};
-use crate::ledger::{ReadLedger, SeenFile};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Number of similar lines that an error shows.

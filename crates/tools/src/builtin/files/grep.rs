@@ -20,16 +20,16 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::list::{below, path_glob, require_pattern, walk_limits};
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{FileContents, FileStamp};
 use crate::arguments::{invalid, read};
-use crate::contents::{FileContents, FileStamp};
+use crate::call::AnswersFrom;
 use crate::context::ToolContext;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
 use crate::files::{
     Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams,
     Visitor, WalkLimits, WalkSummary, walk_order,
 };
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::size;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{Decoded, EntryKind, Files};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::services::GitStatus;
-use crate::shape::size;
 use crate::tool::Tool;
 
 /// The `get_file_info` tool.

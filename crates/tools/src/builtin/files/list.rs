@@ -7,15 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::size;
 use crate::arguments::{given_text, invalid, read};
+use crate::call::AnswersFrom;
 use crate::context::ToolContext;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::shape::size;
 use crate::tool::Tool;
 
 /// Maximum number of entries of one listing: more than any agent reads.

@@ -12,19 +12,19 @@ use super::super::facts::facts;
 use super::content::encoding;
 use super::large::{Lines, MAX_BYTES, read_lines};
 use super::read_many;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{ReadLedger, SeenFile};
+use crate::answer::{allowed_bytes, size};
 use crate::arguments::{given_text, read};
+use crate::call::CallScope;
+use crate::call::{Effect, Foreseen};
 use crate::context::{ToolContext, blocking};
-use crate::effect::{Effect, Foreseen};
-use crate::error::ToolError;
 use crate::files::{Decoded, Encoding, Files, OpenFile};
-use crate::ledger::{ReadLedger, SeenFile};
-use crate::output::Answer;
 use crate::path;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::services::{PageRange, Services};
-use crate::shape::{allowed_bytes, size};
 use crate::tool::Tool;
 
 /// The prefix of a path that names an artifact; a file with such a name is read as `./artifact:…`.

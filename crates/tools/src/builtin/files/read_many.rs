@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::{below, path_glob, walk_limits};
+use crate::answer::Answer;
+use crate::answer::ReadLedger;
+use crate::answer::ToolError;
 use crate::arguments::read;
+use crate::call::Effect;
 use crate::context::ToolContext;
-use crate::effect::Effect;
-use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
-use crate::ledger::ReadLedger;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 
 /// The argument of such a call.

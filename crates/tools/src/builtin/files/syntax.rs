@@ -10,9 +10,9 @@ use orchestrate_core::text::invisible::shown;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
 use crate::context::ToolContext;
 use crate::files::Decoded;
-use crate::output::Answer;
 
 /// Maximum size of a file that is checked, in bytes; larger ones are not written by people.
 const MAX_BYTES: usize = 1 << 20;

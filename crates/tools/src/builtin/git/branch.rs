@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::super::facts::facts;
 use super::effects::written;
 use super::wording::{data, lines_of, short};
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::operations::{BranchAction, GitOperation};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
+use crate::services::{BranchAction, GitOperation};
 use crate::tool::Tool;
 
 /// The `git_branch` tool.

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::wording::{data, describe, lines_of};
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{read, require_text};
+use crate::call::Effect;
 use crate::context::ToolContext;
-use crate::effect::Effect;
-use crate::error::ToolError;
-use crate::operations::GitOperation;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
+use crate::services::GitOperation;
 use crate::tool::Tool;
 
 /// The `git_add` tool.

@@ -2,7 +2,7 @@
 
 use orchestrate_core::policy::{Access, Target};
 
-use crate::effect::Effect;
+use crate::call::Effect;
 
 /// Returns the effect of writing a file, or all files of the worktree.
 pub(super) fn written(path: String) -> Effect {

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::super::facts::facts;
 use super::wording::{data, describe, lines_of, short};
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::super::facts::facts;
 use super::effects::written;
 use super::wording::{data, lines_of, short};
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::operations::{GitOperation, StashAction};
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
 use crate::services::GitStash as Entry;
+use crate::services::{GitOperation, StashAction};
 use crate::tool::Tool;
 
 /// The `git_stash` tool.

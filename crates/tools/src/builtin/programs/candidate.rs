@@ -7,11 +7,11 @@ use orchestrate_sandbox::{Exit, Finished, SandboxError};
 
 use super::super::exec::both;
 use super::products::{self, Products};
-use crate::command::Command;
+use crate::answer::ProgramRun;
+use crate::answer::ToolError;
+use crate::call::Command;
 use crate::context::{StartError, ToolContext};
-use crate::error::ToolError;
 use crate::prepared::{ProgramChoice, Programs};
-use crate::results::ProgramRun;
 
 /// Maximum number of bytes of each output stream to keep: reports are read as a whole.
 const KEPT_REPORT_BYTES: usize = 16 << 20;

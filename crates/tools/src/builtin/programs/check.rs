@@ -10,14 +10,14 @@ use super::candidate::{Ran, choose};
 use super::checkers::{Findings, linters, type_checkers};
 use super::files::{Kind, Selection, selects_files};
 use super::parse;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::counted;
+use crate::answer::{Diagnostic, LintResults};
 use crate::context::ToolContext;
-use crate::counted::counted;
-use crate::error::ToolError;
 use crate::files::Files;
-use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
-use crate::results::{Diagnostic, LintResults};
 use crate::tool::Tool;
 
 /// The files that mypy reads its configuration from.
@@ -248,7 +248,7 @@ fn place_number(number: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::ProgramRun;
+    use crate::answer::ProgramRun;
 
     #[test]
     fn a_program_that_fails_with_notes_alone_could_not_do_its_work() {

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::candidate::{Candidate, first_of};
 use super::project::Project;
+use crate::answer::ToolError;
 use crate::arguments::read;
-use crate::effect::Effect;
-use crate::error::ToolError;
+use crate::call::Effect;
 use crate::files::Files;
 use crate::prepared::{CallSite, Prepared, Programs};
 

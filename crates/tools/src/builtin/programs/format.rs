@@ -17,14 +17,14 @@ use super::checkers::{Formatting, formatters, rustfmt_command};
 use super::files::{Kind, Selection, selects_files};
 use super::project::RustFile;
 use super::states::{changed, states};
-use crate::command::Command;
+use crate::answer::Answer;
+use crate::answer::FormatResults;
+use crate::answer::ToolError;
+use crate::call::Command;
 use crate::context::{StartError, ToolContext};
-use crate::error::ToolError;
 use crate::files::Expect;
-use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
-use crate::results::FormatResults;
 use crate::tool::Tool;
 
 static FORMATTER: Kind<Formatting> = Kind {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use orchestrate_sandbox::Cancel;
 
+use crate::answer::ToolError;
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{EntryKind, Expect, Files, Flow, WalkLimits};
 use crate::path::{join, split};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use orchestrate_sandbox::Cancel;
 
 use super::rust_edition::edition_of;
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 
 /// Maximum time to list the folders that are looked at.

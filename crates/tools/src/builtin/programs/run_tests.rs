@@ -16,15 +16,15 @@ use super::parse::{self, MAX_KEPT, Tally};
 use super::project::Project;
 use super::runners::{Report, Runner, runners, takes_pattern};
 use super::unmatched::is_unmatched;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{TestError, TestErrorKind, TestFailure, TestResults};
 use crate::arguments::{invalid, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
-use crate::output::Answer;
 use crate::path::join;
 use crate::prepared::{CallSite, Look, Prepared, Programs};
 use crate::prompt::Prompt;
-use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
 use crate::tool::Tool;
 
 /// Maximum time to look for files of reports.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::Cancel;
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 
 /// Maximum time to look at all files, before and after.

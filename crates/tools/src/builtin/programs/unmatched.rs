@@ -61,7 +61,7 @@ mod tests {
         ExitCode, Go, Jest, Junit, JunitBeside, JunitFiles, Libtest, Nextest, Unittest,
     };
     use super::*;
-    use crate::results::ProgramRun;
+    use crate::answer::ProgramRun;
 
     fn ran(exit_code: i32, stdout: &str, stderr: &str) -> Ran {
         Ran {

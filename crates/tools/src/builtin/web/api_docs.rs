@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::page::{ACCEPT, Readable};
 use super::request::{Web, effects_of_services, hosts_of, text};
+use crate::answer::APIDocumentation;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
+use crate::call::CallScope;
+use crate::call::Foreseen;
 use crate::context::ToolContext;
-use crate::effect::Foreseen;
-use crate::error::ToolError;
 use crate::files::Files;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
-use crate::web_results::APIDocumentation;
 
 /// The registries, each with what may stand before a library's name, and with the files of projects
 /// that use it.

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, text};
+use crate::answer::Answer;
+use crate::answer::GitHubResult;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
-use crate::web_results::GitHubResult;
 
 const SERVICE: WebServiceName = WebServiceName::Github;
 /// Where the user's token, which is to raise the limits alone, would also find private

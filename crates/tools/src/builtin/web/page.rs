@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::Encoding;
 use orchestrate_core::policy::web::WebResponse;
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use crate::files::binary_kind;
 use orchestrate_html::{MAX_TEXT, Page, Style, main_part, markdown};
 use orchestrate_memory::Work;

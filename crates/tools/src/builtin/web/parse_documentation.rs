@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::page::{ACCEPT, Text};
 use super::request::{Web, address, on_address};
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::answer::{CodeBlock, Documentation, PageLink};
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
-use crate::web_results::{CodeBlock, Documentation, PageLink};
 use orchestrate_html::{Heading, Page, escaped, main_part, outline};
 use orchestrate_memory::Work;
 

@@ -12,13 +12,13 @@ use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use super::page::{Readable, readable};
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid};
+use crate::call::CallScope;
+use crate::call::Effect;
 use crate::context::ToolContext;
-use crate::effect::Effect;
-use crate::error::ToolError;
 use crate::files::Files;
 use crate::prepared::{CallSite, Prepared};
-use crate::scope::CallScope;
 
 /// The time limit of a request that asks for no other, as in the reference.
 const TIMEOUT: Duration = Duration::from_secs(30);

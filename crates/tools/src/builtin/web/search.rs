@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, plain, require_service, text};
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::read;
+use crate::call::CallScope;
+use crate::call::HostGuard;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::guard::HostGuard;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Look, Prepared};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
-use crate::search_service::{FoundByModel, Search};
+use crate::services::{FoundByModel, Search};
 use crate::tool::Tool;
 
 /// The number of results that are returned unless a call asks for others, as in the reference.

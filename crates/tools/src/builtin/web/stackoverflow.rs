@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, plain, text};
+use crate::answer::Answer;
+use crate::answer::StackOverflowResult;
+use crate::answer::ToolError;
 use crate::arguments::read;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::prepared::{CallSite, Prepared};
 use crate::prompt::Prompt;
 use crate::tool::Tool;
-use crate::web_results::StackOverflowResult;
 
 const SERVICE: WebServiceName = WebServiceName::StackExchange;
 /// The number of questions that are returned.

@@ -9,7 +9,7 @@ use orchestrate_core::policy::host::{Host, WebUrl};
 use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_core::policy::{Decision, Grant, Policy, Registry};
 
-use crate::scope::CallScope;
+use crate::call::CallScope;
 
 /// The tool under which rules name hosts.
 const TOOL: &str = "install_package";

@@ -19,7 +19,7 @@ use super::super::project::Project;
 use super::destinations::{Server, web_part};
 use super::grammar::Ecosystem::{self, JavaScript, Python, Rust};
 use super::login;
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use crate::files::Files;
 use crate::path::{join, normalize, split};
 

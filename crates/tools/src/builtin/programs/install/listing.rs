@@ -9,10 +9,10 @@ use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 
 use super::destinations::Server;
-use crate::error::ToolError;
+use crate::answer::PackageChange;
+use crate::answer::ToolError;
 use crate::files::{Files, Flow, WalkLimits};
 use crate::path::split;
-use crate::results::PackageChange;
 
 /// Number of bytes of a lock file that are read.
 const MAX_BYTES: u64 = 16 << 20;

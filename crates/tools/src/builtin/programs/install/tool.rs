@@ -26,16 +26,16 @@ use super::managers::{Install, Manager, ecosystems, managers};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use super::user_settings;
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::arguments::{given_text, invalid, read};
+use crate::call::CallScope;
+use crate::call::{Effect, Foreseen};
 use crate::context::ToolContext;
-use crate::effect::{Effect, Foreseen};
-use crate::error::ToolError;
 use crate::files::{Expect, Files};
-use crate::output::Answer;
 use crate::path::join;
 use crate::prepared::{CallSite, Look, Prepared, Programs};
 use crate::prompt::Prompt;
-use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// What an agent is told if the project's files were changed after the call was decided about.

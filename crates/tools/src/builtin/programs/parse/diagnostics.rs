@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::place::inside;
-use crate::results::Diagnostic;
+use crate::answer::Diagnostic;
 
 /// Reads the JSON lines of cargo, each finding once although several targets have it.
 pub(crate) fn cargo(stdout: &str, root: &str) -> Vec<Diagnostic> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::place::places;
 use super::tally::Tally;
-use crate::results::TestErrorKind;
+use crate::answer::TestErrorKind;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::place::{inside, places};
 use super::tally::Tally;
-use crate::results::TestErrorKind;
+use crate::answer::TestErrorKind;
 
 /// How many times the output may be read in search of the report. Each object is read once with
 /// each one around it, and those of a report are nested less deeply; a test may print any number of

@@ -4,7 +4,7 @@ use roxmltree::{Document, Node};
 
 use super::place::{inside, paths, places};
 use super::tally::Tally;
-use crate::results::TestErrorKind;
+use crate::answer::TestErrorKind;
 
 /// Maximum number of elements and attributes of a report, which then have about forty megabytes.
 const MAX_PARTS: usize = 400_000;

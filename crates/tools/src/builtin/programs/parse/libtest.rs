@@ -6,7 +6,7 @@
 
 use super::place::places;
 use super::tally::Tally;
-use crate::results::TestErrorKind;
+use crate::answer::TestErrorKind;
 
 /// What follows a test's name if it is expected not to run or not to compile.
 const EXPECTED: &[&str] = &[" - should panic", " - compile fail", " - compile"];

@@ -1,6 +1,6 @@
 //! What a report of tests amounts to.
 
-use crate::results::{TestError, TestErrorKind, TestFailure};
+use crate::answer::{TestError, TestErrorKind, TestFailure};
 
 /// Maximum size of one failure's message in bytes; what a test printed may be of any length.
 const MESSAGE_BYTES: usize = 4_000;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::Diagnostic;
+use crate::answer::Diagnostic;
 
 macro_rules! recorded {
     ($name:literal) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::place::inside;
 use super::tally::Tally;
-use crate::results::TestErrorKind;
+use crate::answer::TestErrorKind;
 
 /// The line between failures.
 const RULE: &str = "======================================================================";

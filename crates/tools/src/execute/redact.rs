@@ -9,9 +9,9 @@ use orchestrate_core::Redactor;
 use orchestrate_core::policy::host::without_user;
 use serde_json::Value;
 
-use crate::error::ToolError;
-use crate::notes::Note;
-use crate::output::Answer;
+use crate::answer::Answer;
+use crate::answer::Note;
+use crate::answer::ToolError;
 
 /// Maximum length of one argument in a description, in characters.
 const MAX_SHOWN: usize = 200;

@@ -8,9 +8,9 @@ use orchestrate_core::{BlobId, CallHash, CallId, SameAgain, ToolAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{ErrorKind, ToolError};
-use crate::ledger::SeenFile;
-use crate::notes::Note;
+use crate::answer::Note;
+use crate::answer::SeenFile;
+use crate::answer::{ErrorKind, ToolError};
 
 /// The result of a tool, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]

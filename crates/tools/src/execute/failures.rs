@@ -14,14 +14,15 @@ use orchestrate_core::policy::failure_handling::{FailedCall, Failure, LONGER, Re
 use orchestrate_core::policy::{Access, Target};
 use serde_json::Value;
 
-use crate::circuit_breaker::Finding;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::call::Effect;
+use crate::call::Meter;
 use crate::context::{ToolContext, panicked};
-use crate::effect::Effect;
-use crate::error::ToolError;
-use crate::isolated::{self, LeftBehind};
-use crate::meter::Meter;
-use crate::output::Answer;
-use crate::restore_point::RestorePoint;
+use crate::execute::Finding;
+use crate::execute::LeftBehind;
+use crate::execute::RestorePoint;
+use crate::execute::isolated;
 use crate::services::GitChange;
 use crate::tool::Tool;
 

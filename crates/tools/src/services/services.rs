@@ -27,12 +27,12 @@ use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contents::FileContents;
-use crate::decided_hosts::DecidedHosts;
-use crate::error::ServiceError;
-use crate::operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
-use crate::output::{Artifact, ToolOutput};
-use crate::search_service::SearchService;
+use crate::answer::FileContents;
+use crate::answer::ServiceError;
+use crate::answer::{Artifact, ToolOutput};
+use crate::services::DecidedHosts;
+use crate::services::SearchService;
+use crate::services::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
 
 /// The services for one agent's tools.
 #[derive(Clone)]

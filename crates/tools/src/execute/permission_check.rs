@@ -12,15 +12,15 @@ use orchestrate_core::shell_word;
 use orchestrate_core::text::invisible::shown;
 use serde_json::{Map, Value, json};
 
+use crate::answer::{ToolError, ToolsError};
 use crate::arguments::invalid;
-use crate::effect::Effect;
-use crate::error::{ToolError, ToolsError};
+use crate::call::Effect;
+use crate::call::PathGuard;
+use crate::call::decide;
+use crate::execute::{Resolver, request};
 use crate::files::Files;
-use crate::guard::PathGuard;
-use crate::permit::decide;
 use crate::prepared::{CallSite, Prepared, ProgramChoice, Programs};
 use crate::registry::{Resolved, ToolRegistry};
-use crate::resolver::{Resolver, request};
 use crate::template::ARGUMENTS;
 use crate::tool::Tool;
 

@@ -11,7 +11,7 @@ use orchestrate_core::policy::host::{Host, HostPattern, WebUrl};
 use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 use orchestrate_core::text::invisible::shown;
 
 /// The tool by which agents read files.

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::Answer;
+use crate::answer::ToolError;
 use crate::context::{ToolContext, panicked};
-use crate::error::ToolError;
-use crate::output::Answer;
 use crate::tool::Tool;
 
 /// Maximum number of threads that calls have left behind: each holds its stack and the descriptors

@@ -16,11 +16,11 @@ use orchestrate_core::secrecy::taint::TaintGuard;
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
-use crate::agent_cpu::AgentCpu;
-use crate::ledger::ReadLedger;
-use crate::notes::Notes;
+use crate::answer::Notes;
+use crate::answer::ReadLedger;
+use crate::call::AgentCpu;
+use crate::call::SharedValues;
 use crate::services::Services;
-use crate::shared::SharedValues;
 
 /// The scope of the calls of one turn of one agent.
 #[derive(Clone)]

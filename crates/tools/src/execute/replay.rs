@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::call::AnswersFrom;
+use crate::call::canonical_json;
 use crate::context::ToolContext;
-use crate::effect::AnswersFrom;
-use crate::error::ToolError;
+use crate::execute::redact_result;
 use crate::files::{WalkLimits, fingerprint};
-use crate::output::Answer;
-use crate::permit::canonical_json;
-use crate::redact::redact_result;
 use crate::services::{CallRecord, Replayable};
 use crate::tool::Tool;
 

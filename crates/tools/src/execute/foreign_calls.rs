@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use orchestrate_core::shell_word;
 use serde_json::{Map, Value, json};
 
+use crate::answer::ToolError;
 use crate::arguments::invalid;
-use crate::error::ToolError;
 
 /// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for
 /// one command, nor less than a second.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::ToolSettings;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::error::ToolError;
+use crate::answer::ToolError;
 
 /// The rest of an agent's processor time, which clones share; by default, no limit.
 #[derive(Clone, Debug, Default)]

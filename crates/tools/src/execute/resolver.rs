@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
+use crate::answer::{ToolError, ToolsError};
 use crate::arguments;
+use crate::call::{FirstForm, Request, Wrapper};
 use crate::context::panicked;
-use crate::error::{ToolError, ToolsError};
-use crate::foreign_calls::{more_parameters, own_form, replaced_parameters};
-use crate::isolated::{self, LeftBehind};
-use crate::permit::{FirstForm, Request, Wrapper};
+use crate::execute::LeftBehind;
+use crate::execute::isolated;
+use crate::execute::{more_parameters, own_form, replaced_parameters};
 use crate::prepared::{CallSite, Prepared};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::tool::Tool;

@@ -9,9 +9,9 @@ use orchestrate_core::policy::Target;
 use orchestrate_core::policy::failure_handling::{Failure, Health, Lacking};
 use orchestrate_core::text::invisible::shown;
 
-use crate::effect::Effect;
-use crate::error::ToolError;
-use crate::output::Answer;
+use crate::answer::Answer;
+use crate::answer::ToolError;
+use crate::call::Effect;
 use crate::tool::{Category, Tool};
 
 /// The maximum number of circuits that are kept: the hosts are named by agents.

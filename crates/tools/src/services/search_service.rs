@@ -8,7 +8,7 @@ use orchestrate_core::CallId;
 use orchestrate_core::agent::model_search::SearchReply;
 use orchestrate_sandbox::Cancel;
 
-use crate::error::ServiceError;
+use crate::answer::ServiceError;
 
 /// A search of a call.
 pub struct Search {

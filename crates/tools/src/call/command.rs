@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::{Job, Limits, Network, View};
 
-use crate::scope::CallLimits;
+use crate::call::CallLimits;
 
 /// Maximum number of bytes of each output stream to keep for the agent to page through.
 pub(crate) const KEPT_OUTPUT_BYTES: usize = 1 << 20;

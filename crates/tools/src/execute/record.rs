@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use orchestrate_core::CallId;
 use orchestrate_core::event::{ErrorKind, ResourceUsage};
 
+use crate::answer::shape;
+use crate::answer::{Answer, Artifact, ToolOutput};
+use crate::answer::{ServiceError, ToolError};
+use crate::call::CallScope;
+use crate::call::milliseconds;
 use crate::context::ToolContext;
-use crate::error::{ServiceError, ToolError};
-use crate::meter::milliseconds;
-use crate::output::{Answer, Artifact, ToolOutput};
-use crate::scope::CallScope;
 use crate::services::{CallRecord, EndSlot};
-use crate::shape;
 
 /// Holds the slot for a call's end. If dropped without an end, it records the call as interrupted.
 pub(crate) struct EndGuard {

@@ -179,7 +179,7 @@ impl Files {
         Ok((reader, FileStamp::from_stat(&stat)))
     }
 
-    /// Reads a file that a walk has found; `None` if it has more bytes, is gone, or is not readable.
+    /// Reads a file that a walk has found; `None` if it is larger, gone or not readable.
     pub(crate) fn read_found(&self, path: &str, max_bytes: u64) -> Option<Vec<u8>> {
         let (file, stamp) = self.open_found(path).ok()?;
         if stamp.size > max_bytes {

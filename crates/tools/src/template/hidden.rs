@@ -182,7 +182,7 @@ fn require_git(words: &[Word]) -> Result<(), String> {
     let mut rest = words;
     while let [word, after @ ..] = rest {
         rest = match word.fixed() {
-            Some("-C") => after.get(1..).unwrap_or_default(),
+            Some("-C") => after.split_first().map_or(after, |(_, after)| after),
             Some("-P") => after,
             Some(flag) if flag.starts_with("--no-") => after,
             _ if !begin(word).starts_with('-') => break,

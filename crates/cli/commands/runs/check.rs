@@ -17,10 +17,6 @@ use crate::show::output;
 use crate::show::tool_files;
 
 /// Runs the command.
-#[expect(
-    clippy::too_many_lines,
-    reason = "the parts of a report in their order"
-)]
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
     // A plan can be checked outside of any repository, and in one in which no run would start; the
     // report says so.

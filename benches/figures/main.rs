@@ -122,10 +122,14 @@ fn measure(arguments: &[String]) -> Result<bool, Failed> {
     }
     let mut kept = true;
     say(HEADER);
-    for (name, group) in GROUPS {
-        if !wanted.is_empty() && !wanted.contains(&name) {
-            continue;
-        }
+    let selected = if wanted.is_empty() {
+        &names[..]
+    } else {
+        &wanted
+    };
+    for name in selected {
+        let found = GROUPS.iter().find(|(group, _)| group == name);
+        let (_, group) = found.ok_or("no such group")?;
         let figures = group().map_err(|error| format!("{name}: {}", reason(&error)))?;
         for figure in figures {
             kept &= figure.is_kept();

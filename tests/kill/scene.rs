@@ -39,6 +39,10 @@ const ALONE: &str = "alone";
 /// The maximum number of turns: more than the slow task takes, however often it is killed.
 const TURNS: u32 = 200;
 
+/// The context size: more tokens than any request has bytes, so that none of hundreds of processes
+/// loads the vocabulary, which takes longer than the rest of its work.
+const CONTEXT: u64 = 200_000;
+
 /// What a child does with the only run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Deed {
@@ -283,6 +287,7 @@ fn settings(home: &Path) -> Settings {
     settings.run.verify = Some("test -e src/lib.txt".to_owned());
     settings.run.merge_rounds = ROUNDS;
     settings.run.max_turns = TURNS;
+    settings.run.context_tokens = CONTEXT;
     if home.join(ALONE).exists() {
         settings.run.max_agents = 1;
     }

@@ -63,8 +63,7 @@ pub fn add_tool_files(registry: &mut ToolRegistry, files: &[ToolFile]) -> Vec<To
 pub(super) enum Origin {
     /// The user, or the project.
     Author,
-    /// The program. Roles and rules may name a missing tool that an alias leads to, for the tool may
-    /// come.
+    /// The program. Roles and rules may name a missing tool that an alias leads to; it may come.
     Shipped,
 }
 

@@ -22,7 +22,7 @@ const MOST_GROWTH: u64 = 200 << 10;
 const MANY_AGENTS: usize = 6;
 const AGENTS: usize = 2;
 /// The short form's files are this many times smaller.
-const SHORT_PART: usize = 6;
+const SHORT_PART: usize = 40;
 /// The calls with which each of them begins.
 const CALLS: usize = 13;
 const MEGABYTE: usize = 1 << 20;
@@ -61,7 +61,7 @@ fn crafted_files_cost_the_coordinator_little() -> Outcome {
     } else {
         (AGENTS, SHORT_PART)
     };
-    let (ordinary, crafted) = (peak(agents, None)?, peak(agents, Some(part))?);
+    let (ordinary, crafted) = (peak(agents, part, false)?, peak(agents, part, true)?);
     match crafted.saturating_sub(ordinary) {
         growth if growth <= MOST_GROWTH => Ok(()),
         growth => fail(format!(
@@ -72,12 +72,16 @@ fn crafted_files_cost_the_coordinator_little() -> Outcome {
 }
 
 /// Returns the peak of the coordinator's memory in kilobytes in a run whose agents call the tools
-/// on all files at once. The files are crafted ones, of a part of their size, or else small ones.
-fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
+/// on all files at once. The files are crafted ones, this many times smaller, or else small ones.
+fn peak(agents: usize, part: usize, is_crafted: bool) -> Result<u64, Failed> {
     let world = World::plain()?;
     world.repository.write("agents/implementer.md", ROLE)?;
     for (name, begin, piece, bytes) in CRAFTED {
-        let repeated = part.map_or(10, |part| bytes / part / piece.len());
+        let repeated = if is_crafted {
+            bytes / part / piece.len()
+        } else {
+            10
+        };
         world.repository.write(
             &format!("crafted/{name}"),
             &format!("{begin}{}", piece.repeat(repeated)),
@@ -88,8 +92,8 @@ fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
         .map(|number| format!("- [ ] T{number} look\n"))
         .collect();
     let plan = world.write("plan.md", &tasks)?;
-    let large = if part.is_some() { "300000000" } else { "300" };
-    let model = world.script(&script(large))?;
+    let large = if is_crafted { 300_000_000 / part } else { 300 };
+    let model = world.script(&script(large, part))?;
     let most = agents.to_string();
     let mut running = world
         .orchestrate(&["run", &plan, "--model", &model, "--max-agents", &most])
@@ -102,7 +106,7 @@ fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
         Ok(running.has_ended()?.then_some(()))
     })?;
     let ran = running.end()?.exits(0)?;
-    if part.is_none() {
+    if !is_crafted {
         require_done(&world, agents)?;
     }
     assert_ne!(peak, 0, "{}", ran.stdout);
@@ -145,11 +149,12 @@ fn require_done(world: &World, agents: usize) -> Outcome {
 
 /// Returns the script of agents that call every tool on everything, and then write a large file and
 /// look at it.
-fn script(large: &str) -> Script {
+fn script(large: usize, part: usize) -> Script {
     let named = |name: &str| json!({"path": format!("crafted/{name}")});
     let everything = json!({"path": "crafted"});
+    let (lines, statements) = (3_000_000 / part, 200_000 / part);
     let large = format!("head -c {large} /dev/zero | tr '\\0' a > large.txt");
-    let lines = "seq 3000000 > lines.txt";
+    let lines = format!("seq {lines} > lines.txt");
     let calls: [(&str, Value); CALLS] = [
         ("analyze_code_structure", everything),
         ("analyze_code_structure", named("more_statements.py")),
@@ -174,7 +179,7 @@ fn script(large: &str) -> Script {
         ),
         (
             "write_file",
-            json!({"path": "crafted/new.py", "content": "x\n".repeat(200_000)}),
+            json!({"path": "crafted/new.py", "content": "x\n".repeat(statements)}),
         ),
     ];
     let first = calls

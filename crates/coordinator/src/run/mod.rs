@@ -11,3 +11,5 @@ pub(crate) mod new_child;
 pub(crate) mod program;
 pub(crate) mod recorded_requests;
 pub(crate) mod time_limit;
+
+pub(crate) use orchestrate_journal::unix_seconds;

@@ -5,10 +5,10 @@ use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
-use orchestrate_journal::unix_seconds;
 use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
 
 use crate::error::CoordinatorError;
+use crate::run::unix_seconds;
 use crate::worktree::workspace::Workspace;
 
 /// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's

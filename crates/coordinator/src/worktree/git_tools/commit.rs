@@ -15,13 +15,13 @@ use orchestrate_core::text::git_path;
 use orchestrate_core::{LeftAside, Oid, RunId, ScratchFile, TaskRecord};
 use orchestrate_git::own_refs::{MERGING, SELECTED};
 use orchestrate_git::{CommitSpec, Identity, Loss, SnapshotRules};
-use orchestrate_journal::unix_seconds;
 use orchestrate_plan::{KeptBoxes, MAX_PLAN_BYTES, keep_boxes};
 use orchestrate_tools::GitCommit;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHistory;
 use crate::run::machine::host::Host;
+use crate::run::unix_seconds;
 use crate::worktree::workspace::Workspace;
 
 /// How many paths that git cannot store an event names before only counting them.

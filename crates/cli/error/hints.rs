@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{CoordinatorError, LandingError, ResultRefusal};
+use orchestrate_coordinator::{ChecksError, CoordinatorError, LandingError, ResultRefusal};
 use orchestrate_core::messages::MessageRefused;
 use orchestrate_core::run::request::{Holder, Purpose};
 use orchestrate_core::text::similar::nearest;
@@ -17,7 +17,7 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::Landing(error) => of_landing(error),
         CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
         CoordinatorError::Journal(error) => of_journal(error),
-        CoordinatorError::StateFolder { .. } => Some("set XDG_STATE_HOME to another folder that you own".to_owned()),
+        CoordinatorError::Checks(ChecksError::StateFolder { .. }) => Some("set XDG_STATE_HOME to another folder that you own".to_owned()),
         CoordinatorError::NeverMerged { .. } => Some("omit `--merge none`".to_owned()),
         CoordinatorError::SecretInPlan { .. } => Some("remove it".to_owned()),
         CoordinatorError::Model(error) if error.is_none_found() => {

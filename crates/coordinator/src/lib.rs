@@ -5,7 +5,6 @@
 //! `orchestrate-core`, and this crate carries them out.
 
 mod api;
-mod blocking;
 mod dispatch;
 mod error;
 mod link;
@@ -33,7 +32,8 @@ pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace};
 pub use orchestrate_checks::{
-    ConfinementChoice, Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel, setup_hosts,
+    ChecksError, ConfinementChoice, Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel,
+    setup_hosts,
 };
 pub use orchestrate_landing::moved::Moved;
 pub use orchestrate_landing::{

@@ -15,7 +15,7 @@ use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, Repo};
 use orchestrate_journal::{JournalError, Store};
 
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 use crate::moved;
 use crate::settings::LandingSettings;
 

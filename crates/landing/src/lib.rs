@@ -7,10 +7,9 @@
 
 mod archive;
 mod clean;
+mod error;
 mod land;
-mod landing_error;
 pub mod moved;
-mod result_refusal;
 mod review;
 mod settings;
 
@@ -19,6 +18,7 @@ pub use clean::cleaning::{CleanOptions, Cleaned, CleanedBranch, KeptCommit, Kept
 pub use clean::discard::{Discarded, LostCommit};
 pub use clean::prune::{Pruned, PrunedRun};
 pub use clean::stored_worktree::StoredWorktree;
+pub use error::{LandingError, ResultRefusal};
 pub use land::dropping::Dropped;
 pub use land::integration_branch;
 pub use land::landing::Landed;
@@ -26,8 +26,6 @@ pub use land::landing_commit::Brought;
 pub use land::options::{LandOptions, LandStyle};
 pub use land::plan_boxes::Boxes;
 pub use land::propose::Proposed;
-pub use landing_error::LandingError;
-pub use result_refusal::ResultRefusal;
 pub use review::changes::ResultDiff;
 pub use review::compare::{base_of, changed_file, changes_between};
 pub use settings::LandingSettings;

@@ -16,7 +16,7 @@ use orchestrate_core::{RunState, shell_word};
 use orchestrate_git::Repo;
 use orchestrate_journal::{RunSummary, Store};
 
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 
 /// The maximum number of state folders to inspect: more than any user has, so that the state folder
 /// of a machine that runs tests causes no delay.

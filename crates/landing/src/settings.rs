@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use orchestrate_checks::{SandboxSettings, anchor};
 use orchestrate_git::Waiting;
 
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 
 /// The settings with which the runs of a repository are opened.
 #[derive(Clone, Debug)]

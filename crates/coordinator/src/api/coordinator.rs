@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_checks::{KnownBase, Layout, RunningChecks, Site, require_own_state, sandbox_of};
+use orchestrate_checks::{
+    KnownBase, Layout, RunningChecks, Site, blocking, require_own_state, sandbox_of,
+};
 use orchestrate_core::event::Event;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::tool_extensions::PluginTools;
@@ -27,7 +29,6 @@ use orchestrate_tools::{Executor, Extensions, SharedValues};
 
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
-use crate::blocking::blocking;
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::{recovery, requests};
 use crate::error::CoordinatorError;
@@ -252,7 +253,7 @@ impl Coordinator {
         let (base_commit, base_branch) = self.base()?;
         let (repo, base) = (self.repo.clone(), base_commit.clone());
         blocking("fetch what the base lacks", move || {
-            Ok(complete(&repo, &base)?)
+            complete(&repo, &base).map_err(CoordinatorError::from)
         })
         .await?;
         self.repo.require_plain_tree(&base_commit)?;

@@ -26,7 +26,7 @@ impl Surroundings {
     ///
     /// # Errors
     ///
-    /// [`CoordinatorError::StateFolder`].
+    /// [`orchestrate_checks::ChecksError::StateFolder`].
     pub fn at(folder: &Path, state_dir: &Path) -> Result<Surroundings, CoordinatorError> {
         require_own_state(state_dir)?;
         let (repository, unreadable) = match Glance::at(folder) {

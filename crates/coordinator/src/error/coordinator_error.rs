@@ -66,22 +66,9 @@ pub enum CoordinatorError {
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The tier that the user demands cannot be started.
-    #[error("keep to the tier that {by} demands: {source}")]
-    DemandedTier {
-        /// What demands it.
-        by: String,
-        /// Why it does not start, and the fix.
-        source: SandboxError,
-    },
-    /// Another user owns, or could replace, the state folder.
-    #[error("store runs in {path}: {reason}")]
-    StateFolder {
-        /// The folder, as the environment or the program sets it.
-        path: PathBuf,
-        /// What is wrong with its owner or its permissions.
-        reason: String,
-    },
+    /// The sandbox that the user demands, its helper or the state folder cannot be used.
+    #[error(transparent)]
+    Checks(ChecksError),
     /// This many agents would run out of open files.
     #[error("run {agents} agents at once: {needed} open files needed, {allowed} allowed")]
     FewFiles {
@@ -161,12 +148,6 @@ pub enum CoordinatorError {
     /// Git has no name and email address for commits.
     #[error("commit: git's user.name and user.email are not set")]
     NoIdentity,
-    /// The library user's program does not start the helper.
-    #[error(
-        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the \
-         first line of main, or name a program in Settings::helper"
-    )]
-    NoHelper,
     /// The role does not exist.
     #[error("find the role '{name}'; known roles: {known}")]
     UnknownRole {
@@ -401,7 +382,7 @@ impl CoordinatorError {
                     | JournalError::Secret(_)
             ),
             Self::Sandbox(_)
-            | Self::DemandedTier { .. }
+            | Self::Checks(ChecksError::DemandedTier { .. } | ChecksError::StateFolder { .. })
             | Self::Model(_)
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
@@ -409,7 +390,6 @@ impl CoordinatorError {
             | Self::Variables(_)
             | Self::AuditLog { .. }
             | Self::FewFiles { .. }
-            | Self::StateFolder { .. }
             | Self::UnknownRole { .. }
             | Self::NoSuchProvider(_)
             | Self::BadFile { .. }
@@ -464,7 +444,9 @@ impl CoordinatorError {
             Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => {
                 Some(FailureCause::Setup)
             }
-            Self::Sandbox(_) | Self::DemandedTier { .. } => Some(FailureCause::Internal),
+            Self::Sandbox(_) | Self::Checks(ChecksError::DemandedTier { .. }) => {
+                Some(FailureCause::Internal)
+            }
             Self::Link(error) => error.own_failure(),
             _ => None,
         }
@@ -490,9 +472,10 @@ impl CoordinatorError {
     /// Reports whether it is a bug in this program.
     pub fn is_defect(&self) -> bool {
         match self {
-            Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => {
-                true
-            }
+            Self::Replay(_)
+            | Self::Recorded { .. }
+            | Self::Checks(ChecksError::NoHelper)
+            | Self::Panicked { .. } => true,
             Self::Journal(error) => matches!(error, JournalError::Illegal(_)),
             _ => false,
         }
@@ -527,11 +510,9 @@ impl From<ChecksError> for CoordinatorError {
             ChecksError::Git(error) => Self::Git(error),
             ChecksError::ReadOnlyRepository { source } => Self::ReadOnlyRepository { source },
             ChecksError::Sandbox(error) => Self::Sandbox(error),
-            ChecksError::DemandedTier { by, source } => Self::DemandedTier { by, source },
-            ChecksError::NoHelper => Self::NoHelper,
-            ChecksError::StateFolder { path, reason } => Self::StateFolder { path, reason },
             ChecksError::Io { path, source } => Self::Io { path, source },
             ChecksError::Panicked { what } => Self::Panicked { what },
+            error => Self::Checks(error),
         }
     }
 }

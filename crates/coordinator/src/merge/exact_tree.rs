@@ -4,12 +4,11 @@
 use orchestrate_checks::warm::Place;
 use orchestrate_checks::{
     Check, CheckResult, CheckedTree, Preparation, ShellCommand, Shutdown, Unprepared, Warm,
-    prepare, run_check, verifier, warm,
+    blocking, prepare, run_check, verifier, warm,
 };
 use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
 
-use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 
@@ -74,7 +73,7 @@ pub(crate) async fn check(
     if result.result.passed {
         let note = move || {
             remembered.note_green();
-            Ok(())
+            Ok::<_, CoordinatorError>(())
         };
         blocking("a note of a tree", note).await?;
     }

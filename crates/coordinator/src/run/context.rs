@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use orchestrate_checks::blocking;
 use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
 use orchestrate_core::run::{Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
@@ -17,7 +18,6 @@ use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
-use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
 use crate::run::admitted::Admitted;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use orchestrate_checks::{ChecksError, blocking};
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
 use orchestrate_core::task::Delivers;
 use orchestrate_core::text::git_path::text;
@@ -23,7 +24,6 @@ use orchestrate_plan::role::Role;
 use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::blocking::blocking_with;
 use crate::error::CoordinatorError;
 use crate::texts::map_parts::MapParts;
 use crate::texts::prompts::Prompts;
@@ -77,6 +77,12 @@ pub enum MapError {
     /// The repository, the rules or the tools cannot be read.
     #[error(transparent)]
     Failed(#[from] CoordinatorError),
+}
+
+impl From<ChecksError> for MapError {
+    fn from(error: ChecksError) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 impl From<GitError> for MapError {
@@ -182,7 +188,7 @@ impl Maps {
         let (last, is_over) = (Arc::clone(&self.last), Arc::clone(&self.is_over));
         async move {
             let mut last: OwnedMutexGuard<LastIndex> = last.lock_owned().await;
-            blocking_with("a map of the repository", move || {
+            blocking("a map of the repository", move || {
                 let stop = || is_over.load(Ordering::Relaxed);
                 let ready = order.index(&repo, &parts, &mut last, &stop)?;
                 drop(last);

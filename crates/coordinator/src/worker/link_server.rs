@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::future;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use orchestrate_checks::blocking;
 use orchestrate_core::agent::budget::{Amount, Reservation};
 use orchestrate_core::agent::model_search::SearchRequested;
 use orchestrate_core::event::{Event, Recorded};
@@ -26,7 +27,6 @@ use orchestrate_journal::{Appended, Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 
-use crate::blocking::blocking;
 use crate::error::{CoordinatorError, LinkError};
 use crate::link::blobs::Blobs;
 use crate::link::requests::{

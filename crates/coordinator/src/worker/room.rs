@@ -1,10 +1,9 @@
 //! Admission by disk space: an agent starts only if the disk has room for its worktree, since a
 //! disk that fills up stops all of them in the middle of their work.
 
-use orchestrate_checks::{Preparation, caches, warm};
+use orchestrate_checks::{Preparation, blocking, caches, warm};
 use orchestrate_core::TaskId;
 
-use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_checks::{Preparation, Shutdown};
+use orchestrate_checks::{Preparation, Shutdown, blocking};
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::secrecy::taint::{CommandNetwork, Means};
@@ -18,7 +18,6 @@ use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::Role;
 use orchestrate_sandbox::Confinement;
 
-use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};

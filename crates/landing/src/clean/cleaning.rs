@@ -22,8 +22,7 @@ use orchestrate_journal::Journal;
 
 use crate::archive::Archive;
 use crate::clean::stored_worktree::StoredWorktree;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
+use crate::error::{LandingError, ResultRefusal};
 
 /// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the
 /// background.

@@ -15,8 +15,7 @@ use orchestrate_journal::JournalError;
 
 use crate::archive::Archive;
 use crate::clean::cleaning::empty;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
+use crate::error::{LandingError, ResultRefusal};
 
 /// Where the refs of runs are.
 const REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];

@@ -17,7 +17,7 @@ use orchestrate_journal::{Journal, JournalError};
 
 use crate::archive::{Archive, LANDED, ref_beside_result};
 use crate::clean::cleaning::{CleanOptions, Cleaned};
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 
 /// The names of all branches begin so.
 const BRANCHES: &str = "refs/heads/";

@@ -17,10 +17,9 @@ use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::archive::Archive;
+use crate::error::{LandingError, ResultRefusal};
 use crate::land::integration_branch;
 use crate::land::tree_check::RedTree;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
 
 /// Tasks that were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,13 +18,12 @@ use orchestrate_git::{GitError, Move};
 use orchestrate_journal::Journal;
 
 use crate::archive::{Archive, LANDED};
+use crate::error::{LandingError, ResultRefusal};
 use crate::land::integration_branch::Position;
 use crate::land::landing_commit::{Brought, Course};
 use crate::land::options::LandOptions;
 use crate::land::plan_boxes::{Boxes, Target};
 use crate::land::{integration_branch, plan_boxes};
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
 
 /// The hook that runs once the checkout is updated.
 const POST_MERGE: &str = "post-merge";
@@ -61,7 +60,7 @@ pub struct Landed {
 
 impl Landed {
     /// Returns the result of a move of the branch, without what only a landing has.
-    fn of(run: &RunId, step: Move, brought: Brought, boxes: Boxes) -> Self {
+    fn after(run: &RunId, step: Move, brought: Brought, boxes: Boxes) -> Self {
         Self {
             run: run.clone(),
             branch: step.branch,
@@ -140,7 +139,7 @@ impl Archive {
             is_empty: state.integration == state.base,
             is_signed: (has_moved && self.repo.landing().signs()).then_some(brought.is_all_new()),
             warnings: warnings(&state),
-            ..Landed::of(run, step, brought, boxes)
+            ..Landed::after(run, step, brought, boxes)
         };
         let more = [strange, taken_back, self.unused_signing()];
         landed.warnings.extend(more.into_iter().flatten());
@@ -205,7 +204,7 @@ impl Archive {
             branch: back.branch.clone(),
             to: back.to.clone(),
         }))?;
-        Ok(Landed::of(run, back, Brought::Nothing, boxes))
+        Ok(Landed::after(run, back, Brought::Nothing, boxes))
     }
 
     /// Holds a landing that is about to be undone: the run's own branches may have been pruned

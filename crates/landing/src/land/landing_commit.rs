@@ -10,11 +10,10 @@ use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_journal::unix_seconds;
 
 use crate::archive::Archive;
+use crate::error::{LandingError, ResultRefusal};
 use crate::land::options::{LandOptions, LandStyle};
 use crate::land::tree_check::RedTree;
 use crate::land::wording::Wording;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
 
 /// How a landing has changed a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use orchestrate_files::{Links, read_plain, replace_by_way_of};
 use orchestrate_journal::Store;
 use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
 
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 
 /// The result of writing the plan's boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]

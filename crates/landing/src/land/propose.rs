@@ -10,10 +10,9 @@ use orchestrate_git::{OpenRequest, PullRequest};
 use orchestrate_journal::Journal;
 
 use crate::archive::Archive;
+use crate::error::{LandingError, ResultRefusal};
 use crate::land::landing::{branch_of, require_landable, warnings};
 use crate::land::wording::Wording;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
 
 /// The hook that git runs before it pushes.
 const PRE_PUSH: &str = "pre-push";

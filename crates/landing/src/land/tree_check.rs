@@ -13,8 +13,7 @@ use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::archive::Archive;
-use crate::landing_error::LandingError;
-use crate::result_refusal::ResultRefusal;
+use crate::error::{LandingError, ResultRefusal};
 
 /// How the check of a tree has failed.
 pub(crate) struct RedTree {

@@ -20,7 +20,7 @@ use orchestrate_git::{
 use orchestrate_journal::unix_seconds;
 
 use crate::archive::{Archive, known};
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 use crate::review::compare::base_of;
 
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.

@@ -10,7 +10,7 @@ use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::GitError;
 
 use crate::archive::{Archive, known};
-use crate::landing_error::LandingError;
+use crate::error::LandingError;
 use crate::review::compare::{base_of, changed_file, changes_between};
 
 /// All changes of a run's result.

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_checks::Layout;
+use orchestrate_checks::{ChecksError, Layout};
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 
@@ -53,7 +53,7 @@ pub(crate) fn place(
     };
     orchestrate_files::create_folder(&folder).map_err(failed(&folder))?;
     let is_own = orchestrate_files::require_own(&folder);
-    is_own.map_err(|reason| CoordinatorError::StateFolder {
+    is_own.map_err(|reason| ChecksError::StateFolder {
         path: folder.clone(),
         reason: reason.to_string(),
     })?;

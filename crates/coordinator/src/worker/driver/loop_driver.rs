@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_checks::ShutdownLevel;
+use orchestrate_checks::{ShutdownLevel, blocking};
 use orchestrate_core::agent::agent_loop::{Finish, Step};
 use orchestrate_core::agent::model_fallback::Failure;
 use orchestrate_core::event::{Event, Recorded};
@@ -34,7 +34,6 @@ use super::call_end::{CallOf, finished};
 use super::native_search::NativeSearch;
 use super::replay::{named_blobs, replay};
 use super::spending::{Due, announce, price_of};
-use crate::blocking::blocking;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint,

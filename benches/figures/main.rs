@@ -28,6 +28,7 @@ mod tools;
 #[expect(
     dead_code,
     unused_imports,
+    unused_macros,
     reason = "the tests use the rest of their support"
 )]
 mod support;

@@ -168,10 +168,10 @@ fn require_refused(played: &Played, refused: &[(&str, Option<&str>)]) -> Outcome
             made.asked == *asked && made.host.as_deref() == *host && !made.allowed
         };
         assert!(
-            !decided
+            decided
                 .iter()
                 .find(is_it)
-                .is_none_or(|made| made.reason.is_none()),
+                .is_some_and(|made| made.reason.is_some()),
             "{asked} as {host:?} is not among {decided:#?}"
         );
     }

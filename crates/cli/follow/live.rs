@@ -111,7 +111,7 @@ impl Live {
                 columns,
             ));
         }
-        output::live(shown);
+        output::live(&shown);
     }
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn drawn(text: &str) {
 
 /// Replaces the live lines; external text in them has to be [`plain`] already, and each has to fit
 /// the screen.
-pub(crate) fn live(lines: Vec<String>) {
+pub(crate) fn live(lines: &[String]) {
     let mut standing = standing();
     let lines: Vec<String> = lines.iter().map(|line| redacted(line)).collect();
     let erased = erased(&standing, columns_now());

@@ -286,9 +286,9 @@ fn a_red_merge_is_no_conflict() -> Outcome {
         .and_then(|task| task.error.clone())
         .map(|error| format!("{:?}", error.cause));
     assert!(
-        !cause
+        cause
             .as_deref()
-            .is_none_or(|cause| !cause.to_lowercase().contains("check")),
+            .is_some_and(|cause| cause.to_lowercase().contains("check")),
         "{cause:?}"
     );
     let error = played

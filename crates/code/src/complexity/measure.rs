@@ -337,7 +337,7 @@ impl<'n> Meter<'_, '_, 'n> {
             None => self.field(node, "name"),
         };
         // Code of C++ that is outside of its type is named with it, and calls itself without.
-        let own = function.name.rsplit("::").next().unwrap_or(&function.name);
+        let own = function.name.rsplit("::").next().unwrap_or_default();
         let before = called.strip_suffix(own);
         !own.is_empty()
             && (called == function.name || before.is_some_and(|before| SELF.contains(&before)))

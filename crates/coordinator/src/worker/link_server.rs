@@ -156,10 +156,7 @@ impl LinkServer {
             Request::JudgeRedCheck(_) => {
                 Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into())
             }
-            Request::JudgePlan(of) => {
-                let document = self.plan().await?;
-                Reply::JudgePlan(self.judge_plan(&of.answer, document.as_deref()).into())
-            }
+            Request::JudgePlan(of) => return self.judge_plan(&of.answer).await,
             Request::Record(of) => Reply::Record(self.append(of.facts).await?.into()),
             Request::StartCall(of) => Reply::StartCall(self.start_call(*of).await?.into()),
             Request::EndCall(of) => Reply::EndCall(self.end_call(*of).await?.into()),
@@ -280,10 +277,14 @@ impl LinkServer {
     }
 
     /// Judges the plan that an agent has made: of a document, if the run has the text of one.
-    fn judge_plan(&self, answer: &str, document: Option<&str>) -> Result<String, String> {
+    async fn judge_plan(&self, answer: &str) -> Result<Reply, CoordinatorError> {
+        let document = self.plan().await?;
         let settings = &self.context.state().settings;
         let known = known_names(&self.context.roles, settings.base_url.is_some());
-        proposed(answer, document, &known, settings).map_err(|errors| errors_of(&errors))
+        let judged = proposed(answer, document.as_deref(), &known, settings);
+        Ok(Reply::JudgePlan(
+            judged.map_err(|errors| errors_of(&errors)).into(),
+        ))
     }
 }
 

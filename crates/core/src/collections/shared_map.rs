@@ -26,10 +26,7 @@ pub(crate) fn update<K: Ord + Clone, V: Clone + Default>(
     key: K,
     change: impl FnOnce(&mut V),
 ) {
-    if !map.contains_key(&key) {
-        map.insert_mut(key.clone(), V::default());
-    }
-    if let Some(value) = map.get_mut(&key) {
-        change(value);
-    }
+    let mut value = map.get(&key).cloned().unwrap_or_default();
+    change(&mut value);
+    map.insert_mut(key, value);
 }

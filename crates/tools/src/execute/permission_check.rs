@@ -109,7 +109,7 @@ impl PermissionCheck {
         let asked = request(resolved.tool, resolved.first_form, &prepared);
         let decision = decide(&asked, &self.policy, &self.grant);
         Ok(Some(match decision {
-            Decision::Allow { .. } => self.foreseen(resolved.tool.as_ref(), prepared, decision)?,
+            Decision::Allow { .. } => self.foreseen(resolved.tool.as_ref(), &prepared, decision)?,
             decided => Answered::Decided(decided),
         }))
     }
@@ -151,7 +151,7 @@ impl PermissionCheck {
     fn foreseen(
         &self,
         tool: &dyn Tool,
-        prepared: Prepared,
+        prepared: &Prepared,
         decision: Decision,
     ) -> Result<Answered, ToolError> {
         let guard = PathGuard::new(
@@ -175,7 +175,7 @@ impl PermissionCheck {
         if !self.policy.restricts_programs(tool.name()) {
             return Ok(Answered::Decided(decision));
         }
-        let programs = match prepared.programs {
+        let programs = match &prepared.programs {
             Some(find) => find(prepared.last_arguments(), &files)?,
             None => Programs::InEffects,
         };

@@ -1,14 +1,12 @@
 //! What a tool asks of the outside, and what the outside answers.
 
 mod decided_hosts;
+mod interfaces;
 mod operations;
 mod search_service;
-mod services;
 
 pub use decided_hosts::DecidedHosts;
-pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
-pub use search_service::{FoundByModel, Search, SearchService};
-pub use services::{
+pub use interfaces::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, ConflictHunk,
     EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange,
     GitCheckoutResult, GitCommit, GitPullResult, GitPushResult, GitService, GitStash,
@@ -17,3 +15,5 @@ pub use services::{
     ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
     UsersCommits, WebService,
 };
+pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
+pub use search_service::{FoundByModel, Search, SearchService};

@@ -14,7 +14,7 @@ use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
-use crate::support::{Call, calls, harness_of, policy, said, starting};
+use crate::support::{Call, calls, harness_of, listed_calls, policy, said, starting};
 
 fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
     Arc::new(BTreeMap::from([(hash.clone(), approval)]))

@@ -66,7 +66,7 @@ pub(crate) async fn the_reference_profile_holds(mut harness: ToolHarness) {
     assert!(!harness.path().join("new").exists());
     calls! { harness;
         read_file {"path": "/etc/passwd"}
-            => starting(&denied("`/etc/passwd` is outside the worktree"));
+            => starting(denied("`/etc/passwd` is outside the worktree"));
     }
     let curl = harness
         .call("run_shell_command", json!({"command": "curl https://x"}))

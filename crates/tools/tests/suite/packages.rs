@@ -76,7 +76,6 @@ pub(crate) async fn what_is_no_package_is_refused(mut harness: ToolHarness) {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: ToolHarness) {
     allow(&mut harness);
     let table = [
@@ -217,7 +216,7 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(
     ] {
         calls! { harness;
             install_package {"package": package, "language": language}
-                => starting(&format!("Retry: {expected} in the worktree's root"));
+                => starting(format!("Retry: {expected} in the worktree's root"));
         }
     }
     let outcome = harness

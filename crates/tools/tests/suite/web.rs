@@ -954,7 +954,7 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
         ),
     ] {
         calls! { harness;
-            fetch_api_docs { "library": library } => starting(&format!("Retry: {expected}"));
+            fetch_api_docs { "library": library } => starting(format!("Retry: {expected}"));
         }
     }
     for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {

@@ -168,7 +168,7 @@ mod tests {
             "[core]\n\tworktree = /elsewhere\n",
             "; token = x\n",
         ] {
-            assert!(!shows(&format!("{plain}{more}")), "{more}");
+            assert!(!shows(format!("{plain}{more}")), "{more}");
         }
     }
 }

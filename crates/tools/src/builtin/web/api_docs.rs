@@ -130,7 +130,8 @@ fn foresee(
     _: &CallScope,
     arguments: Arguments,
 ) -> Result<Option<Foreseen>, ToolError> {
-    if registry_of(&arguments.library).0.is_some() {
+    let Arguments { library, .. } = arguments;
+    if registry_of(&library).0.is_some() {
         return Ok(None);
     }
     let used = used_by(files);

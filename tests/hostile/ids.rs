@@ -242,7 +242,7 @@ const REST: &[Attack] = &[
     attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/projections/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
     attack("A2", "an agent that writes or locks the audit log", &[Row("sandbox: files_outside::write"), Row("sandbox: files_outside::flock"), Case("run_logs::a_full_disk_below_the_audit_log_stops_no_run")]),
     attack("A3", "effects that no record precedes", &[Unit("crates/tools/tests/suite/records.rs", "a_start_is_recorded_before_the_effect"), Unit("crates/tools/tests/suite/errors.rs", "a_recorder_that_fails_lets_nothing_run")]),
-    attack("A4", "logs that others can read", &[Case("private::what_a_run_makes_is_its_users_alone_full"), Unit("crates/coordinator/src/run/logs.rs", "a_log_is_created_for_its_owner_alone"), Unit("crates/files/tests/umask.rs", "what_is_made_is_private_whatever_the_umask")]),
+    attack("A4", "logs that others can read", &[Case("private::what_a_run_makes_is_its_users_alone_full"), Unit("crates/coordinator/src/run/machine/logs.rs", "a_log_is_created_for_its_owner_alone"), Unit("crates/files/tests/umask.rs", "what_is_made_is_private_whatever_the_umask")]),
 ];
 
 fn all() -> impl Iterator<Item = &'static Attack> {

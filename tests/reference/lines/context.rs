@@ -30,7 +30,7 @@ pub(in crate::reference) const CONTEXT: &[Line] = &[
     unit("003-013", "arguments are transformed to the tool's own form", RECORDS, "aliases_are_recorded_under_their_own_names"),
     case("003-014", "callback at the end: name and result", HEARD),
     unit("003-015", "the result is returned to the caller", CONFORMANCE, "every_built_in_tool_conforms"),
-    unit("003-016", "on an error the result reads `ERROR: <message>`", "crates/coordinator/src/run/callbacks.rs", "the_result_of_a_failed_call_begins_with_its_error"),
+    unit("003-016", "on an error the result reads `ERROR: <message>`", "crates/coordinator/src/run/program/callbacks.rs", "the_result_of_a_failed_call_begins_with_its_error"),
     unit("003-017", "the error is raised to the caller", ERRORS, "every_class_of_failure_passes_unchanged"),
     unit("003-018", "the description falls back to the tool's", DOCUMENTS, TOLD),
     unit("003-019", "the name falls back to the tool's", DOCUMENTS, TOLD),

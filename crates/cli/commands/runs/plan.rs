@@ -1,5 +1,5 @@
-//! `plan`: makes a plan of a goal or rewrites a document as one, with the role `planner`; nothing of
-//! it is run.
+//! `plan`: makes a plan of a goal or rewrites a document as one, with the role `planner`; nothing
+//! of it is run.
 
 use crate::args::PlanArgs;
 use crate::commands::runs::run;

@@ -54,6 +54,7 @@ fn of_entry(name: &str, value: &str) -> Vec<Secret> {
 
 #[cfg(test)]
 mod tests {
+    use crate::repo::repository::Repo;
     use crate::store::sample::Sample;
 
     #[test]
@@ -64,6 +65,8 @@ mod tests {
         config.extend(b"[core]\n\tlogAllRefUpdates\n");
         config.extend(b"[remote \"x\"]\n\turl = https://user:a-long-password\xff@example.org/x\n");
         std::fs::write(&path, config).unwrap();
-        assert!(!sample.repo.secrets().is_empty());
+        let folder = sample.folder.path();
+        let repo = Repo::open(&folder.join("project"), folder).unwrap();
+        assert!(!repo.secrets().is_empty());
     }
 }

@@ -1,4 +1,5 @@
-//! How a call is executed: resolved, permitted, replayed or run, recorded, and mended when it fails.
+//! How a call is executed: resolved, permitted, replayed or run, recorded, and mended when it
+//! fails.
 
 mod alternatives;
 mod circuit_breaker;

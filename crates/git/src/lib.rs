@@ -34,7 +34,7 @@ pub use error::refusal::{BackLink, LeftEmpty, Operation, RepositoryRefusal, Warn
 pub use error::remote::{RemoteError, RemoteFailure};
 pub use error::{GitError, LibraryError};
 pub use land::commit::Origin;
-pub use land::landing::{Landing, Move};
+pub use land::move_branch::{Landing, Move};
 pub use land::publish::{OpenRequest, PullRequest, Remote};
 pub use merge::conflict::WrittenConflict;
 pub use merge::hunks::Hunk;

@@ -19,8 +19,8 @@ use crate::front_matter;
 use crate::front_matter::{FrontMatter, Order};
 use crate::import;
 use crate::mark::{GroupMark, Mark};
-use crate::order::order_of;
-use crate::order::order_of::{Edges, Unordered};
+use crate::order::edges;
+use crate::order::edges::{Edges, Unordered};
 use crate::order::overlap::Pattern;
 use crate::order::reason::Reason;
 use crate::order::sequence;
@@ -208,7 +208,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         patterns: &patterns,
         order,
     };
-    let edges = order_of::order(&unordered, findings);
+    let edges = edges::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
     unread::check(source.text, &drafts, &ids, findings);

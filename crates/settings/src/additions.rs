@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::environment::{Directories, path_of};
-use crate::layers::{Problem, checked};
-use crate::resolve::Resolved;
+use crate::layer::{Problem, checked};
+use crate::merge::Resolved;
 use crate::secrets::SECRETS;
 
 /// Variables that the sandbox sets: commands would not find their programs or their home.
@@ -115,7 +115,7 @@ fn refusal(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::keys::named;
-    use crate::layers::{Layer, Location, Source};
+    use crate::layer::{Layer, Location, Source};
 
     /// Returns the additions of a user's configuration, or the problems with it.
     fn found(read: &str, env: &str) -> Result<Additions, Vec<String>> {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::text::similar::nearest;
 
-use crate::files::parse_limits;
+use crate::config_file::parse_limits;
 use crate::keys::{Class, KEYS, Key, named};
-use crate::layers::{Layer, Location, Problem, ProblemCode, Source, checked};
+use crate::layer::{Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::secrets::set;
 
 /// The name of our folder in each of the user's base directories.
@@ -350,7 +350,7 @@ fn both_set<'v>(variables: &'v BTreeMap<String, String>, name: &str) -> Vec<(Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resolve::Resolved;
+    use crate::merge::Resolved;
     use crate::secrets::{SECRETS, secrets};
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

@@ -7,15 +7,15 @@
 //! caller, and so is what a project's own files suggest ([`Suggestion`]).
 
 mod additions;
+mod config_file;
 pub mod consent;
 mod environment;
-mod files;
 mod forbidden;
 mod keys;
-mod layers;
+mod layer;
 mod load;
+mod merge;
 mod names;
-mod resolve;
 mod secrets;
 mod suggest;
 mod values;
@@ -24,12 +24,12 @@ mod who_may_set;
 mod worktree_folder;
 
 pub use additions::Additions;
+pub use config_file::{ConfigFile, parse};
 pub use environment::{Directories, SandboxDemand, Switches, project_root, switches_not_given};
-pub use files::{ConfigFile, parse};
 pub use keys::{Class, KEYS, Key, named};
-pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
+pub use layer::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
+pub use merge::{Chosen, Resolved};
 pub use names::Names;
-pub use resolve::{Chosen, Resolved};
 pub use suggest::{Found, Pin, ProjectFiles, Suggestion};
 pub use values::{Expected, GivenRule, Kind, Value};

@@ -3,12 +3,12 @@
 //! Nothing here prompts the user: commands that need consent are returned to the caller.
 
 use crate::additions::Additions;
+use crate::config_file::{ConfigFile, load_file, load_tool_settings};
 use crate::environment::{Directories, SandboxDemand, Switches, project_root};
-use crate::files::{ConfigFile, load_file, load_tool_settings};
 use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
-use crate::layers::{Layer, Location, Problem, ProblemCode, Source, checked};
-use crate::resolve::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
+use crate::layer::{Layer, Location, Problem, ProblemCode, Source, checked};
+use crate::merge::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
 use crate::worktree_folder::worktree_folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

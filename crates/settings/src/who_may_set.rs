@@ -1,10 +1,10 @@
 //! Tests of who may set which key, key by key: a repository can narrow what its user allows, and
 //! never widen it.
 
-use crate::files::parse;
+use crate::config_file::parse;
 use crate::keys::{Class, KEYS, named};
-use crate::layers::{Layer, Location, Source};
-use crate::resolve::Resolved;
+use crate::layer::{Layer, Location, Source};
+use crate::merge::Resolved;
 use crate::values::Kind;
 
 /// What a repository (its configuration, or a plan's front matter) can do to a key.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::environment::path_of;
-use crate::layers::Problem;
-use crate::resolve::Resolved;
+use crate::layer::Problem;
+use crate::merge::Resolved;
 
 /// The key.
 const KEY: &str = "worktree.folder";
@@ -56,7 +56,7 @@ fn is_hidden(part: Component<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::keys::named;
-    use crate::layers::{Layer, Location, Source};
+    use crate::layer::{Layer, Location, Source};
 
     #[test]
     fn a_folder_is_absolute_and_visible() {

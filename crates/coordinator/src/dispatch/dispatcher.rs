@@ -30,7 +30,7 @@ use crate::run::handle::RunHandle;
 use crate::run::machine::logs::RunLogs;
 use crate::run::program::callbacks::Callbacks;
 use crate::run::program::retry_notices::{Retries, Retry};
-use crate::run::time_limit;
+use crate::run::until_due;
 use crate::worker::{spawn, task_end};
 use crate::worktree::release;
 
@@ -252,7 +252,7 @@ impl Dispatcher {
         let mut level = ShutdownLevel::None;
         let deadline = self.deadline();
         tokio::pin!(deadline);
-        let mut expiry = Box::pin(time_limit::next_expiry(self.context.journal.watch()));
+        let mut expiry = Box::pin(until_due::next_expiry(self.context.journal.watch()));
         let mut abandoned = false;
         let mut input = Input::Changed;
         loop {
@@ -285,7 +285,7 @@ impl Dispatcher {
                 }
                 expired = &mut expiry, if self.shutdown.level() < ShutdownLevel::Drain => {
                     self.expire(expired).await?;
-                    expiry = Box::pin(time_limit::next_expiry(self.context.journal.watch()));
+                    expiry = Box::pin(until_due::next_expiry(self.context.journal.watch()));
                     Input::Changed
                 }
                 changed = self.closed.changed(), if !abandoned => {
@@ -301,7 +301,7 @@ impl Dispatcher {
     /// that do not answer.
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
         let left = |state: &RunState| state.time_left().filter(|_| !state.stands_still());
-        time_limit::reached(self.context.journal.watch(), left)
+        until_due::reached(self.context.journal.watch(), left)
     }
 
     /// Records that a deadline has passed, unless the wait is over or the message delivered.

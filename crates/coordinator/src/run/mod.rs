@@ -10,6 +10,6 @@ pub(crate) mod machine;
 pub(crate) mod new_child;
 pub(crate) mod program;
 pub(crate) mod recorded_requests;
-pub(crate) mod time_limit;
+pub(crate) mod until_due;
 
 pub(crate) use orchestrate_journal::unix_seconds;

@@ -37,7 +37,7 @@ use crate::link::worker_link::{Answer, Answers, WorkerLink};
 use crate::ruling::Ruling;
 use crate::run::context::RunContext;
 use crate::run::new_child::{self, NewChild};
-use crate::run::time_limit;
+use crate::run::until_due;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
 use crate::worker::{agent_map, childrens_work, end_facts, review_end};
@@ -631,7 +631,7 @@ impl LinkServer {
                 .time_left_of(&self.task)
                 .filter(|_| !is_waiting(state))
         };
-        time_limit::reached(self.context.journal.watch(), left).await;
+        until_due::reached(self.context.journal.watch(), left).await;
     }
 
     async fn reach_limit(

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use orchestrate_core::Oid;
 
 use crate::error::{GitError, NO_SPACE};
-use crate::land::landing::Landing;
+use crate::land::move_branch::Landing;
 use crate::program::run::{Ended, Run};
 use crate::program::scratch_repo::ScratchRepo;
 use crate::repo::repository::{CommitSpec, Identity, theirs};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::land::landing::Landing;
+use crate::land::move_branch::Landing;
 
 /// The hook that runs once the files are updated; its exit code does not count.
 const AFTERWARDS: &str = "post-merge";

@@ -2,8 +2,8 @@
 
 pub(crate) mod commit;
 pub(crate) mod hooks;
-pub(crate) mod landing;
-pub(crate) mod note;
+pub(crate) mod move_branch;
 pub(crate) mod publish;
+pub(crate) mod switch_note;
 pub(crate) mod switching;
-pub(crate) mod undo;
+pub(crate) mod undo_note;

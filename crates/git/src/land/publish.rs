@@ -9,7 +9,7 @@ use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
 use crate::error::remote::{RemoteError, RemoteFailure};
-use crate::land::landing::Landing;
+use crate::land::move_branch::Landing;
 use crate::program::run::TIMEOUT;
 use crate::program::scratch_repo::ScratchRepo;
 use crate::remote::exchange::{RemoteBranch, Terms};

@@ -1,6 +1,6 @@
 //! Orders tasks: what depends on what, which files overlap, what never starts.
 
-pub(crate) mod order_of;
+pub(crate) mod edges;
 pub(crate) mod overlap;
 pub(crate) mod reason;
 pub(crate) mod sequence;

@@ -30,8 +30,8 @@ use orchestrate_tools::{
     WebService,
 };
 
+use super::cached_results::Replays;
 use super::call_end::{CallOf, finished};
-use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     CallSlot, EndCall, Facts, ForeseeChild, ForeseeMessage, ForeseeTermination, ForeseeWait,

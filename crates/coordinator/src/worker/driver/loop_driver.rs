@@ -32,7 +32,7 @@ use super::ask_approval::ask_approval;
 use super::asking::{Answer, Asking, Out, complete, note_outage};
 use super::call_end::{CallOf, finished};
 use super::native_search::NativeSearch;
-use super::replay::{named_blobs, replay};
+use super::restore_agent::{named_blobs, replay};
 use super::spending::{Due, announce, price_of};
 use crate::error::CoordinatorError;
 use crate::link::requests::{

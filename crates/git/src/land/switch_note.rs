@@ -12,7 +12,7 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
-use crate::land::landing::Landing;
+use crate::land::move_branch::Landing;
 use crate::repo::repository::theirs;
 use crate::worktree::checkout::Checkout;
 

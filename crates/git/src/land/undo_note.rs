@@ -7,7 +7,7 @@
 use std::io::ErrorKind;
 
 use crate::error::GitError;
-use crate::land::landing::{Landing, Move};
+use crate::land::move_branch::{Landing, Move};
 
 /// The note's file name in our folder.
 const NOTE: &str = "undo";

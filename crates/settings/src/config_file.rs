@@ -17,7 +17,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value as Written};
 
 use crate::keys::{Class, KEYS, Key, named};
-use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, checked};
+use crate::layer::{Excerpt, Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::secrets::SECRETS;
 use crate::values::{Expected, GivenRule, Kind, Value};
 
@@ -529,7 +529,7 @@ mod tests {
     use orchestrate_core::policy::RuleExamples;
 
     use super::*;
-    use crate::layers::Given;
+    use crate::layer::Given;
 
     fn lines(result: Result<ConfigFile, Vec<Problem>>) -> Vec<String> {
         match result {

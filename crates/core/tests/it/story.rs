@@ -7,6 +7,9 @@ use orchestrate_core::{
 
 use crate::facts::{added, committed, recorded, reported, spawned, started, started_on_main};
 
+/// Up to how many tasks what may be done next is compared with what is found anew.
+const FEW_TASKS: usize = 100;
+
 /// The state of a run, which tests change by events alone.
 #[derive(Clone)]
 pub(crate) struct Story(pub(crate) RunState);
@@ -52,7 +55,10 @@ impl Story {
     /// Applies a valid event. What may be done next is kept as if it was found anew.
     pub(crate) fn tell(&mut self, event: Event) -> &mut Self {
         self.try_tell(event).unwrap();
-        assert_eq!(self.0, self.0.with_new_agenda());
+        // Finding it anew takes a time like the number of tasks.
+        if self.0.tasks().count() <= FEW_TASKS {
+            assert_eq!(self.0, self.0.with_new_agenda());
+        }
         self
     }
 

@@ -4,14 +4,16 @@
 //! The vocabulary is o200k for every model. It is OpenAI's; Anthropic and Google publish none, so
 //! for their models the count bounds the context but is not what they bill.
 
+mod bound;
 mod memo;
 
 use std::sync::{LazyLock, OnceLock};
 
-use orchestrate_core::agent::context::{ByteBound, TokenCounter};
+use orchestrate_core::agent::context::TokenCounter;
 use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall, Usage};
 use tiktoken_rs::CoreBPE;
 
+use self::bound::{PIECE_BYTES, WordBound};
 use self::memo::Memo;
 use crate::error::ModelError;
 
@@ -21,19 +23,15 @@ static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
 /// A cache of counts, shared by all agents, whose system texts and tools are the same.
 static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 
-/// The size of the pieces in which a text is counted, in bytes. The tokenizer panics at a million
-/// blanks in a row, which a model may write. A longer text has at most a few tokens more than
-/// counted as a whole, one at each cut.
-const PIECE_BYTES: usize = 256 * 1024;
-
 /// Counts tokens exactly, with the o200k vocabulary.
 #[derive(Clone, Copy)]
 pub struct Tokenizer(&'static CoreBPE);
 
-/// Counts bytes until the tokenizer has been loaded, and exact tokens from then on.
+/// Bounds tokens by bytes and words until the tokenizer has been loaded, and counts them from then
+/// on.
 ///
-/// A text has no more tokens than bytes, so a run of short conversations never needs the tokenizer,
-/// which takes a fifth of a second to load and tens of megabytes of memory.
+/// So a run of short conversations never needs the tokenizer, which takes a fifth of a second to
+/// load and tens of megabytes of memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LazyCounter(());
 
@@ -94,7 +92,7 @@ impl LazyCounter {
     pub fn current(&self) -> Box<dyn TokenCounter> {
         match Tokenizer::loaded() {
             Some(tokenizer) => Box::new(tokenizer),
-            None => Box::new(ByteBound),
+            None => Box::new(WordBound),
         }
     }
 

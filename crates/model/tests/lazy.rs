@@ -14,7 +14,7 @@ fn counting_by_a_bound_loads_nothing() {
             counter.count("hello world"),
             counter.current().count("hello world")
         ),
-        (11, 11)
+        (7, 7)
     );
     assert_eq!((threads(), counter.is_exact()), (before, false));
     assert_eq!(Tokenizer::load().unwrap().count("hello world"), 2);

@@ -150,7 +150,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The file of a plan or a goal, or a goal in quotes
+    /// The file of a plan or a goal (- is standard input), or a goal in quotes
     pub(crate) plan: PathBuf,
     /// Leave out the optional tasks, `- [ ]*`
     #[arg(long)]
@@ -164,7 +164,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The file of a plan or a goal, or a goal in quotes
+    /// The file of a plan or a goal (- is standard input), or a goal in quotes
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,

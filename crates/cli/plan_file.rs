@@ -31,6 +31,8 @@ pub(crate) struct PlanFile {
     pub(crate) text: String,
     /// Whether the text was typed: it is a goal, and there is no file.
     pub(crate) is_typed: bool,
+    /// Whether standard input carried the text, so that there is no file either.
+    pub(crate) is_input: bool,
     /// The settings that a run of it would have.
     pub(crate) loaded: Loaded,
     /// The roles at its base revision.
@@ -54,7 +56,9 @@ pub(crate) fn open(
     typed: Vec<(&'static str, String)>,
     project: Option<&Project>,
 ) -> Result<PlanFile, CommandError> {
-    let (is_typed, shown, text) = match Given::recognize(context, argument)? {
+    let given = Given::recognize(context, argument)?;
+    let is_input = given == Given::Input;
+    let (is_typed, shown, text) = match given {
         Given::Plan(path) => (false, path.display().to_string(), read(context, path)?),
         Given::Input => (false, STANDARD_INPUT.to_owned(), read_input()?),
         Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
@@ -95,6 +99,7 @@ pub(crate) fn open(
         shown,
         text,
         is_typed,
+        is_input,
         loaded,
         roles,
         known,
@@ -123,15 +128,22 @@ impl PlanFile {
         };
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
-            self.refuse(errors).hint(format!(
-                "nothing was run; `orchestrate check {}` shows the plan again",
-                shell_word(&self.shown)
-            ))
+            let mut hint = "nothing was run".to_owned();
+            if !self.is_input {
+                let shown = shell_word(&self.shown);
+                hint.push_str(&format!(
+                    "; `orchestrate check {shown}` shows the plan again"
+                ));
+            }
+            self.refuse(errors).hint(hint)
         })
     }
 
     /// Returns the task of making a plan of the goal, or of rewriting the document as one.
     pub(crate) fn to_be_made(&self) -> Result<Plan, CommandError> {
+        if !self.refused.is_empty() {
+            return Err(self.refuse(self.refused.clone()));
+        }
         let plan = match self.is_typed {
             true => Plan::of_goal(&self.text).ok_or_else(lists_tasks)?,
             false => Plan::of_document(&self.text).map_err(|error| self.refuse(vec![error]))?,

@@ -16,7 +16,7 @@ use crate::show::columns;
 use crate::show::output;
 
 /// Stands for standard output in place of a file.
-const STANDARD_OUTPUT: &str = "-";
+pub(crate) const STANDARD_OUTPUT: &str = "-";
 /// The columns of a line of a document beside what became of it.
 const SOURCE_COLUMNS: usize = 48;
 /// Stands beside each further line of which the same became.

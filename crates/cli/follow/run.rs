@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
-use crate::follow::planned::Made;
+use crate::follow::planned::{Made, STANDARD_OUTPUT};
 use crate::follow::signals::Signals;
 use crate::show::next;
 use crate::show::output;
@@ -134,8 +134,6 @@ pub(crate) struct Followed {
     pub(crate) report: Report,
     pub(crate) store: Store,
     style: Style,
-    /// The plan that it has made, where that goes to standard output.
-    printed_plan: Option<String>,
     /// The number of its newest event.
     seq: u64,
     /// Whether standard output is still read, or the error of a failed write to it.
@@ -175,7 +173,6 @@ pub(crate) async fn to_its_end(
         report,
         store,
         style,
-        printed_plan: None,
         seq: news.seen,
         is_heard,
     })
@@ -316,13 +313,11 @@ impl Followed {
         if !self.style.quiet {
             output::note(made.comparison().trim_end());
         }
-        match &made.file {
-            Some(path) => {
-                let shown = path.strip_prefix(directory).unwrap_or(path);
-                self.report.plan_file = Some(shown.display().to_string());
-            }
-            None => self.printed_plan = Some(made.rewritten.plan.clone()),
+        if let Some(path) = &made.file {
+            let shown = path.strip_prefix(directory).unwrap_or(path);
+            self.report.plan_file = Some(shown.display().to_string());
         }
+        self.report.answer = Some(made.rewritten.plan.clone());
     }
 
     /// Returns its current state, with what was recorded since it ended.
@@ -342,14 +337,17 @@ impl Followed {
         })?;
         match self.style.format {
             _ if !is_heard => {}
-            Format::Text => {
-                if let Some(plan) = &self.printed_plan {
-                    if !self.style.quiet {
-                        output::note(table::render(report, branches).trim_end());
-                    }
-                    output::result(plan)?;
-                    return Ok(report.exit_code.unwrap_or(EXIT_OK));
+            // Standard output carries the plan only.
+            Format::Text if state.settings.plan_file.as_deref() == Some(STANDARD_OUTPUT) => {
+                let mut report = report.clone();
+                if let Some(plan) = report.answer.take() {
+                    output::result(&plan)?;
                 }
+                if !self.style.quiet {
+                    output::note(table::render(&report, branches).trim_end());
+                }
+            }
+            Format::Text => {
                 let named = Named::new(&self.store, run)?;
                 let mut next = next::commands(named, run, &report.actions(state));
                 if let Some(plan) = report.plan_file.as_ref().map(shell_word) {

@@ -176,7 +176,9 @@ impl Store {
                 .prepare_cached(
                     "SELECT run FROM runs
                      ORDER BY EXISTS (SELECT 1 FROM events WHERE run = runs.id AND seq = 1
-                                      AND json_extract(body, '$.settings.plan_file') IS NOT NULL),
+                                      AND CASE WHEN json_valid(body) THEN
+                                          json_extract(body, '$.settings.plan_file')
+                                      END IS NOT NULL),
                               EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'agent.spawned')
                               OR NOT EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'run.finished') DESC,
                               id DESC

@@ -10,7 +10,6 @@ use std::ops::RangeInclusive;
 
 use orchestrate_core::ids::TaskId;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
-use serde::Serialize;
 
 use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::parse::Plan;
@@ -18,12 +17,11 @@ use crate::parse::Plan;
 /// The mark of the block of code that holds the citations.
 const MARK: &str = "lines";
 
-/// The maximum number of lines of citations: each line of the largest plan.
-const MAX_CITATIONS: usize = 100_000;
+/// How often a line of a document may be cited on average.
+const CITED_AT_MOST: usize = 4;
 
 /// What becomes of a line of a document.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case", tag = "role")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineRole {
     /// It is a part of these tasks.
     Task {
@@ -40,14 +38,13 @@ pub enum LineRole {
 }
 
 /// Some lines of a document, and what becomes of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Citation {
     /// The first line, from 1.
     pub from: usize,
     /// The last line.
     pub to: usize,
     /// What becomes of them.
-    #[serde(flatten)]
     pub role: LineRole,
 }
 
@@ -108,10 +105,11 @@ pub(crate) fn check(
     let mut read = Read {
         roles: BTreeMap::new(),
         lines: document.lines().count(),
+        left: CITED_AT_MOST * document.lines().count(),
         ids: plan.tasks.iter().map(|task| task.id.clone()).collect(),
         errors: Vec::new(),
     };
-    for line in citations.lines().take(MAX_CITATIONS) {
+    for line in citations.lines() {
         let line = line.trim();
         if !line.is_empty() && !line.starts_with("```") && !line.starts_with("~~~") {
             read.line(line);
@@ -133,6 +131,8 @@ struct Read {
     roles: BTreeMap<usize, LineRole>,
     /// The number of lines of the document.
     lines: usize,
+    /// How many more lines may be cited.
+    left: usize,
     /// The tasks of the plan.
     ids: BTreeSet<TaskId>,
     errors: Vec<PlanError>,
@@ -208,6 +208,14 @@ impl Read {
 
     fn assign(&mut self, lines: RangeInclusive<usize>, role: &LineRole) {
         for line in lines {
+            let Some(left) = self.left.checked_sub(1) else {
+                let message = "the citations name the same lines again and again";
+                if self.errors.iter().all(|error| error.message != message) {
+                    self.error(message.to_owned());
+                }
+                return;
+            };
+            self.left = left;
             let Some(other) = self.roles.insert(line, role.clone()) else {
                 continue;
             };
@@ -374,6 +382,7 @@ mod tests {
             ("1-6, 8-11: T1\n7: not run", "needs a reason"),
             ("1-6, 8-11: T1\nseven: T2", "`seven` is no number"),
             ("all of it", "is no citation"),
+            (&"1-11: T1\n".repeat(5), "again and again"),
             ("0-11: told", "no lines 0-11"),
             (
                 "1-6, 8-11: T1, T2\n7: told",

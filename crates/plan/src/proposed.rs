@@ -8,7 +8,7 @@ use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::check::report::unfit;
 use crate::citations::{self, Citation};
 use crate::fields::names::KnownNames;
-use crate::parse::Plan;
+use crate::parse::{self, Plan};
 
 /// Returns the text of a proposed plan. Of an answer that has tasks only in its one fenced block,
 /// that is what is in the block. Where the answer rewrites a document, what becomes of each line of
@@ -58,9 +58,10 @@ impl Rewritten {
         };
         let divided = citations::divide(answer);
         let plan = format!("{}\n", divided.plan.trim_end());
-        let read = Plan::parse(&plan, &KnownNames::default()).unwrap_or_default();
+        // Only its ids matter: it was checked with the roles of the project, which are not known
+        // here. What was taken holds.
+        let (read, _) = parse::read(&plan, &KnownNames::default());
         let cited = divided.citations.unwrap_or_default();
-        // They were checked with the roles of the project, on which they do not depend.
         let citations = citations::check(cited, document, &read).unwrap_or_default();
         Self { plan, citations }
     }
@@ -208,8 +209,9 @@ mod tests {
     #[test]
     fn a_rewritten_document_accounts_for_its_lines() {
         let document = "Add a cart.\n\nAdd a till.\n";
-        let plan = "- [ ] T1 Add a cart\n- [ ] T2 Add a till\n";
-        let known = KnownNames::default();
+        let plan =
+            "---\nagent: tester\n---\n- [ ] T1 Add a cart (agent: tester)\n- [ ] T2 Add a till\n";
+        let known = KnownNames::roles(["implementer", "tester"]);
         let propose = |answer: &str| {
             let errors = |errors: Vec<PlanError>| format!("{errors:?}");
             proposed(answer, Some(document), &known, &RunSettings::default()).map_err(errors)

@@ -31,6 +31,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(a_plan_that_stays_invalid_is_not_written),
         case!(a_plan_never_replaces_a_file),
         case!(a_document_is_rewritten_with_an_account_of_its_lines),
+        case!(a_planner_in_a_plan_only_makes_its_own),
+        case!(a_plan_that_is_not_made_leaves_standard_output_empty),
         case!(what_is_no_goal_is_refused),
         case!(a_goal_of_a_megabyte_is_one_task),
     ]
@@ -390,6 +392,34 @@ fn a_plan_never_replaces_a_file() -> Outcome {
     Ok(())
 }
 
+/// A planner's answer accounts for a document only if its run rewrites one.
+fn a_planner_in_a_plan_only_makes_its_own() -> Outcome {
+    let world = World::plain()?;
+    let plan = "Divide it first.\n\n- [ ] T1 Plan it @planner\n";
+    world.repository.write("plan.md", plan)?;
+    let report = run(&world, "plan.md", &answers("T1", PLAN), 0)?;
+    assert_eq!(report["tasks"][0]["agent"], "planner", "{report}");
+    Ok(())
+}
+
+/// Where a plan goes to standard output, nothing else does, and what is asked for is not changed.
+fn a_plan_that_is_not_made_leaves_standard_output_empty() -> Outcome {
+    let world = World::plain()?;
+    let list = "- [ ] Add the cart\n";
+    world.repository.write("todo.md", list)?;
+    let task = "add_the_cart";
+    let model = world.script(&answers(task, "I cannot divide this."))?;
+    let ran = world.types(&["plan", "todo.md", "--model", &model], 1)?;
+    assert_eq!(ran.stdout, "");
+    says(&ran, &["its plan cannot be run"])?;
+    let whole = "- [ ] T1 Add the cart\n\n```lines\n1: T1\n```\n";
+    let model = world.script(&answers(task, whole))?;
+    let ran = world.types(&["plan", "todo.md", "--land", "--model", &model], 0)?;
+    assert_eq!(ran.stdout, "- [ ] T1 Add the cart\n");
+    assert_eq!(world.repository.read("todo.md")?, list);
+    Ok(())
+}
+
 /// What a team has written, in no format that is known.
 const NOTES: &str = "Shop notes\n\nWe sell books.\n\nThe cart has to show a total.\n\
                      The till comes after it.\n\nLater: gift cards.\n";
@@ -414,9 +444,21 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
             "1-3: told\n5: T1\n6: T2\n8: not run: it is for later",
         )));
     let model = world.script(&script)?;
+    let ran = world.types(
+        &["plan", "notes.txt", "-o", "made.md", "--model", &model],
+        0,
+    )?;
+    says(&ran, &["plan: made.md\n"])?;
+    assert_eq!(world.repository.read("made.md")?, OF_NOTES);
     let ran = world.types(&["plan", "notes.txt", "--model", &model], 0)?;
     // The plan alone is on standard output.
     assert_eq!(ran.stdout, OF_NOTES);
+    let fed = world
+        .orchestrate(&["plan", "-", "--model", &model])
+        .stdin(NOTES);
+    assert_eq!(fed.run()?.exits(0)?.stdout, OF_NOTES);
+    let fed = world.orchestrate(&["check", "-"]).stdin(OF_NOTES);
+    says(&fed.run()?.exits(0)?, &["standard input: Shop"])?;
     for (line, becomes) in [
         ("    1  Shop notes ", "| told to all\n"),
         ("    5  The cart has to show a total. ", "| T1\n"),

@@ -66,6 +66,7 @@ pub(crate) fn carry_out(
     let (path, text) = match file.is_typed {
         // The text of a typed goal is that of its task.
         true => (None, String::new()),
+        false if file.is_input => (None, file.text.clone()),
         false => {
             let place = place_of(context, argument, &project);
             (

@@ -276,10 +276,12 @@ impl LinkServer {
         blocking("a reader of skills", read).await
     }
 
-    /// Judges the plan that an agent has made: of a document, if the run has the text of one.
+    /// Judges the plan that an agent has made: of the document that the whole run rewrites, if it
+    /// does.
     async fn judge_plan(&self, answer: &str) -> Result<Reply, CoordinatorError> {
-        let document = self.plan().await?;
         let settings = &self.context.state().settings;
+        let rewrites = settings.plan_file.is_some() && self.record()?.task.goal;
+        let document = if rewrites { self.plan().await? } else { None };
         let known = known_names(&self.context.roles, settings.base_url.is_some());
         let judged = proposed(answer, document.as_deref(), &known, settings);
         Ok(Reply::JudgePlan(

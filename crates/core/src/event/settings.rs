@@ -147,8 +147,9 @@ pub struct RunSettings {
     /// records this: at the end the command line, or any other program, asks
     /// [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed) and lands the run.
     pub land: bool,
-    /// The absolute path of the file that the process which completes a successful run writes the
-    /// answer to its goal to, a plan. As with `land`, the coordinator only records this.
+    /// Set if the run only makes a plan, the answer to its goal: the absolute path of the file that
+    /// the process which completes it writes the plan to, or `-` for its standard output. As with
+    /// `land`, the coordinator only records this.
     pub plan_file: Option<String>,
     /// The path of the plan's file in the repository, if it is there; set when the run starts.
     pub plan_path: Option<String>,

@@ -1,5 +1,7 @@
 //! Secrets in a repository's configuration, so that they can be redacted.
 
+use std::borrow::Cow;
+
 use orchestrate_core::Secret;
 
 use crate::repo::repository::Repo;
@@ -25,11 +27,13 @@ impl Repo {
             return found;
         };
         while let Some(Ok(entry)) = entries.next() {
-            if entry.has_value() {
-                let name = String::from_utf8_lossy(entry.name_bytes());
-                let value = String::from_utf8_lossy(entry.value_bytes());
-                found.extend(of_entry(&name, &value));
-            }
+            let name = String::from_utf8_lossy(entry.name_bytes());
+            // To ask for the value of a setting without one panics.
+            let value = match entry.has_value() {
+                true => String::from_utf8_lossy(entry.value_bytes()),
+                false => Cow::Borrowed(""),
+            };
+            found.extend(of_entry(&name, &value));
         }
         found
     }

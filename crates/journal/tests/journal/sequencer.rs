@@ -14,6 +14,7 @@ use orchestrate_core::messages::Sender;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::{RunState, TaskId, TaskState};
 use orchestrate_journal::{Appended, Batch, Blob, Clock, Journal, JournalError, Store, fault};
+use rusqlite::Connection;
 use tempfile::tempdir;
 
 use crate::children::{Other, say};
@@ -411,6 +412,18 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
         [("r-abc222".to_owned(), 2), ("r-abc111".to_owned(), 2)]
     );
     assert_eq!(store.latest_run().unwrap(), Some("r-abc222".into()));
+    // One that only makes a plan is not looked for, and a damaged one closes no other.
+    let mut planning = started();
+    if let Event::RunStarted { settings, .. } = &mut planning {
+        settings.plan_file = Some("-".to_owned());
+    }
+    drop(Journal::create(&store, &"r-made333".into(), vec![planning, added("T1")]).unwrap());
+    assert_eq!(store.latest_run().unwrap(), Some("r-abc222".into()));
+    let damage = Connection::open(folder.path().join("journal.db")).unwrap();
+    damage
+        .execute_batch("DROP TRIGGER events_are_final; UPDATE events SET body = '{' WHERE run = 3")
+        .unwrap();
+    assert!(store.latest_run().is_ok());
     assert_eq!(store.find_run("r-abc1").unwrap(), "r-abc111".into());
     assert!(matches!(
         store.find_run("r-x"),

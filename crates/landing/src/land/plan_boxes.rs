@@ -50,6 +50,10 @@ pub(crate) fn write(
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else {
         return Ok(Boxes::Nothing);
     };
+    // What is rewritten as a plan was not carried out.
+    if state.settings.plan_file.is_some() {
+        return Ok(Boxes::Nothing);
+    }
     let Ok(source) = String::from_utf8(store.blob(source)?) else {
         return Ok(Boxes::Nothing);
     };

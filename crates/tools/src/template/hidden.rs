@@ -157,7 +157,7 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
 /// Requires that a script stands before the arguments, so that they cannot replace it.
 fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
     let fixed = words.iter().map_while(Word::fixed);
-    let mut fixed = fixed.filter(|word| !has_own_value(word));
+    let mut fixed = fixed.filter(|word| !has_own_value(word) || gives_code(word));
     let mut script = fixed.next();
     if script == Some("-m") && PYTHONS.contains(&program) {
         script = fixed
@@ -279,6 +279,14 @@ fn begin(word: &Word) -> &str {
         Some(Piece::Fixed(text)) => text,
         _ => "",
     }
+}
+
+/// Reports whether an option gives its value as code.
+fn gives_code(word: &str) -> bool {
+    CODE_OPTIONS.iter().any(|option| {
+        let value = word.strip_prefix(option);
+        value.is_some_and(|value| value.starts_with('='))
+    })
 }
 
 /// Reports whether a word is an option with its value, which cannot take the next word as well.

@@ -39,9 +39,11 @@ impl RunState {
     }
 
     /// Reports whether the process that has completed the run must land it: this was requested, the
-    /// run has succeeded, its result has not landed, and no landing of this result was undone.
+    /// run has succeeded, its result has not landed, and no landing of this result was undone. One
+    /// that makes a plan has no result to land.
     pub fn is_to_be_landed(&self) -> bool {
         self.settings.land
+            && self.settings.plan_file.is_none()
             && self.status == RunStatus::Succeeded
             && !self.is_landed()
             && self.taken_back.as_ref() != Some(&self.integration)

@@ -42,6 +42,7 @@ fn a_hidden_shell_or_interpreter_is_found() {
             "deno eval {a}",
             "bun run {a}",
             "python3 -m timeit {arguments}",
+            "fish --command='eval $argv' x {arguments}",
         ],
     );
     // The control: the same programs are taken where what they run is fixed, or is no shell.

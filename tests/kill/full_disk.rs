@@ -5,7 +5,7 @@ use libtest_mimic::Failed;
 
 use super::reports::require_one_report;
 use super::scene::{self, FAILED, Scene};
-use super::{LONG_FORM, NO_FAULT, Reference, asking, family, plays, terminating, tree};
+use super::{LONG_FORM, NO_FAULT, Reference, asking, caught, family, plays, terminating, tree};
 use crate::support::{Case, Outcome, case, fail};
 
 pub(super) fn cases() -> Vec<Case> {
@@ -62,7 +62,7 @@ fn a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing() -> Outcome {
         .collect();
     let mut failures = Vec::new();
     for (reference, fact) in &tried {
-        if let Err(failure) = at_fact(reference()?, fact) {
+        if let Err(failure) = caught(|| at_fact(reference()?, fact)) {
             failures.push(format!(
                 "--- {fact}\n{}",
                 failure.message().unwrap_or_default()

@@ -20,6 +20,7 @@ mod trees;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
@@ -667,7 +668,7 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(at) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    match kill_at(reference, &[&format!("{kind}:{at}")]) {
+                    match caught(|| kill_at(reference, &[&format!("{kind}:{at}")])) {
                         Ok(survived) => drop(survivors.fetch_add(survived, Ordering::Relaxed)),
                         Err(failure) => {
                             let text = failure.message().unwrap_or_default().to_owned();
@@ -707,6 +708,20 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
         .map(|(at, text)| format!("--- {kind}:{at}\n{text}"))
         .collect();
     fail(format!("{told}\n{}", texts.join("\n")))
+}
+
+/// Does one of several attempts, whose failed assertion is its failure alone, and does not end the
+/// others.
+fn caught<T>(attempt: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
+    panic::catch_unwind(AssertUnwindSafe(attempt)).unwrap_or_else(|panicked| {
+        let text = panicked.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| {
+            panicked
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+        });
+        fail(text.unwrap_or_else(|| "it panicked".to_owned()))
+    })
 }
 
 /// Returns the appends to try: evenly spread in the short form, all of them (then the flag is set),

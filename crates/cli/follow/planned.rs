@@ -21,6 +21,8 @@ pub(crate) const STANDARD_OUTPUT: &str = "-";
 const SOURCE_COLUMNS: usize = 48;
 /// Stands beside each further line of which the same became.
 const SAME: &str = "\"";
+/// Said of a plan whose account of the document another version of this program has taken.
+const UNKNOWN: &str = "what became of the lines of the document cannot be shown";
 /// How many names are tried if there are such files already.
 const MAX_NAMES: usize = 1_000;
 
@@ -108,6 +110,9 @@ fn write(state: &RunState, named: &Path, plan: &str) -> Result<PathBuf, CommandE
 impl Made {
     /// Shows the lines of the document beside what became of them; empty for a typed goal.
     pub(crate) fn comparison(&self) -> String {
+        if self.document.is_some() && self.rewritten.citations.is_empty() {
+            return UNKNOWN.to_owned();
+        }
         let lines: Vec<&str> = self.document.iter().flat_map(|text| text.lines()).collect();
         let mut shown = String::new();
         for citation in &self.rewritten.citations {

@@ -43,7 +43,7 @@ pub struct Rewritten {
     /// The text of the plan, as it is written to a file.
     pub plan: String,
     /// What becomes of the lines of the document, in their order; empty if the plan was made of a
-    /// typed goal.
+    /// typed goal, and if another version has taken an account that this one would not.
     pub citations: Vec<Citation>,
 }
 
@@ -59,7 +59,7 @@ impl Rewritten {
         let divided = citations::divide(answer);
         let plan = format!("{}\n", divided.plan.trim_end());
         // Only its ids matter: it was checked with the roles of the project, which are not known
-        // here. What was taken holds.
+        // here.
         let (read, _) = parse::read(&plan, &KnownNames::default());
         let cited = divided.citations.unwrap_or_default();
         let citations = citations::check(cited, document, &read).unwrap_or_default();

@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Running, Script, World, after, at, case, done, fail, put, says, write,
+    Case, Outcome, Rule, Running, Script, World, after, at, case, done, fail, put, says, write,
 };
 
 /// The second task is built on the first, the third on neither.
@@ -179,10 +179,10 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
     Ok(())
 }
 
-/// The second task starts from a result that contains the first, without depending on it.
-fn later_work_does_not_bring_it_back() -> Outcome {
+/// Runs two tasks one after the other, each of which writes a file; what one of them does when it is
+/// asked for more is given.
+fn one_by_one(again: Rule) -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = put(after("T2", "write 3"), "two", "3\n");
     let script = Script::default()
         .rule(again)
         .rule(write("T1", "one", "1\n"))
@@ -194,6 +194,12 @@ fn later_work_does_not_bring_it_back() -> Outcome {
         &["run", "plan.md", "--model", &model, "--max-agents", "1"],
         0,
     )?;
+    Ok(world)
+}
+
+/// The second task starts from a result that contains the first, without depending on it.
+fn later_work_does_not_bring_it_back() -> Outcome {
+    let world = one_by_one(put(after("T2", "write 3"), "two", "3\n"))?;
     require_files(&world, &integration(&world)?, &["one", "two"])?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["two"])?;
@@ -207,19 +213,7 @@ fn later_work_does_not_bring_it_back() -> Outcome {
 
 /// The retried agent only changes the file of its first attempt.
 fn a_retry_brings_back_all_work_of_a_task() -> Outcome {
-    let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = put(after("T1", "more"), "three", "3\n");
-    let script = Script::default()
-        .rule(again)
-        .rule(write("T1", "one", "1\n"))
-        .rule(write("T2", "two", "2\n"))
-        .rule(done("T1"))
-        .rule(done("T2"));
-    let model = world.script(&script)?;
-    world.types(
-        &["run", "plan.md", "--model", &model, "--max-agents", "1"],
-        0,
-    )?;
+    let world = one_by_one(put(after("T1", "more"), "three", "3\n"))?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["two"])?;
     world.types(&["retry", "T1", "-m", "more"], 0)?;

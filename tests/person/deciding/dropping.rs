@@ -179,8 +179,8 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
     Ok(())
 }
 
-/// Runs two tasks one after the other, each of which writes a file; what one of them does when it is
-/// asked for more is given.
+/// Runs two tasks one after the other, each of which writes a file; what one of them does when it
+/// is asked for more is given.
 fn one_by_one(again: Rule) -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
     let script = Script::default()

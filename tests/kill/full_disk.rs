@@ -77,7 +77,7 @@ fn a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing() -> Outcome {
     Ok(())
 }
 
-fn at_fact(reference: &Reference, fact: &str) -> Outcome {
+pub(super) fn at_fact(reference: &Reference, fact: &str) -> Outcome {
     let scene = Scene::of(&reference.play)?;
     fill(&scene, fact)?;
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;

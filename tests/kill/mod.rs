@@ -11,6 +11,7 @@ mod afterwards;
 mod full_disk;
 mod instants;
 mod landing;
+mod new_attempt;
 mod plays;
 mod reports;
 mod scene;
@@ -151,6 +152,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .chain(confined)
         .chain(full_disk::cases())
         .chain(landing)
+        .chain(new_attempt::cases())
         .chain(afterwards::cases())
         .collect()
 }

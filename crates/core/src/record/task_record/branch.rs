@@ -39,7 +39,7 @@ pub(super) struct Branch {
     pub(super) repair: Option<Repair>,
     /// The state of the worktree.
     pub(super) worktree: Worktree,
-    /// The commit of the newest snapshot since the branch was last restarted.
+    /// The commit of the newest snapshot of the work since the branch was last restarted.
     pub(super) kept: Option<Oid>,
     /// The newest snapshot, as long as the branch's tip may lack some of its files.
     pub(super) unfinished: Option<Oid>,
@@ -119,8 +119,13 @@ impl Branch {
         self.childrens_tests.extend(tests);
     }
 
-    /// Records a snapshot beside the branch.
+    /// Records a snapshot beside the branch. Before the worktree is prepared, it has the files that
+    /// the preparation replaces, from which nothing goes on.
     pub(super) fn keep(&mut self, commit: &Oid, aside: &LeftAside) {
+        if self.worktree == Worktree::Missing {
+            return;
+        }
+        self.kept = Some(commit.clone());
         self.aside = self.aside.with_boxes_of(aside);
         // Files that are behind the tip would take back what was merged into it.
         if self.behind.is_none() {
@@ -163,7 +168,7 @@ impl Branch {
 
     /// Makes a snapshot the branch's tip.
     pub(super) fn advance(&mut self, commit: &Oid, left_out: &[String], aside: &LeftAside) {
-        self.tip = commit.clone();
+        (self.tip, self.kept) = (commit.clone(), Some(commit.clone()));
         (self.onto, self.unfinished) = (None, None);
         self.left_out = left_out.to_vec();
         self.aside = aside.with_boxes_of(&self.aside);

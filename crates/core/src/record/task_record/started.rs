@@ -310,7 +310,6 @@ impl Started {
                 aside,
                 ..
             } => {
-                self.branch.kept = Some(commit.clone());
                 self.branch.snapshot = Some(Snapshot {
                     number: *number,
                     tree: tree.clone(),

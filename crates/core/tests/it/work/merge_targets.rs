@@ -15,7 +15,7 @@ use orchestrate_core::{
 
 use crate::facts::{
     added, cancelled, failed, finished, merge_prepared, merged, prepared, ready, review_approved,
-    review_requested, spawned, task, woken,
+    review_requested, snapshot, spawned, task, woken,
 };
 use crate::story::Story;
 
@@ -203,37 +203,60 @@ fn a_worktree_that_is_gone_begins_with_what_was_merged() {
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
 }
 
+/// A snapshot of a task's worktree beside its branch.
+fn kept(task: &str, commit: &str) -> Event {
+    let mut taken = snapshot(task, commit, "tree");
+    if let Event::SnapshotTaken { on_branch, .. } = &mut taken {
+        *on_branch = false;
+    }
+    taken
+}
+
+/// Returns the commit whose files a task's worktree begins with when it is made again.
+fn lost(story: &Story, task: &str) -> Option<Oid> {
+    story.0.task(&task.into()).unwrap().lost_files().cloned()
+}
+
 /// Files that were not committed are brought back, unless the branch has them, or they are older
 /// than what was merged.
 #[test]
 fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     let mut story = family();
-    let taken = |task: &str, commit: &str, on_branch| {
-        let (task, tree, left_out) = (task.into(), "tree".into(), Vec::new());
-        Event::SnapshotTaken {
-            task,
-            number: 1,
-            commit: commit.into(),
-            tree,
-            on_branch,
-            left_out,
-            aside: orchestrate_core::LeftAside::default(),
-        }
-    };
-    let lost =
-        |story: &Story, task: &str| story.0.task(&task.into()).unwrap().lost_files().cloned();
-    story.tell(taken("a", "kept", false));
+    story.tell(kept("a", "kept"));
     assert_eq!(lost(&story, "a"), None);
     story.tell(Event::WorktreeLost { task: "a".into() });
     assert_eq!(lost(&story, "a"), Some("kept".into()));
     story.tell(prepared("a"));
     story.hand_over("a", "a1");
     story.wait_for("p", &["a"]);
-    story.tell(taken("p", "before", false));
+    story.tell(kept("p", "before"));
     story.merge_next("m1");
-    story.tell(taken("p", "behind", false));
+    story.tell(kept("p", "behind"));
     story.tell(Event::WorktreeLost { task: "p".into() });
     assert_eq!((story.tip_of("p"), lost(&story, "p")), ("m1", None));
+}
+
+/// The files of the attempt before are stored when its worktree is about to be replaced; a run that
+/// is resumed then does not bring them back, nor does a worktree that is gone later.
+#[test]
+fn a_new_attempt_does_not_begin_with_the_files_that_it_replaces() {
+    let mut story = family();
+    story.tell(kept("a", "before"));
+    story.returned("a", ReturnCause::Rejected, None);
+    let mut again = spawned("a", 2);
+    if let Event::AgentSpawned { base, .. } = &mut again {
+        *base = "m1".into();
+    }
+    story.tell(again).tell(kept("a", "replaced"));
+    let record = story.0.task(&"a".into()).unwrap();
+    assert_eq!(record.newest_work(), Some(&Oid::from("m1")));
+    assert_eq!(lost(&story, "a"), None);
+    story.tell(prepared("a"));
+    story.tell(Event::WorktreeLost { task: "a".into() });
+    assert_eq!(lost(&story, "a"), None);
+    story.tell(prepared("a")).tell(kept("a", "own"));
+    story.tell(Event::WorktreeLost { task: "a".into() });
+    assert_eq!(lost(&story, "a"), Some("own".into()));
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub(super) fn at_fact(reference: &Reference, fact: &str) -> Outcome {
 }
 
 /// Runs until the disk is full at a fact.
-fn fill(scene: &Scene, fact: &str) -> Outcome {
+pub(super) fn fill(scene: &Scene, fact: &str) -> Outcome {
     let failed = scene.coordinate(&format!("full:{fact}"))?.exits(FAILED)?;
     if !failed.stderr.contains("the disk is full") {
         return fail(failed.stderr);

@@ -180,7 +180,7 @@ fn at_an_append_a_landing_is_finished_by_the_next(has_moved: bool) -> Outcome {
 /// When the coordinator dies: before or after the git command of this name, or while git writes the
 /// user's files.
 #[derive(Clone, Copy)]
-enum Moment {
+pub(super) enum Moment {
     Before(&'static str),
     While,
     After(&'static str),
@@ -188,7 +188,12 @@ enum Moment {
 
 impl Moment {
     /// Makes a child die at this moment.
-    fn arm(self, run: &Landable, name: &str, child: Invocation) -> Result<Invocation, Failed> {
+    pub(super) fn arm(
+        self,
+        scene: &Scene,
+        name: &str,
+        child: Invocation,
+    ) -> Result<Invocation, Failed> {
         let program = real_git()?.display().to_string();
         let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
         let dies_of = |command| format!("case \" $* \" in *\" {command} \"*) {kill};; esac");
@@ -209,9 +214,9 @@ impl Moment {
                 format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat")
             }
         };
-        let path = program_of(run, name, &script)?;
+        let path = program_of(scene, name, &script)?;
         if let Self::While = self {
-            configure(run, "filter.stop.smudge", &path.display().to_string())?;
+            configure(scene, "filter.stop.smudge", &path.display().to_string())?;
             return Ok(child);
         }
         found_first(&path, child)
@@ -220,19 +225,19 @@ impl Moment {
 
 /// Sets a value in the user's own configuration: a filter that the repository configures is never
 /// run.
-fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
-    let home = run.scene.world.home.path().join("home");
+fn configure(scene: &Scene, key: &str, value: &str) -> Outcome {
+    let home = scene.world.home.path().join("home");
     std::fs::create_dir_all(&home)?;
     let file = home.join(".gitconfig").display().to_string();
-    run.scene
+    scene
         .world
         .git(&format!("config --file {file} {key} {value}"))
         .map(drop)
 }
 
 /// Writes a shell script as a program `git` into a folder of this name.
-fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Failed> {
-    let folder = run.scene.world.home.path().join(name);
+fn program_of(scene: &Scene, name: &str, script: &str) -> Result<PathBuf, Failed> {
+    let folder = scene.world.home.path().join(name);
     std::fs::create_dir(&folder)?;
     let path = folder.join("git");
     write_program(&path, &format!("#!/bin/sh\n{script}\n"))?;
@@ -262,7 +267,7 @@ fn real_git() -> Result<PathBuf, Failed> {
 
 fn around_git(moment: Moment) -> Outcome {
     let run = Landable::new(false)?;
-    configure(&run, "filter.stop.smudge", "cat")?;
+    configure(&run.scene, "filter.stop.smudge", "cat")?;
     let attributes = run
         .scene
         .world
@@ -289,11 +294,11 @@ fn around_git(moment: Moment) -> Outcome {
         }
         let child = run.scene.child(killed, NO_FAULT)?;
         moment
-            .arm(&run, &format!("killer-{at}"), child)?
+            .arm(&run.scene, &format!("killer-{at}"), child)?
             .run()?
             .exits(KILLED)?;
         run.act_again(next)?;
-        configure(&run, "filter.stop.smudge", "cat")?;
+        configure(&run.scene, "filter.stop.smudge", "cat")?;
         let expected = if next == Deed::Land { &landed } else { &before };
         run.require(expected, &format!("{next:?} after a killed {killed:?}"))?;
         if next == Deed::Land {
@@ -327,7 +332,7 @@ fn without_room(then: &str, code: i32) -> Outcome {
         exec {program} \"$@\""
     );
     for (next, expected) in [(Deed::Land, &landed), (Deed::Undo, &before)] {
-        let program = program_of(&run, &format!("full-{next:?}"), &script)?;
+        let program = program_of(&run.scene, &format!("full-{next:?}"), &script)?;
         found_first(&program, run.scene.child(Deed::Land, NO_FAULT)?)?
             .run()?
             .exits(code)?;

@@ -6,7 +6,7 @@ use orchestrate_core::record::Repair;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, RunId, TaskId};
-use orchestrate_git::own_refs::{MERGING, OwnRefs, RESTORING, SELECTED};
+use orchestrate_git::own_refs::{MERGING, OwnRefs, REPLACING, RESTORING, SELECTED};
 use orchestrate_git::{ConflictFile, GitError, Merge, Repo, Worktree, WrittenConflict};
 
 use crate::error::CoordinatorError;
@@ -34,12 +34,19 @@ impl Workspace {
     pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
         let (record, tip) = self.record().await?;
         let branch = format!("refs/heads/{}", self.link.run.task_branch(&self.link.agent));
-        let before = self.host.git(move |repo| repo.read_ref(&branch)).await?;
-        // An agent continues from its own files; a command starts in a clean worktree.
-        let replaced = before.filter(|before| *before != tip || record.is_command());
-        if replaced.is_some() {
-            self.keep_replaced().await?;
-        }
+        let (marks, of_tip) = (self.own_refs(), tip.clone());
+        let looked = self.host.git(move |repo| {
+            let is_begun = marks.current(repo, REPLACING, &of_tip)?.is_some();
+            Ok((repo.read_ref(&branch)?, is_begun))
+        });
+        let (before, is_begun) = looked.await?;
+        // An agent continues from its own files; a command starts in a clean worktree. A killed
+        // process may have moved the branch and not replaced the files.
+        let replaced = before.filter(|before| *before != tip || is_begun || record.is_command());
+        let kept = match replaced {
+            Some(_) => self.keep_replaced().await?,
+            None => None,
+        };
         let (worktree, run, task) = (
             Arc::clone(&self.worktree),
             self.link.run.clone(),
@@ -61,8 +68,11 @@ impl Workspace {
                 if !repo.contains(&tip, &before)? {
                     hold_replaced(repo, &run, &task, superseded, &before)?;
                 }
+                if let Some(kept) = kept {
+                    own.set(repo, REPLACING, &kept)?;
+                }
                 repo.worktrees().restart(&worktree, &before, &tip)?;
-                own.forget(repo, &[SELECTED, MERGING])?;
+                own.forget(repo, &[SELECTED, MERGING, REPLACING])?;
             }
             repo.worktrees().copy_included(&worktree).map(|_| ())
         });
@@ -133,9 +143,9 @@ impl Workspace {
     }
 
     /// Saves files that are about to be replaced: an attempt's work, or later changes of the
-    /// user's.
-    async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
-        self.keep().await.map(drop).map_err(|error| match error {
+    /// user's. Returns their commit, or `None` if they are those of the branch's tip.
+    async fn keep_replaced(&self) -> Result<Option<Oid>, CoordinatorError> {
+        self.keep().await.map_err(|error| match error {
             CoordinatorError::Git(source) if error.return_cause().is_some() => {
                 CoordinatorError::Unkeepable {
                     path: self.worktree.path().to_owned(),

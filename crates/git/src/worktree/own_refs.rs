@@ -24,6 +24,8 @@ pub const MERGING: &str = "merging";
 pub const BEFORE: &str = "before-command";
 /// The name of the snapshot whose files are being brought into a worktree that was made again.
 pub const RESTORING: &str = "restoring";
+/// The name of the snapshot of the files that a new attempt's are about to replace.
+pub const REPLACING: &str = "replacing";
 /// The name of what was fetched from a remote last.
 pub const PULLED: &str = "pulled";
 /// The folder of the agent's names for commits.
@@ -178,7 +180,8 @@ impl OwnRefs {
                     None => false,
                 },
                 None => {
-                    [SELECTED, MERGING, BEFORE, RESTORING, PULLED, "merged-tree"].contains(&name)
+                    let names = [SELECTED, MERGING, BEFORE, RESTORING, REPLACING, PULLED];
+                    names.contains(&name) || name == "merged-tree"
                 }
             };
             if is_disposable {

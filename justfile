@@ -57,6 +57,10 @@ markers:
 tools-docs:
     ORCHESTRATE_TOOLS_PAGE=write cargo test -p orchestrate-tools the_page_of_the_tools
 
+# Writes docs/plans.md, the formats of plans, from their table.
+plan-formats:
+    ORCHESTRATE_PLANS_PAGE=write cargo test -p orchestrate-plan the_page_of_the_formats
+
 # Writes what `check --json` prints of a plan in each style, from the program.
 plan-styles:
     UPDATE_EXPECT=1 cargo test --test orchestrate plan_styles

@@ -54,10 +54,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::parse(PLAN, &KnownNames::roles(["implementer"]))
         .map_err(|errors| format!("{errors:?}"))?;
     let input = PlanInput {
-        path: None,
         text: PLAN.to_owned(),
         title: plan.title,
         tasks: plan.tasks,
+        ..PlanInput::default()
     };
     let mut report = coordinator.run(input).await?;
 

@@ -6,6 +6,7 @@
 
 mod audit;
 mod message;
+mod reading;
 mod removal;
 mod shared;
 mod tool;
@@ -21,6 +22,7 @@ use orchestrate_settings::{Key, Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::message::MessageArgs;
+pub(crate) use self::reading::{MODEL, ReadArgs, ReadWay};
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
 pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, RunOption, WhichRun};
 use self::shared::{on, words};
@@ -159,6 +161,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TASK")]
     pub(crate) map: Option<String>,
     #[command(flatten)]
+    pub(crate) reading: ReadArgs,
+    #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
 
@@ -166,6 +170,11 @@ pub(crate) struct CheckArgs {
 pub(crate) struct RunArgs {
     /// The file of a plan or a goal (- is standard input), or a goal in quotes
     pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: ReadArgs,
+    /// Run the plan that `--read model` makes without a question
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]

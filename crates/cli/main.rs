@@ -7,6 +7,7 @@ mod error;
 mod follow;
 mod given;
 mod plan_file;
+mod plan_text;
 mod show;
 
 use std::ffi::OsString;

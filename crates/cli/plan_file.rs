@@ -5,34 +5,23 @@
 //! whose program is missing is refused by `run` alone, which asks the sandbox; `check` looks where
 //! confined commands do, and warns. If the file of a check is not in the commit, both warn.
 
-use std::io::{self, Read as _};
-use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of, prices_date};
-use orchestrate_core::text::similar::nearest;
-use orchestrate_core::{Task, shell_word};
-use orchestrate_files::{Links, read_plain};
+use orchestrate_core::Task;
 use orchestrate_plan::{
-    self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, MAX_PLAN_BYTES,
-    Plan, Surroundings,
+    self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, Plan, ReadAs,
+    Reading, Surroundings,
 };
-use orchestrate_settings::{Layer, Loaded, Location, Problem, Source, project_root};
+use orchestrate_settings::{Layer, Loaded, Location, Problem, Source};
 
-use crate::args;
 use crate::context::Context;
 use crate::error::{CommandError, Complaint, ErrorKind};
-use crate::given::Given;
+use crate::plan_text::{Origin, PlanText};
 
 /// A plan's text, with the settings and roles that it depends on.
 pub(crate) struct PlanFile {
-    /// Its path as typed.
-    pub(crate) shown: String,
-    pub(crate) text: String,
-    /// Whether the text was typed: it is a goal, and there is no file.
-    pub(crate) is_typed: bool,
-    /// Whether standard input carried the text, so that there is no file either.
-    pub(crate) is_input: bool,
+    pub(crate) source: PlanText,
     /// The settings that a run of it would have.
     pub(crate) loaded: Loaded,
     /// The roles at its base revision.
@@ -42,35 +31,31 @@ pub(crate) struct PlanFile {
     refused: Vec<Finding>,
 }
 
-/// How a goal is named that was typed.
-const TYPED_GOAL: &str = "goal";
+/// What the command line says of a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Typed {
+    /// The settings.
+    pub(crate) settings: Vec<(&'static str, String)>,
+    /// How the plan is read, if it can be read in several ways.
+    pub(crate) read: Option<ReadAs>,
+}
 
-/// How a plan is named that standard input carries.
-const STANDARD_INPUT: &str = "standard input";
-
-/// Reads a plan or a goal with the settings of the command line; without a project there are only
-/// the built-in roles and the user's own.
+/// Opens a plan or a goal with what the command line says; without a project there are only the
+/// built-in roles and the user's own.
 pub(crate) fn open(
     context: &Context,
-    argument: &Path,
-    typed: Vec<(&'static str, String)>,
+    source: PlanText,
+    typed: Typed,
     project: Option<&Project>,
 ) -> Result<PlanFile, CommandError> {
-    let given = Given::recognize(context, argument)?;
-    let is_input = given == Given::Input;
-    let (is_typed, shown, text) = match given {
-        Given::Plan(path) => (false, path.display().to_string(), read(context, path)?),
-        Given::Input => (false, STANDARD_INPUT.to_owned(), read_input()?),
-        Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
-    };
     // A typed goal is taken as it stands.
-    let front = if is_typed {
+    let front = if source.is_typed() {
         FrontMatter::default()
     } else {
-        orchestrate_plan::front_matter(&text)
+        orchestrate_plan::front_matter(&source.text)
     };
-    let (layer, problems) = Layer::of_plan(&front, &shown);
-    let loaded = context.load(typed, layer)?;
+    let (layer, problems) = Layer::of_plan(&front, &source.shown);
+    let loaded = context.load(typed.settings, layer)?;
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
     let of_user = context.directories()?.config;
     let roles = match project {
@@ -95,27 +80,29 @@ pub(crate) fn open(
         }
     };
     let known = known_names(&roles, loaded.resolved.text("base_url").is_some());
-    Ok(PlanFile {
-        shown,
-        text,
-        is_typed,
-        is_input,
+    let mut file = PlanFile {
+        source,
         loaded,
         roles,
         known,
         refused,
-    })
+    };
+    if let Some(way) = typed.read {
+        file.read_as(way);
+    }
+    Ok(file)
 }
 
 impl PlanFile {
     /// Parses the plan for a run.
     pub(crate) fn plan(&self) -> Result<Plan, CommandError> {
-        if self.is_typed {
-            return Plan::of_goal(&self.text).ok_or_else(lists_tasks);
+        if self.source.is_typed() {
+            return Plan::of_goal(&self.source.text).ok_or_else(lists_tasks);
         }
         let mut errors = self.refused.clone();
-        let plan = match Plan::parse(&self.text, &self.known) {
+        let plan = match Plan::parse(&self.source.text, &self.known) {
             Ok(plan) => {
+                errors.extend(self.not_read_so(&plan.format));
                 let plan = plan.within(&self.loaded.run);
                 let unfit = orchestrate_plan::unfit(&plan, &self.loaded.run, &self.known);
                 errors.extend(unfit);
@@ -129,14 +116,37 @@ impl PlanFile {
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
             let mut hint = "nothing was run".to_owned();
-            if !self.is_input {
-                let shown = shell_word(&self.shown);
+            if let Origin::File(_) = self.source.origin {
                 hint.push_str(&format!(
-                    "; `orchestrate check {shown}` shows the plan again"
+                    "; `{}` shows the plan again",
+                    self.check_command()
                 ));
             }
             self.refuse(errors).hint(hint)
         })
+    }
+
+    /// Has the plan read in a way that the user has chosen.
+    pub(crate) fn read_as(&mut self, way: ReadAs) {
+        self.known.read = Some(way);
+        self.loaded.run.plan_read = Some(way.word().to_owned());
+    }
+
+    /// Returns the ways to read the plan, if there are several and none is chosen.
+    pub(crate) fn readings(&self) -> Vec<Reading> {
+        match self.check(&|_| true) {
+            Ok(report) => report.readings,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the command that checks the plan as it is read here.
+    pub(crate) fn check_command(&self) -> String {
+        let name = self.source.argument();
+        match self.known.read {
+            Some(way) => format!("orchestrate check {name} --read {}", way.word()),
+            None => format!("orchestrate check {name}"),
+        }
     }
 
     /// Returns the task of making a plan of the goal, or of rewriting the document as one.
@@ -144,16 +154,18 @@ impl PlanFile {
         if !self.refused.is_empty() {
             return Err(self.refuse(self.refused.clone()));
         }
-        let plan = match self.is_typed {
-            true => Plan::of_goal(&self.text).ok_or_else(lists_tasks)?,
-            false => Plan::of_document(&self.text).map_err(|error| self.refuse(vec![error]))?,
+        let plan = match self.source.is_typed() {
+            true => Plan::of_goal(&self.source.text).ok_or_else(lists_tasks)?,
+            false => {
+                Plan::of_document(&self.source.text).map_err(|error| self.refuse(vec![error]))?
+            }
         };
         Ok(plan.for_planning())
     }
 
     /// Creates the error of a plan that cannot be run.
     pub(crate) fn refuse(&self, errors: Vec<Finding>) -> CommandError {
-        let text: Arc<str> = self.text.as_str().into();
+        let text: Arc<str> = self.source.text.as_str().into();
         let complaints = errors.into_iter();
         let complaints = complaints.map(|finding| self.complaint(&text, finding));
         CommandError::of_complaints(ErrorKind::Usage, complaints.collect())
@@ -184,7 +196,7 @@ impl PlanFile {
         let is_setting = finding.line == 0 && finding.code == FindingCode::ProgramNotFound;
         match place_of(&self.loaded, "verify").filter(|_| is_setting) {
             Some(place) => place.to_string(),
-            None => self.shown.clone(),
+            None => self.source.shown.clone(),
         }
     }
 
@@ -208,11 +220,30 @@ impl PlanFile {
             refused: &self.refused,
             exists,
         };
-        match self.is_typed {
-            true => orchestrate_plan::check_goal(&self.shown, &self.text, &around)
+        match self.source.is_typed() {
+            true => orchestrate_plan::check_goal(&self.source.shown, &self.source.text, &around)
                 .ok_or_else(lists_tasks),
-            false => Ok(orchestrate_plan::check(&self.shown, &self.text, &around)),
+            false => {
+                let PlanText { shown, text, .. } = &self.source;
+                let mut report = orchestrate_plan::check(shown, text, &around);
+                report.errors.extend(self.not_read_so(&report.format));
+                Ok(report)
+            }
         }
+    }
+
+    /// Returns the error of a plan that is not read in the chosen way, since its format allows no
+    /// other than its own; one that has no format has other errors.
+    fn not_read_so(&self, format: &str) -> Option<Finding> {
+        let way = self.known.read?.word();
+        (format != way && !format.is_empty()).then(|| Finding {
+            line: 0,
+            column: 0,
+            code: FindingCode::InvalidValue,
+            message: format!("`--read {way}` does not fit this file: it is read as {format}"),
+            text: String::new(),
+            suggestion: Some(format!("run it without `--read {way}`")),
+        })
     }
 }
 
@@ -251,91 +282,6 @@ fn unknown_base(rev: &str, line: usize) -> Finding {
         message: format!("`{rev}` is not a commit of this repository"),
         text: format!("base: {rev}"),
         suggestion: Some("name a branch, a tag or a commit".to_owned()),
-    }
-}
-
-/// Reads a plan from standard input.
-fn read_input() -> Result<String, CommandError> {
-    let mut bytes = Vec::new();
-    // One byte more than allowed, as of a file.
-    let read = io::stdin()
-        .take(MAX_PLAN_BYTES as u64 + 1)
-        .read_to_end(&mut bytes);
-    read.map_err(|error| {
-        CommandError::usage(format!(
-            "failed to read the plan from standard input: {error}"
-        ))
-    })?;
-    utf8(bytes, STANDARD_INPUT)
-}
-
-/// Reads a plan's text.
-fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
-    let shown = plan.display();
-    let failed = |error: std::io::Error| {
-        let missing = error.kind() == std::io::ErrorKind::NotFound;
-        let error = CommandError::usage(format!("failed to read the plan {shown}: {error}"));
-        if missing { meant(error, plan) } else { error }
-    };
-    // One byte more than allowed is enough for the parser to report that it is too large.
-    let bytes = open_place(context, plan)
-        .read(MAX_PLAN_BYTES as u64)
-        .map_err(failed)?;
-    utf8(bytes, &shown.to_string())
-}
-
-fn utf8(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
-    String::from_utf8(bytes).map_err(|error| {
-        let bad = error.utf8_error().valid_up_to();
-        CommandError::usage(format!(
-            "the plan {shown} is not text: byte {bad} is not valid UTF-8"
-        ))
-        .hint("a plan is a Markdown file; save it as UTF-8")
-    })
-}
-
-/// The path of a plan, and the repository that a link on the way must not leave.
-struct PlanPlace {
-    path: PathBuf,
-    root: Option<PathBuf>,
-}
-
-impl PlanPlace {
-    fn read(&self, limit: u64) -> std::io::Result<Vec<u8>> {
-        let links = self.root.as_deref().map_or(Links::Anywhere, Links::Below);
-        read_plain(&self.path, links, limit)
-    }
-}
-
-/// Resolves the path of a plan. One outside of the repository may follow any link, since the user
-/// named it.
-fn open_place(context: &Context, plan: &Path) -> PlanPlace {
-    let mut path = context.directory.join(plan);
-    let mut root = project_root(&context.directory);
-    if path.components().any(|part| part == Component::ParentDir) {
-        let real = path
-            .parent()
-            .and_then(|folder| folder.canonicalize().ok())
-            .zip(path.file_name());
-        path = real.map_or_else(|| path.clone(), |(folder, name)| folder.join(name));
-        root = root.and_then(|root| root.canonicalize().ok());
-    }
-    PlanPlace {
-        root: root.filter(|root| path.starts_with(root)),
-        path,
-    }
-}
-
-/// Adds a hint about the command that was meant, if the plan's name looks like a mistyped one.
-fn meant(error: CommandError, plan: &Path) -> CommandError {
-    let names = args::command_names();
-    let typed = plan.to_string_lossy();
-    match nearest(&typed, names.iter().map(String::as_str)) {
-        Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
-        None => error.hint(
-            "type the path of a Markdown file with a checklist or a goal, or a goal of several words in quotes; \
-             `orchestrate demo` runs an example",
-        ),
     }
 }
 

@@ -7,7 +7,7 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Script, World, at, case, done, fail, require_words, runtime, sandboxed,
+    Case, Need, Outcome, Script, World, at, case, done, fail, require_words, runtime, sandboxed,
     with_program,
 };
 
@@ -25,6 +25,8 @@ pub(super) fn cases() -> Vec<Case> {
     });
     let mut cases = vec![
         case!("bad_input", plans_that_cannot_run_leave_nothing),
+        case!("bad_input", files_that_are_no_plans_say_what_to_do),
+        sandboxed!("bad_input", a_plan_is_read_once).needs(Need::TERMINAL),
         sandboxed!(
             "bad_input",
             a_plan_whose_path_is_no_text_says_why_its_boxes_stay
@@ -88,6 +90,90 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
         &["No such file", "type the path of a Markdown file"],
     )?;
     assert!(!world.home.state().exists(), "there is a state of nothing");
+    Ok(())
+}
+
+fn files_that_are_no_plans_say_what_to_do() -> Outcome {
+    let world = world()?;
+    let little: Vec<u8> = PLAN.bytes().flat_map(|byte| [byte, 0]).collect();
+    let big: Vec<u8> = PLAN.bytes().flat_map(|byte| [0, byte]).collect();
+    let marked = [
+        &[0xff, 0xfe][..],
+        "☐ a"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<_>>()
+            .as_slice(),
+    ]
+    .concat();
+    let latin = b"- [ ] T1 sch\xf6ner\n".to_vec();
+    let table: [(&str, Vec<u8>, &[&str]); 7] = [
+        ("plan.md", little, &["is UTF-16 text", "save it as UTF-8"]),
+        ("plan.md", big, &["is UTF-16 text", "save it as UTF-8"]),
+        ("plan.md", marked, &["is UTF-16 text", "save it as UTF-8"]),
+        (
+            "plan.md",
+            latin,
+            &["byte 12 is not valid UTF-8", "save it as UTF-8"],
+        ),
+        (
+            "plan.md",
+            b"\x7fELF\0\0- [ ] T1 a\n".to_vec(),
+            &["the plan is not text"],
+        ),
+        (
+            "plan.org",
+            b"* TODO Make it\n".to_vec(),
+            &[
+                "is in the format of Org mode",
+                "export it as Markdown, or have a model rewrite it: `orchestrate plan ",
+            ],
+        ),
+        (
+            "TODO.txt",
+            b"(A) Make it +shop\n".to_vec(),
+            &[
+                "is in the format of todo.txt",
+                "write each task as `- [ ] task`",
+            ],
+        ),
+    ];
+    for (name, bytes, said) in table {
+        let path = world.home.path().join(name);
+        std::fs::write(&path, bytes)?;
+        for command in ["check", "run"] {
+            let ran = world.types(&[command, &world.file(name)], 2)?;
+            require_words(&(ran.stdout + &ran.stderr), said)?;
+        }
+    }
+    // Only the beginning is read of a file that is too large.
+    let path = world.home.path().join("large.md");
+    std::fs::File::create(&path)?.set_len(100 << 20)?;
+    for command in ["check", "run", "plan"] {
+        let refused = world
+            .types(&[command, &world.file("large.md"), "--json"], 2)?
+            .json()?;
+        assert_eq!(refused["errors"][0]["code"], "plan_too_large", "{refused}");
+    }
+    Ok(())
+}
+
+/// The plan changes while the user is asked about a tool.
+fn a_plan_is_read_once() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let tool = "Finds files.\n\n@name find_more\n@wrapped run_command\n@command find {arguments}\n\
+                @param arguments {array<string>} [required] Where\n";
+    world.commit(".orchestrate/tools/find_more.tool", tool)?;
+    let terminal = world
+        .orchestrate(&["run", "plan.md", "--land"])
+        .start_in_terminal()?;
+    terminal.shows("Let agents use it in this repository from now on? [y/N] ")?;
+    let changed = PLAN.replace("T1 Make it", "T2 Break it");
+    world.repository.write("plan.md", &changed)?;
+    terminal.types("y\n")?;
+    let ran = terminal.end()?.exits(0)?;
+    require_words(&ran.stdout, &["T1", "it has changed since the run began"])?;
+    assert_eq!(world.repository.read("plan.md")?, changed);
     Ok(())
 }
 

@@ -340,10 +340,9 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
 fn input_of(text: &str) -> Result<PlanInput, Failed> {
     match Plan::of_goal(text) {
         Some(goal) => Ok(PlanInput {
-            path: None,
-            text: String::new(),
             title: goal.title,
             tasks: goal.tasks,
+            ..PlanInput::default()
         }),
         None => plan_input(text),
     }

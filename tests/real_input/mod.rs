@@ -233,9 +233,9 @@ fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
         .map(|folder| world.home.path().join(folder))
         .collect();
     folders.iter().try_for_each(fs::create_dir_all)?;
-    let plan = "- [ ] T1 Plant a file\n  - run: for folder in \"$CARGO_HOME\"/registry/src/*/* \"$CARGO_HOME\"/registry/cache \
+    let plan = "- [ ] T1 Plant a file\n  - run: `for folder in \"$CARGO_HOME\"/registry/src/*/* \"$CARGO_HOME\"/registry/cache \
                 \"$CARGO_HOME\"/bin \"$RUSTUP_HOME\"/toolchains; do test -d \"$folder\" || exit 1; \
-                touch \"$folder/planted\" && echo wrote || echo refused; done\n";
+                touch \"$folder/planted\" && echo wrote || echo refused; done`\n";
     world.repository.write("plan.md", plan)?;
     let mut session = Session::new(&world.home, world.repository.path(), tier)?
         .with_toolchain_below(world.home.path());

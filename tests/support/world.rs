@@ -244,9 +244,9 @@ pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
     )
     .map_err(|errors| Failed::from(format!("{errors:?}")))?;
     Ok(PlanInput {
-        path: None,
         text: text.to_owned(),
         title: plan.title,
         tasks: plan.tasks,
+        ..PlanInput::default()
     })
 }

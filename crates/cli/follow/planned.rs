@@ -60,6 +60,8 @@ fn exists(path: &Path) -> bool {
 /// A plan that a run has made.
 pub(crate) struct Made {
     pub(crate) rewritten: Rewritten,
+    /// The answer that it is a part of, with the account of the document's lines.
+    pub(crate) answer: String,
     /// The text that was rewritten; `None` for a typed goal.
     document: Option<String>,
     /// The file that it was written to; `None` for standard output.
@@ -83,6 +85,7 @@ pub(crate) fn write_due(state: &RunState, store: &Store) -> Result<Option<Made>,
     };
     Ok(Some(Made {
         rewritten,
+        answer: answer.to_owned(),
         document,
         file,
     }))

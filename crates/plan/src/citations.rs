@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use orchestrate_core::ids::TaskId;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
-use crate::check::finding::{Finding, FindingCode, PlanError};
+use crate::finding::{Finding, FindingCode, PlanError};
 use crate::parse::Plan;
 
 /// The mark of the block of code that holds the citations.

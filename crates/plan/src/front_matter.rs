@@ -9,14 +9,14 @@ use orchestrate_core::event::settings::MergeMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
+use crate::fields::names::ReadAs;
 use crate::fields::value;
+use crate::finding::{FindingCode, Findings, Pending};
 use crate::front_and_body::{NotMapping, not_mapping};
-use crate::read::lines::source::Source;
-use crate::read::lists::checkbox::looks_like_box;
-use crate::read::lists::todos;
+use crate::lines::source::Source;
+use crate::tasks::checkbox::looks_like_box;
 use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
@@ -46,6 +46,9 @@ pub struct FrontMatter {
     pub merge: Option<MergeMode>,
     /// When a person must approve finished work.
     pub review: Option<ReviewMode>,
+    /// How a plan of no known format is read.
+    #[serde(default)]
+    pub read: Option<ReadAs>,
     /// The line of each key, from 1.
     pub lines: BTreeMap<String, usize>,
 }
@@ -55,10 +58,13 @@ pub struct FrontMatter {
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// The author's order with the freedom that the plan gives: phases are barriers, and `[P]`
-    /// marks and `files` let tasks run together; a flat checklist is read as `Eager`.
+    /// marks and `files` let tasks run together, as all do in a flat checklist between its set-up
+    /// and its tests.
     #[default]
     Auto,
-    /// Everything runs together that neither depends on another task nor writes the same path.
+    /// Everything runs together that neither depends on another task nor writes the same path; also
+    /// written `depends`.
+    #[serde(alias = "depends")]
     Eager,
     /// Every section is a barrier; its tasks run together unless they write the same path.
     Phases,
@@ -74,6 +80,9 @@ const MOST_RETRIES: u64 = 100;
 
 /// Keys of other templates that are almost ours.
 const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
+
+/// The maximum number of keys of other products that are named.
+const MAX_OTHERS: usize = 20;
 
 /// From this length on, a word that is two letters off a key counts as a slip rather than another
 /// word.
@@ -97,6 +106,7 @@ pub(crate) const KEYS: &[&str] = &[
     "budget_usd",
     "merge",
     "review",
+    "read",
 ];
 
 /// Returns the range of the YAML and the offset of the body; `None` without a closed front matter,
@@ -297,10 +307,6 @@ pub(crate) fn read(
                     .copied()
                     .unwrap_or((range.start, ""));
                 front.lines.insert(key.clone(), source.line_of(offset));
-                if key == todos::KEY && !todos::tasks(source, range.end).is_empty() {
-                    // They are tasks, where a plan has no others.
-                    continue;
-                }
                 FrontMatterKey {
                     key,
                     value,
@@ -332,6 +338,45 @@ pub(crate) fn read(
         }
     }
     front
+}
+
+/// Notes once the keys that belong to other products, apart from those that the plan's format
+/// reads: they do no harm.
+pub(crate) fn note_others(
+    front: &FrontMatter,
+    read: &[&str],
+    source: &Source<'_>,
+    findings: &mut Findings,
+) {
+    let is_other =
+        |key: &str| !KEYS.contains(&key) && !read.contains(&key) && slip_of(key).is_none();
+    let mut others: Vec<(usize, &str)> = Vec::new();
+    for (key, line) in &front.lines {
+        if is_other(key) {
+            others.push((*line, key));
+        }
+    }
+    others.sort_unstable();
+    let Some((line, first)) = others.first().copied() else {
+        return;
+    };
+    let shown = others.iter().take(MAX_OTHERS);
+    let names: Vec<String> = shown.map(|(_, key)| format!("`{key}`")).collect();
+    let more = match others.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "keys in the front matter without effect: {}{more}",
+        names.join(", ")
+    );
+    let found = Pending::new(
+        source.line_start(line),
+        FindingCode::UnknownKey,
+        first,
+        message,
+    );
+    findings.warn(found.suggest(Some(format!("known keys: {}", KEYS.join(", ")))));
 }
 
 /// Parses only a plan's front matter, as far as possible and without reporting errors: settings
@@ -404,19 +449,17 @@ impl FrontMatterKey<'_> {
             "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), value::REVIEWS, findings),
+            "read" => {
+                let expected = "headings, boxes, table, items or whole";
+                front.read = self.take(self.word(), expected, findings);
+            }
             _ => {
-                let message = format!("unknown key `{}` in the front matter", self.key);
-                let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
-                match slip_of(self.key) {
-                    // A check or a limit that is misspelled would be missing.
-                    Some(near) => {
-                        findings.error(found.suggest(Some(format!("did you mean `{near}`?"))))
-                    }
-                    // Other products' keys do no harm.
-                    None => findings.warn(found.suggest(Some(format!(
-                        "it has no effect; known keys: {}",
-                        KEYS.join(", ")
-                    )))),
+                // A check or a limit that is misspelled would be missing.
+                if let Some(near) = slip_of(self.key) {
+                    let message = format!("unknown key `{}` in the front matter", self.key);
+                    let code = FindingCode::UnknownKey;
+                    let found = Pending::new(self.offset, code, self.key, message);
+                    findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
                 }
             }
         }
@@ -520,7 +563,7 @@ mod tests {
         let table = [
             (
                 "---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n",
-                vec![UnknownKey, UnknownKey],
+                vec![UnknownKey],
             ),
             (
                 "---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n",
@@ -532,7 +575,7 @@ mod tests {
             ),
             (
                 "---\nname: x\ndate: x\nmode: x\nphase: x\nreviewer: x\n---\n- [ ] T1 a\n",
-                vec![UnknownKey; 5],
+                vec![UnknownKey],
             ),
             ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
@@ -546,7 +589,7 @@ mod tests {
             ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
             (
                 "---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n",
-                vec![UnknownKey; 3],
+                vec![UnknownKey],
             ),
         ];
         for (text, warnings) in table {

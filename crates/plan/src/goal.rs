@@ -1,19 +1,19 @@
 //! A goal: work without tasks, which one agent gets as a whole and divides among others.
 //!
 //! A document is a goal if it describes work and no line of it looks like a task
-//! ([`crate::read::headings::whole`]); a text that a person types instead of a file's name is one
+//! ([`crate::formats::whole`]); a text that a person types instead of a file's name is one
 //! as it stands.
 
 use orchestrate_core::TaskId;
 use orchestrate_core::task::Work;
 
-use crate::check::finding::{Findings, PlanError};
-use crate::fields::assign;
 use crate::fields::names::KnownNames;
+use crate::finding::{Findings, PlanError};
+use crate::formats::whole;
+use crate::order::assign;
 use crate::parse;
 use crate::parse::Plan;
-use crate::read::headings::whole;
-use crate::read::lists::task_line::Draft;
+use crate::tasks::draft::Draft;
 
 /// The role whose agent makes a plan of a goal.
 pub const PLANNER: &str = "planner";

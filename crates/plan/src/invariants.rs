@@ -68,33 +68,103 @@ fn text() -> impl Strategy<Value = String> {
         "|",
         ":",
         "😀",
+        "~~~\n",
+        "````md\n",
+        "    ",
+        "<details>\n",
+        "<p>",
+        "-----\n",
+        "* * *\n",
+        "[a]: /b\n",
+        "[x]: ",
+        "+ ",
+        "1) ",
+        "| Task | Status |\n|---|---|\n",
+        "| a | todo |\n",
+        "## Task 2\n",
+        "## Done\n",
+        "**Deferred**\n",
+        "✅ ",
+        "[-] ",
+        "- [x]* ",
     ]);
     let plain = prop::collection::vec(pieces.prop_map(str::to_owned), 0..60)
         .prop_map(|parts| parts.concat());
     prop_oneof![4 => plain, 1 => any::<String>()]
 }
 
+/// Requires that each line that is not blank has one role, in order; that each task has its line;
+/// and that what is said to be skipped is not run, or a part of a task that an agent reads.
+fn require_account(source: &str) -> Result<(), TestCaseError> {
+    let (plan, errors) = parse::read(source, &KnownNames::roles(["tester"]));
+    let is_unread = |error: &PlanError| {
+        use FindingCode::{BinaryPlan, EmptyPlan, Json, TooDeep};
+        matches!(error.code, BinaryPlan | EmptyPlan | Json | TooDeep)
+    };
+    if errors.iter().any(is_unread) {
+        return Ok(());
+    }
+    let text = source.trim_start_matches('\u{feff}');
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let has_text = |line: &usize| {
+        let line = lines.get(line - 1);
+        line.is_some_and(|line| !line.trim_ascii().is_empty())
+    };
+    let expected: Vec<usize> = (1..=lines.len()).filter(has_text).collect();
+    let of_uses = plan.lines.iter().flat_map(|own| own.from..=own.to);
+    let found: Vec<usize> = of_uses.filter(has_text).collect();
+    prop_assert_eq!(found, expected);
+    for task in &plan.tasks {
+        let begins = |own: &LineUse| {
+            let is_own = own.role == LineKind::Task && own.task.as_ref() == Some(&task.id);
+            is_own && own.from == task.line
+        };
+        prop_assert!(plan.lines.iter().any(begins), "{} has no line", task.id);
+    }
+    for skipped in &plan.skipped {
+        let around = |own: &&LineUse| (own.from..=own.to).contains(&skipped.line);
+        let own = plan.lines.iter().find(around);
+        let is_off = || {
+            let mut tasks = plan.tasks.iter();
+            tasks.any(|task| task.line == skipped.line && !task.status.runs())
+        };
+        let agrees = match own.map(|own| own.role) {
+            Some(LineKind::NotRun | LineKind::Part) => true,
+            Some(LineKind::Task) => is_off(),
+            _ => false,
+        };
+        prop_assert!(agrees, "{skipped:?} is {own:?}");
+    }
+    Ok(())
+}
+
 /// Generates plans without cycles, whose tasks depend on earlier and on later ones.
 fn plan() -> impl Strategy<Value = String> {
     let task = (
-        prop::sample::select(vec![" ", " ", "x", "~", "-", "!"]),
+        prop::sample::select(vec!["[ ]", "[ ]", "[x]", "[~]", "[-]", "[!]", "[ ]*"]),
         prop::collection::vec(0usize..20, 0..3),
-        -1i64..2,
+        prop::sample::select(vec!["x", "x", "Set up the project", "Test x", "Release"]),
         any::<u8>(),
     );
     let order = prop::sample::select(vec!["auto", "sequential"]);
     (order, prop::collection::vec(task, 1..20)).prop_map(|(order, tasks)| {
         let rank = |at: usize| tasks.get(at).map_or((0, at), |(.., rank)| (*rank, at));
-        let line = |(at, (mark, depends, priority, _)): (usize, &(&str, Vec<usize>, i64, u8))| {
-            let lower = depends
-                .iter()
-                .filter(|on| **on < tasks.len() && rank(**on) < rank(at));
-            let names: Vec<String> = lower.map(|on| format!("T{on}")).collect();
-            format!(
-                "- [{mark}] T{at} x (priority: {priority}) (depends: {})\n",
-                names.join(", ")
-            )
-        };
+        let line =
+            |(at, (mark, depends, title, priority)): (usize, &(&str, Vec<usize>, &str, u8))| {
+                let lower = depends
+                    .iter()
+                    .filter(|on| **on < tasks.len() && rank(**on) < rank(at));
+                let names: Vec<String> = lower.map(|on| format!("T{on}")).collect();
+                let depends = match names.is_empty() {
+                    true => String::new(),
+                    false => format!(" (depends: {})", names.join(", ")),
+                };
+                format!(
+                    "- {mark} T{at} {title} (priority: {}){depends}\n",
+                    priority % 3
+                )
+            };
         let lines: String = tasks.iter().enumerate().map(line).collect();
         format!("---\nparallel: {order}\n---\n{lines}")
     })
@@ -195,19 +265,72 @@ fn parse(source: &str) -> Plan {
     parse::read(source, &KnownNames::roles(["tester"])).0
 }
 
+/// Gives each word of a text its number, so that one that is lost is seen.
+fn numbered(text: &str) -> String {
+    let mut parts = text.split("word");
+    let mut out = parts.next().map_or(String::new(), str::to_owned);
+    for (at, part) in (1..).zip(parts) {
+        out.push_str(&format!("w{at}w{part}"));
+    }
+    out
+}
+
+/// Requires that what is told is in the notes or in the details of a task, and that what is a part
+/// of a task is said by it.
+fn require_told(source: &str) -> Result<(), TestCaseError> {
+    let (plan, errors) = parse::read(source, &KnownNames::roles(["tester"]));
+    if !errors.is_empty() {
+        return Ok(());
+    }
+    let text = source.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let said = serde_json::to_string(&(&plan.notes, &plan.tasks)).unwrap();
+    for own in &plan.lines {
+        if !matches!(own.role, LineKind::Task | LineKind::Part | LineKind::Told) {
+            continue;
+        }
+        for line in lines.iter().take(own.to).skip(own.from - 1) {
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+            let words = words.filter(|word| {
+                let inner = word
+                    .strip_prefix('w')
+                    .and_then(|rest| rest.strip_suffix('w'));
+                inner.is_some_and(|inner| inner.parse::<u8>().is_ok())
+            });
+            for word in words {
+                prop_assert!(said.contains(word), "{word} is lost: {own:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
+    #[test]
+    fn each_line_has_one_role(source in text()) {
+        require_account(&source)?;
+    }
+
+    #[test]
+    fn nothing_that_is_told_is_lost(source in text()) {
+        // Comments, definitions of links and remarks of a status are told to nobody.
+        let without = ["<!--", "]:", "(files: ", "|"];
+        let source = without.iter().fold(source, |text, piece| text.replace(piece, ""));
+        require_told(&numbered(&source))?;
+    }
+
     #[test]
     fn any_text_is_read_and_written_back(source in text()) {
         let plan = parse(&source);
         let ids: Vec<TaskId> = plan.tasks.iter().map(|task| task.id.clone()).collect();
-        let written = write_boxes(&source, &ids);
+        let written = write_boxes(&source, &ids, &KnownNames::default());
         prop_assert_eq!(without_marks(&written), without_marks(&source));
         for mark in plan.marks.iter().flat_map(|(_, marks)| marks).filter(|mark| mark.done == "x") {
             prop_assert_eq!(&source[mark.range.start - 1..mark.range.start], "[");
             prop_assert_eq!(&source[mark.range.end..=mark.range.end], "]");
         }
-        prop_assert_eq!(&write_boxes(&written, &ids), &written);
-        prop_assert_eq!(write_boxes(&source, &[]), source);
+        prop_assert_eq!(&write_boxes(&written, &ids, &KnownNames::default()), &written);
+        prop_assert_eq!(write_boxes(&source, &[], &KnownNames::default()), source);
     }
 
     #[test]
@@ -215,10 +338,10 @@ proptest! {
         let plan = Plan::parse(&source, &KnownNames::default()).map_err(|errors| TestCaseError::fail(format!("{errors:?}")))?;
         let chosen = plan.tasks.iter().zip(landed).filter(|(_, landed)| *landed).map(|(task, _)| task.id.clone());
         let landed: Vec<TaskId> = chosen.collect();
-        let written = write_boxes(&source, &landed);
+        let written = write_boxes(&source, &landed, &KnownNames::default());
         prop_assert_eq!(without_status(&written), without_status(&source));
-        prop_assert_eq!(&write_boxes(&written, &landed), &written);
-        prop_assert_eq!(&write_boxes(&source, &[]), &source);
+        prop_assert_eq!(&write_boxes(&written, &landed, &KnownNames::default()), &written);
+        prop_assert_eq!(&write_boxes(&source, &[], &KnownNames::default()), &source);
         let again = parse(&written);
         prop_assert_eq!(again.tasks.len(), plan.tasks.len());
         for task in &plan.tasks {
@@ -249,7 +372,8 @@ proptest! {
         let now = |id: &TaskId| state.task(id).map(|record| record.state());
         for task in &plan.tasks {
             let Some(at) = order.iter().position(|id| *id == task.id) else {
-                let lost = task.depends.iter().any(|on| now(on) != Some(TaskState::Merged));
+                let tested = task.after.iter().filter(|_| task.tests_what_it_follows);
+                let lost = task.depends.iter().chain(tested).any(|on| now(on) != Some(TaskState::Merged));
                 let skipped = now(&task.id) == Some(TaskState::Skipped) && lost;
                 prop_assert!(skipped || !task.status.runs(), "{} neither ran nor was skipped", task.id);
                 continue;

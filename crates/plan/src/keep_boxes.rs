@@ -28,15 +28,15 @@ pub struct KeptBoxes {
 
 /// Returns an edited plan with the boxes that it had before the edit; `None` if the edit changes
 /// none.
-pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
+pub fn keep_boxes(before: &str, edited: &str, known: &KnownNames) -> Option<KeptBoxes> {
     if before == edited {
         return None;
     }
-    let (was, now) = (plan_of(before), plan_of(edited));
+    let (was, now) = (parse::read(before, known).0, parse::read(edited, known).0);
     let (text, mut changed) = with_marks(before, &was, edited, &now);
     let (text, lines) = with_boxes_of_lines(before, &text);
     changed.extend(lines);
-    let kept = plan_of(&text);
+    let kept = parse::read(&text, known).0;
     let mut wrongly = newly_done(&was, &kept);
     wrongly.extend(lost(&was, &kept));
     if wrongly.is_empty() {
@@ -49,10 +49,6 @@ pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
         text: before.to_owned(),
         changed,
     })
-}
-
-fn plan_of(text: &str) -> Plan {
-    parse::read(text, &KnownNames::default()).0
 }
 
 /// Puts back what says whether a task is done, for each task that both texts have.
@@ -180,6 +176,10 @@ fn lost(was: &Plan, now: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
+        super::keep_boxes(before, edited, &KnownNames::default())
+    }
 
     const PLAN: &str =
         "# Plan\n\n- [ ] T1 Add a\n  - [ ] write it\n- [ ] T2 Add b\n- [x] T0 Set up\n";

@@ -3,14 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::check::finding::{Skipped, SkippedKind};
 use crate::parse::Plan;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus};
-
-/// The maximum number of lines that are named one by one.
-const SHOWN_LINES: usize = 5;
 
 impl Plan {
     /// Returns the plan as a run with these settings carries it out: without its open optional
@@ -30,52 +26,19 @@ impl Plan {
         self
     }
 
-    /// Describes, in a few lines, what a reader of the plan may take for work but no run carries
-    /// out.
-    pub fn not_run(&self) -> Vec<String> {
-        let odd: Vec<&Skipped> = self
-            .skipped
-            .iter()
-            .filter(|skipped| seems_open(&skipped.kind))
-            .collect();
-        let shown = odd.iter().take(SHOWN_LINES);
-        let mut said: Vec<String> = shown
-            .map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason))
-            .collect();
-        let more = odd.len().saturating_sub(SHOWN_LINES);
-        said.extend((more > 0).then(|| format!("{more} more such lines are not run")));
-        said.extend(self.sections_not_run());
-        said
-    }
-
-    /// Names the sections that have lines which are not run.
-    fn sections_not_run(&self) -> Option<String> {
-        let mut names: Vec<&str> = Vec::new();
-        for skipped in &self.skipped {
-            if let SkippedKind::InSection(name) = &skipped.kind
-                && names.last() != Some(&name.as_str())
-            {
-                names.push(name);
-            }
+    /// Says in one line that what looks like work is not run, if there is any; `check` is the command
+    /// that lists it.
+    pub fn not_run(&self, check: &str) -> Option<String> {
+        match self.skipped.len() {
+            0 => None,
+            1 => Some(format!(
+                "1 line that looks like work is not run: `{check}` shows it"
+            )),
+            many => Some(format!(
+                "{many} lines that look like work are not run: `{check}` lists them"
+            )),
         }
-        let shown: Vec<String> = names
-            .iter()
-            .take(SHOWN_LINES)
-            .map(|name| format!("\"{name}\""))
-            .collect();
-        let more = match names.len().saturating_sub(SHOWN_LINES) {
-            0 => String::new(),
-            more => format!(" and {more} more headings"),
-        };
-        let shown = shown.join(", ");
-        (!names.is_empty()).then(|| {
-            format!("what stands below {shown}{more} is not run (a check lists the lines)")
-        })
     }
-}
-
-fn seems_open(kind: &SkippedKind) -> bool {
-    matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep)
 }
 
 /// Returns the open tasks that are required, with all that they depend on.

@@ -10,6 +10,8 @@
 mod check;
 mod citations;
 mod fields;
+mod finding;
+mod formats;
 mod front_and_body;
 mod front_matter;
 mod goal;
@@ -20,35 +22,42 @@ mod import;
 mod invariants;
 mod keep_boxes;
 mod left_out;
+mod lines;
 mod mark;
 mod order;
 mod parse;
 mod proposed;
-mod read;
 pub mod role;
 pub mod skill;
+mod tasks;
 #[cfg(test)]
 mod tests;
+mod words;
 mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
-pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
+pub use check::readings::render as render_readings;
 pub use check::report::{
-    CheckReport, CheckedTask, Estimate, Surroundings, check, check_goal, unfit,
+    CheckReport, CheckedTask, Estimate, Surroundings, TaskLimits, Wave, check, check_goal, unfit,
 };
 pub use citations::{Citation, LineRole};
 pub use fields::names::KnownNames;
+pub use fields::names::ReadAs;
 pub use fields::value::duration_ms;
+pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
+pub use formats::known::{KnownFormat, formats};
+pub use formats::lines::{LineKind, LineUse};
+pub use formats::table::Reading;
 pub use front_matter::{FrontMatter, Order, front_matter};
 pub use goal::PLANNER;
 pub use keep_boxes::{KeptBoxes, keep_boxes};
+pub use lines::outline::MAX_DEPTH;
 pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use proposed::{Rewritten, proposed};
-pub use read::headings::note::Note;
-pub use read::lines::outline::MAX_DEPTH;
-pub use read::lists::task_line::COORDINATOR;
 pub use role::Role;
 pub use skill::Skill;
+pub use tasks::draft::COORDINATOR;
+pub use tasks::note::Note;
 pub use write_back::write_boxes;

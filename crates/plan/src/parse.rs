@@ -4,47 +4,44 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::alike;
-use crate::check::finding;
-use crate::check::finding::{
-    Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped,
-};
-use crate::check::unread;
-use crate::fields::assign;
 use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::fields::names;
 use crate::fields::names::KnownNames;
+use crate::fields::names::ReadAs;
+use crate::finding;
+use crate::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
+use crate::formats::document::Document;
+use crate::formats::lines::LineUse;
+use crate::formats::table::{self, Read, Reading};
+use crate::formats::walk::{Collected, MAX_TASKS};
+use crate::formats::whole;
 use crate::front_matter;
 use crate::front_matter::{FrontMatter, Order};
 use crate::import;
+use crate::lines::outline;
+use crate::lines::outline::{Block, Opaque};
+use crate::lines::source::{Inline, Source};
+use crate::lines::text;
 use crate::mark::{GroupMark, Mark};
+use crate::order::alike;
+use crate::order::assign;
 use crate::order::edges;
 use crate::order::edges::{Edges, Unordered};
 use crate::order::overlap::Pattern;
 use crate::order::reason::Reason;
 use crate::order::sequence;
 use crate::order::stuck::never_started;
-use crate::read::headings::collect;
-use crate::read::headings::collect::{Collected, Group, MAX_TASKS};
-use crate::read::headings::note::{self, Note};
-use crate::read::headings::whole;
-use crate::read::lines::outline;
-use crate::read::lines::outline::{Block, Opaque};
-use crate::read::lines::source::{Inline, Source};
-use crate::read::lines::style::Style;
-use crate::read::lines::text;
-use crate::read::lists::task_line::Draft;
-use crate::read::lists::todos;
+use crate::order::unread;
+use crate::tasks::draft::Draft;
+use crate::tasks::draft::Group;
+use crate::tasks::note::{self, Note};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::Task;
 use orchestrate_core::text::invisible::hidden;
 
 /// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
-
-/// What the tasks are, as the reason why something else is not one, where they are to-dos.
-const TASKS_ARE_TODOS: &str = "the plan's tasks are the to-dos of its front matter";
 
 /// A plan that has no errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,8 +65,17 @@ pub struct Plan {
     /// What it says besides its tasks, section by section.
     #[serde(default)]
     pub notes: Vec<Note>,
-    /// Lines that look like tasks but are not.
+    /// Lines that look like work but are not run.
     pub skipped: Vec<Skipped>,
+    /// The name of its format, or of the way in which it was read.
+    #[serde(default)]
+    pub format: String,
+    /// What becomes of each line.
+    #[serde(default)]
+    pub lines: Vec<LineUse>,
+    /// The ways to read it, if there are several.
+    #[serde(default)]
+    pub readings: Vec<Reading>,
     /// Problems that do not prevent a run.
     pub warnings: Vec<PlanWarning>,
 }
@@ -90,16 +96,20 @@ impl Plan {
 }
 
 /// Returns what a plan says besides its tasks, section by section, even if the plan has errors.
-pub fn notes(text: &str) -> Vec<Note> {
-    read(text, &KnownNames::default()).0.notes
+pub fn notes(text: &str, known: &KnownNames) -> Vec<Note> {
+    read(text, known).0.notes
 }
 
 /// Returns a section of a plan as written: its heading and everything below it.
 ///
 /// # Errors
 /// The plan's headings, if it has no such section.
-pub fn section<'t>(text: &'t str, heading: &str) -> Result<&'t str, Vec<String>> {
-    let notes = notes(text);
+pub fn section<'t>(
+    text: &'t str,
+    heading: &str,
+    known: &KnownNames,
+) -> Result<&'t str, Vec<String>> {
+    let notes = notes(text, known);
     note::section(text, &notes, heading)
         .ok_or_else(|| notes.into_iter().filter_map(|note| note.heading).collect())
 }
@@ -183,19 +193,29 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         );
         findings.error(found.suggest(Some("write a line `---` after it".to_owned())));
     }
+    let way = known.read.or(front_matter.read);
     let body = Body {
         source,
         start: body,
         order: front_matter.parallel,
     };
-    let (collected, order) = body.read(known, findings).unwrap_or_default();
+    let read = body.read(way, known, findings);
+    let Found { read, order } = read;
+    let Read {
+        collected,
+        format,
+        readings,
+    } = read;
     let Collected {
         mut drafts,
         groups,
         phases,
         notes,
         title,
+        lines,
+        keys,
     } = collected;
+    front_matter::note_others(&front_matter, keys, source, findings);
     let names = assign::assign(&drafts, findings);
     let patterns: Vec<_> = drafts
         .iter()
@@ -224,9 +244,10 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let reasons = ids
         .iter()
         .zip(&edges.reasons)
-        .filter_map(|(id, reason)| Some((id.clone(), (*reason)?)))
+        .filter_map(|(id, reason)| Some((id.clone(), reason.clone()?)))
         .collect();
     let tasks = tasks(source, drafts, &ids, edges);
+    let lines = lines.uses(source, &ids);
     let groups = groups
         .into_iter()
         .chain(phases)
@@ -240,6 +261,9 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         groups,
         reasons,
         notes,
+        format: format.to_owned(),
+        lines,
+        readings,
         ..Plan::default()
     }
 }
@@ -252,6 +276,13 @@ fn group_mark(group: Group, ids: &[TaskId]) -> Option<GroupMark> {
     })
 }
 
+/// What a plan is looked through for, as part of the advice for one without tasks.
+const LOOKED_FOR: &str = "boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark such as ✅, \
+    a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps";
+
+/// The only format whose files have tags.
+const TAGGED: &str = "task-master";
+
 /// What is below the front matter.
 struct Body<'s, 'a> {
     source: &'s Source<'a>,
@@ -260,92 +291,120 @@ struct Body<'s, 'a> {
     order: Order,
 }
 
+/// A document that was read, with the order of its tasks.
+struct Found {
+    read: Read,
+    order: Order,
+}
+
+impl Found {
+    /// Creates what is found in text that cannot be read.
+    fn nothing(order: Order) -> Self {
+        Self {
+            read: Read {
+                collected: Collected::default(),
+                format: "",
+                readings: Vec::new(),
+            },
+            order,
+        }
+    }
+}
+
 impl Body<'_, '_> {
     /// Finds the tasks, and the order that they have; having none or too many is an error, and so
-    /// is text that cannot be read, of which nothing is returned.
-    fn read(&self, known: &KnownNames, findings: &mut Findings) -> Option<(Collected, Order)> {
-        let (mut collected, order) = if self.is_json() {
-            hidden_characters(self.source, findings);
-            import::read(self.source, self.start, findings)
-                .map(|imported| (imported.collected, imported.order))?
-        } else {
-            (self.markdown(known, findings)?, self.order)
+    /// is text that cannot be read.
+    fn read(&self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Found {
+        let mut found = match self.is_json() {
+            true => self.json(known, findings),
+            false => self.markdown(way, known, findings),
         };
+        let format = found.read.format;
+        if let Some(tag) = known.tag.as_ref().filter(|_| format != TAGGED) {
+            let message = format!("a tag is chosen, `{tag}`, but only files of {TAGGED} have tags");
+            findings.error(Pending::new(0, FindingCode::SeveralTags, tag, message));
+        }
+        let may_be_goal = match format {
+            "whole" => way.is_some() || findings.skipped.is_empty(),
+            _ => ReadAs::named(format).is_none() && !self.is_json(),
+        };
+        let collected = &mut found.read.collected;
         match collected.drafts.len() {
-            0 => self.whole(&mut collected, findings),
-            1..=MAX_TASKS => {}
+            0 if format.is_empty() => {}
+            0 if may_be_goal => self.whole(collected, findings),
+            0 => no_tasks(findings),
+            0..=MAX_TASKS => {}
             many => {
                 let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
                 findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
                 collected.drafts.clear();
             }
         }
-        Some((collected, order))
+        found
     }
 
     fn is_json(&self) -> bool {
         import::is_json(self.source.slice(self.start..self.source.text.len()))
     }
 
+    fn json(&self, known: &KnownNames, findings: &mut Findings) -> Found {
+        hidden_characters(self.source, findings);
+        match import::read(self.source, self.start, known.tag.as_deref(), findings) {
+            Some(imported) => Found {
+                read: Read {
+                    collected: imported.collected,
+                    format: imported.format,
+                    readings: Vec::new(),
+                },
+                order: imported.order,
+            },
+            None => Found::nothing(self.order),
+        }
+    }
+
     /// Finds the tasks of Markdown; too deep a nesting is an error.
-    fn markdown(&self, known: &KnownNames, findings: &mut Findings) -> Option<Collected> {
+    fn markdown(&self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Found {
         if let Some(offset) = outline::too_deep(self.source) {
             let message = format!(
                 "lists and quotes are nested deeper than {}",
                 outline::MAX_DEPTH
             );
             findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
-            return None;
+            return Found::nothing(self.order);
         }
-        let blocks = outline::read(self.source, self.start);
+        let document = Document::read(self.source, self.start);
         hidden_characters(self.source, findings);
         if self.source.text.contains("<!--") {
-            hidden_comments(self.source, &blocks, findings);
+            hidden_comments(self.source, &document.blocks, findings);
         }
-        let todos = todos::tasks(self.source, self.start);
-        let mut collected =
-            collect::collect(self.source, &blocks, !todos.is_empty(), known, findings);
-        if collected.drafts.is_empty() && !todos.is_empty() {
-            collected.drafts = todos;
-            for skipped in &mut findings.skipped {
-                skipped.reason = skipped
-                    .reason
-                    .replace(Style::Boxes.tasks(), TASKS_ARE_TODOS);
-            }
-        } else if let Some(first) = todos.first() {
-            let message =
-                "the plan has other tasks, so the to-dos of its front matter are not read";
-            findings.warn(Pending::new(
-                first.at,
-                FindingCode::UnusedKey,
-                todos::KEY,
-                message,
-            ));
+        if let Some(at) = document.unclosed {
+            let message = "this fence is not closed, so everything below it is code";
+            let advice = "write its closing marks on a line of their own";
+            let found = Pending::new(at, FindingCode::Unclosed, "", message);
+            findings.warn(found.suggest(Some(advice.to_owned())));
         }
-        Some(collected)
+        Found {
+            read: table::read(&document, way, known, findings),
+            order: self.order,
+        }
     }
 
     /// Makes one task of a document that marks none, if it describes work; else having no tasks is
     /// an error.
     fn whole(&self, collected: &mut Collected, findings: &mut Findings) {
-        let is_prose = findings.skipped.is_empty() && !self.is_json();
-        let Some(draft) = is_prose
-            .then(|| whole::task(collected, self.start))
-            .flatten()
-        else {
+        let text = self.source.slice(self.start..self.source.text.len());
+        let at = self.source.text.len() - text.trim_ascii_start().len();
+        let Some(draft) = whole::task(collected, at) else {
             return no_tasks(findings);
         };
         let message = "no line looks like a task, so the whole document is the goal of one agent";
-        let found = Pending::new(
-            self.start,
-            FindingCode::WholeDocument,
-            &draft.title,
-            message,
-        );
+        let found = Pending::new(at, FindingCode::WholeDocument, &draft.title, message);
         findings.warn(found.suggest(Some(
             "write `- [ ] task` lines to divide it yourself".to_owned(),
         )));
-        collected.drafts.push(draft);
+        // The agent of a goal reads the whole of it.
+        findings.skipped.clear();
+        collected.add(self.source, draft, self.source.text.len());
     }
 }
 
@@ -358,10 +417,7 @@ fn no_tasks(findings: &mut Findings) {
                 first.reason
             )
         }
-        None => format!(
-            "write a list of `- [ ] task` lines; looked for: {}",
-            Style::LOOKED_FOR
-        ),
+        None => format!("write a list of `- [ ] task` lines; looked for: {LOOKED_FOR}"),
     };
     findings.error(
         Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)),
@@ -417,11 +473,23 @@ fn comments_in(source: &Source<'_>, range: Range<usize>, findings: &mut Findings
     for comment in text::spans(&inline.text).comments {
         let offset = inline.offset(comment.start);
         let text = inline.slice(comment);
-        if identify::comment_id(text).is_none() {
+        if identify::comment_id(text).is_none() && !is_marker(text) {
             let message = "hidden text in an HTML comment";
             findings.warn(Pending::new(offset, FindingCode::HiddenText, text, message));
         }
     }
+}
+
+/// Reports whether a comment only marks a place for a program: `<!-- AC:BEGIN -->`.
+fn is_marker(comment: &str) -> bool {
+    let text = comment
+        .trim_start_matches("<!--")
+        .trim_end_matches("-->")
+        .trim();
+    text.contains(':')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || matches!(byte, b':' | b'_'))
 }
 
 /// Returns the paths that a task writes; an invalid one is an error.

@@ -1,14 +1,16 @@
 //! A plan that an agent proposes as its answer, for a person to review before anything of it runs.
 
+use orchestrate_core::TaskId;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::text::parts::Parts;
 
-use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::check::report::unfit;
 use crate::citations::{self, Citation};
 use crate::fields::names::KnownNames;
+use crate::finding::{Finding, FindingCode, PlanError};
 use crate::parse::{self, Plan};
+use crate::write_back;
 
 /// Returns the text of a proposed plan. Of an answer that has tasks only in its one fenced block,
 /// that is what is in the block. Where the answer rewrites a document, what becomes of each line of
@@ -65,6 +67,12 @@ impl Rewritten {
         let citations = citations::check(cited, document, &read).unwrap_or_default();
         Self { plan, citations }
     }
+
+    /// Returns the document with its open boxes ticked whose lines became tasks that have all
+    /// landed; every other byte is unchanged.
+    pub fn write_boxes(&self, document: &str, landed: &[TaskId]) -> String {
+        write_back::write_cited(document, &self.citations, landed)
+    }
 }
 
 /// Returns the text of a plan of which something can run, and the plan.
@@ -116,12 +124,8 @@ fn of_answer(code: FindingCode, message: &str) -> Finding {
 /// Returns what is inside the only fenced block of a text that has no tasks outside of it, else the
 /// text.
 fn unfenced<'t>(text: &'t str, known: &KnownNames) -> &'t str {
-    let has_tasks = match Plan::parse(text, known) {
-        Ok(plan) => !plan.is_goal(),
-        Err(errors) => errors
-            .iter()
-            .any(|error| error.code != FindingCode::NoTasks),
-    };
+    let (plan, _) = parse::read(text, known);
+    let has_tasks = plan.tasks.iter().any(|task| !task.goal);
     match fenced_blocks(text).as_slice() {
         [only] if !has_tasks => only.trim(),
         _ => text,
@@ -227,6 +231,29 @@ mod tests {
         let rewritten = Rewritten::from_answer(&propose(&whole).unwrap(), Some(document));
         assert_eq!(rewritten.plan, plan);
         assert_eq!(rewritten.citations.len(), 2);
+    }
+
+    #[test]
+    fn boxes_of_a_rewritten_document_are_ticked_where_all_their_tasks_have_landed() {
+        let document = "# Shop\n\n- [ ] Add a cart, and\n  a total\n  - [~] round it\n* [ ]* Add a till\n\n\
+                        Sell [ ] gift cards.\n\n1. [-] Export\n\n```\n- [ ] no box\n```\n";
+        let lines = "1: told\n3-5: T1\n6: T1, T2\n8-14: T1";
+        let plan = "- [ ] T1 Add a cart\n- [ ] T2 Add a till\n";
+        let answer = format!("{plan}\n```lines\n{lines}\n```\n");
+        let rewritten = Rewritten::from_answer(&answer, Some(document));
+        assert_eq!(rewritten.citations.len(), 4);
+        let first = document.replacen("[ ]", "[x]", 1).replace("[~]", "[x]");
+        for (landed, expected) in [
+            (&[][..], document.to_owned()),
+            (&["T2"][..], document.to_owned()),
+            (&["T1"][..], first.clone()),
+            (&["T1", "T2"][..], first.replace("[ ]*", "[x]*")),
+        ] {
+            let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::from(*id)).collect();
+            let written = rewritten.write_boxes(document, &landed);
+            assert_eq!(written, expected, "{landed:?}");
+            assert_eq!(rewritten.write_boxes(&written, &landed), written);
+        }
     }
 
     #[test]

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::citations::{Citation, LineRole};
 use crate::fields::names::KnownNames;
+use crate::formats::document::Document;
+use crate::front_matter;
+use crate::lines::outline;
+use crate::lines::source::Source;
 use crate::mark::{GroupMark, Mark};
 use crate::parse;
 use crate::parse::Plan;
@@ -15,8 +20,8 @@ use orchestrate_core::text::parts;
 ///
 /// Tasks without a mark (headings without a box of their own or below them, records without a
 /// status) and those that are marked already are left unchanged.
-pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
-    let (plan, _) = parse::read(source, &KnownNames::default());
+pub fn write_boxes(source: &str, landed: &[TaskId], known: &KnownNames) -> String {
+    let (plan, _) = parse::read(source, known);
     let landed: BTreeSet<&TaskId> = landed.iter().collect();
     let of_landed = plan
         .marks
@@ -31,6 +36,35 @@ pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     marks.sort_unstable_by_key(|mark| mark.range.start);
     let ticked = marks.iter().map(|mark| (mark.range.clone(), &mark.done));
     parts::replaced(source, ticked)
+}
+
+/// Returns a document with its open boxes ticked whose lines are cited for tasks that have all
+/// landed; every other byte is unchanged.
+pub(crate) fn write_cited(document: &str, citations: &[Citation], landed: &[TaskId]) -> String {
+    let source = Source::new(document);
+    if outline::too_deep(&source).is_some() {
+        return document.to_owned();
+    }
+    let start = front_matter::split(&source).map_or(0, |(_, body)| body);
+    let mut marks = Vec::new();
+    for boxed in Document::read(&source, start).boxes {
+        let line = source.line_of(boxed.text.start);
+        let cited = citations
+            .iter()
+            .find(|cited| (cited.from..=cited.to).contains(&line));
+        let has_landed = match cited.map(|cited| &cited.role) {
+            Some(LineRole::Task { tasks }) => tasks.iter().all(|task| landed.contains(task)),
+            _ => false,
+        };
+        let before = source.slice(0..boxed.text.start);
+        if has_landed
+            && boxed.mark.status.runs()
+            && let Some((open, close)) = before.rfind('[').zip(before.rfind(']'))
+        {
+            marks.push((open + 1..close, "x"));
+        }
+    }
+    parts::replaced(document, marks)
 }
 
 /// Returns the boxes of the groups that landing completes: each task of theirs has landed, or needs

@@ -29,11 +29,13 @@ fn check(plan: &str, code: i32) -> Result<Value, libtest_mimic::Failed> {
 fn a_plan_is_reported_as_the_contract_says() -> Outcome {
     let plan = "---\ntitle: Sharpen\nverify: sh -c true\n---\n# Sharpen\n\n\
         - [ ] T1 Make `slugify` (files: src/slug.rs) (verify: no-such-program slug)\n\
-        - [ ] T3 Review @reviewer (depends: T1)\n  - look at naming\n- [x] T0 Set up\n\n## Acceptance\n\n- [ ] it works\n";
+        - [ ] T3 Review @reviewer (depends: T1) (turns: 9) (timeout: 90s) (model: openai/m)\n  - look at naming\n- [x] T0 Set up\n\n## Acceptance\n\n- [ ] it works\n";
     let report = check(plan, 0)?;
     let expected = json!({
         "id": "T3", "title": "Review", "status": "todo", "section": "Sharpen", "line": 8, "depends": ["T1"],
-        "files": [], "agent": "reviewer", "verify": null, "parallel": false, "details": ["look at naming"],
+        "files": [], "agent": "reviewer", "verify": null, "run": null, "model": "openai/m", "optional": false,
+        "parallel": false, "limits": {"turns": 9, "timeout_ms": 90_000}, "priority": 0, "review": null,
+        "details": ["look at naming"],
     });
     let tasks = at(&report, "/tasks")?
         .as_array()
@@ -42,11 +44,33 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
     assert_eq!(tasks.get(1), Some(&expected), "{tasks:?}");
     for (pointer, value) in [
         ("/plan", json!("plan.md")),
+        ("/type", json!("check")),
+        ("/v", json!(1)),
+        ("/format", json!("boxes")),
         ("/title", json!("Sharpen")),
-        ("/waves", json!([["T1"], ["T3"]])),
+        (
+            "/waves",
+            json!([
+                {"tasks": ["T1"], "why": "nothing comes before"},
+                {"tasks": ["T3"], "why": "after T1: dependency"},
+            ]),
+        ),
+        ("/readings", json!([])),
         ("/errors", json!([])),
         ("/warnings/0/code", json!("program_not_found")),
-        ("/skipped/0/line", json!(14)),
+        (
+            "/lines",
+            json!([
+                {"from": 1, "to": 4, "role": "settings"},
+                {"from": 5, "to": 5, "role": "structure"},
+                {"from": 7, "to": 7, "role": "task", "task": "T1"},
+                {"from": 8, "to": 8, "role": "task", "task": "T3"},
+                {"from": 9, "to": 9, "role": "part", "task": "T3"},
+                {"from": 10, "to": 10, "role": "task", "task": "T0"},
+                {"from": 12, "to": 12, "role": "structure"},
+                {"from": 14, "to": 14, "role": "not_run", "reason": "under \"Acceptance\""},
+            ]),
+        ),
     ] {
         assert_eq!(at(&report, pointer)?, &value, "{pointer} of {report}");
     }
@@ -60,7 +84,9 @@ fn optional_tasks_are_left_out_on_request_as_by_a_run() -> Outcome {
     let report = world
         .types(&["check", "plan.md", "--skip-optional", "--json"], 0)?
         .json()?;
-    if at(&report, "/tasks/1/status")? != "left_out" || *at(&report, "/waves")? != json!([["T1"]]) {
+    if at(&report, "/tasks/1/status")? != "left_out"
+        || *at(&report, "/waves/0/tasks")? != json!(["T1"])
+    {
         return fail(report.to_string());
     }
     let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
@@ -93,13 +119,18 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
     says(
         &ran,
+        &["3 lines that look like work are not run: `orchestrate check plan.md` lists them"],
+    )?;
+    let checked = world.types(&["check", "plan.md"], 0)?;
+    says(
+        &checked,
         &[
-            "line 4 is not run: `[>]` is not a box",
-            "what stands below \"Won't do\" is not run",
+            "Not run:\n  line 4: `[>]` is not a box",
+            "  lines 8-9: under \"Won't do\"",
         ],
     )?;
     let quiet = world.types(&["run", "plan.md", "--model", &model, "--quiet"], 0)?;
-    assert!(!quiet.stderr.contains("is not run"), "{}", quiet.stderr);
+    assert!(!quiet.stderr.contains("are not run"), "{}", quiet.stderr);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod goals;
 mod map;
 mod plan_styles;
 mod project_texts;
+mod reading;
 mod referred_files;
 mod task_message;
 mod trackers;
@@ -17,6 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
         goals::cases,
         map::cases,
         project_texts::cases,
+        reading::cases,
         referred_files::cases,
         task_message::cases,
         trackers::cases,

@@ -4,15 +4,19 @@ use orchestrate_coordinator::{
     CoordinatorError, MapError, MapFor, NoMap, Project, SearchService, UnaskedVendor, makes_maps,
     may_find, require_confinement, settings_of, vendors_of,
 };
+use orchestrate_core::event::{VERSION, rfc3339};
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
-use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan};
+use orchestrate_journal::unix_ms;
+use orchestrate_plan::{CheckReport, Finding, FindingCode, FirstWord, Plan, ReadAs};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, ReadArgs, ReadWay};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::plan_file::{self, PlanFile};
+use crate::plan_file::{self, PlanFile, Typed};
+use crate::plan_text::PlanText;
 use crate::show::output;
 use crate::show::tool_files;
 
@@ -32,10 +36,17 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         }
         Err(refused) => (None, Some(refused)),
     };
+    let text = PlanText::read(context, &arguments.plan)?;
+    text.require_format()?;
     let skipped = arguments.skip_optional;
-    let typed = skipped.then(|| ("skip_optional", "true".to_owned()));
-    let typed = typed.into_iter().collect();
-    let file = plan_file::open(context, &arguments.plan, typed, project.as_ref())?;
+    let typed = Typed {
+        settings: skipped
+            .then(|| ("skip_optional", "true".to_owned()))
+            .into_iter()
+            .collect(),
+        read: way(&arguments.reading, &text)?,
+    };
+    let file = plan_file::open(context, text, typed, project.as_ref())?;
     output::warnings(file.roles.left_out());
     if let Some(task) = &arguments.map {
         let project = project.as_ref().ok_or(refused);
@@ -92,7 +103,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         output::warning(&format!("agents get no map of the repository: {why}"));
     }
     if arguments.json.json {
-        output::json(&report)?;
+        output::json(&Printed::new(&report))?;
     } else {
         output::result(&report.render())?;
         if report.is_goal() && report.errors.is_empty() {
@@ -102,6 +113,47 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     match report.errors.is_empty() {
         true => Ok(EXIT_OK),
         false => Ok(EXIT_USAGE),
+    }
+}
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct Printed<'r> {
+    r#type: &'static str,
+    v: u32,
+    ts: String,
+    #[serde(flatten)]
+    report: &'r CheckReport,
+}
+
+impl<'r> Printed<'r> {
+    fn new(report: &'r CheckReport) -> Self {
+        Self {
+            r#type: "check",
+            v: VERSION,
+            ts: rfc3339(unix_ms()),
+            report,
+        }
+    }
+}
+
+/// Returns the way in which the plan is read; fails if only a model can read it so, since a check
+/// calls none.
+fn way(reading: &ReadArgs, text: &PlanText) -> Result<Option<ReadAs>, CommandError> {
+    let Some(way) = reading.read else {
+        return Ok(None);
+    };
+    text.require_document()?;
+    match way {
+        ReadWay::As(way) => Ok(Some(way)),
+        ReadWay::Model => {
+            let document = text.argument();
+            let hint = format!(
+                "`orchestrate plan {document} -o made.md` has a model rewrite it; then type \
+                 `orchestrate check made.md`"
+            );
+            Err(CommandError::usage("a check calls no model").hint(hint))
+        }
     }
 }
 

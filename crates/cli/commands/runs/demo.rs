@@ -78,6 +78,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
         text: PLAN.to_owned(),
         title: plan.title.clone(),
         tasks: plan.tasks,
+        ..PlanInput::default()
     };
     output::note(&format!(
         "the sample project, its plan and the scripted replies are in {}",

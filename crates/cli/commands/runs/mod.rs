@@ -1,11 +1,14 @@
 //! The commands that start, show and stop runs, and what only they show.
 
 pub(crate) mod check;
+mod choice;
 pub(crate) mod demo;
 pub(crate) mod log;
 pub(crate) mod nothing_to_do;
 pub(crate) mod plan;
+mod ready;
 pub(crate) mod resume;
+mod rewrite;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;

@@ -2,15 +2,25 @@
 //! of it is run.
 
 use crate::args::PlanArgs;
-use crate::commands::runs::run;
+use crate::commands::runs::ready::Ready;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::planned;
+use crate::plan_file::Typed;
+use crate::plan_text::PlanText;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &PlanArgs) -> Result<u8, CommandError> {
-    let mut typed = arguments.settings.values();
-    typed.extend(arguments.shown.values());
+    let mut settings = arguments.settings.values();
+    settings.extend(arguments.shown.values());
     let file = planned::choose(context, arguments.output.as_deref())?;
-    run::carry_out(context, &arguments.document, typed, Some(file))
+    let text = PlanText::read(context, &arguments.document)?;
+    let typed = Typed {
+        settings,
+        read: None,
+    };
+    let mut ready = Ready::open(context, text, typed)?;
+    let plan = ready.file.to_be_made()?;
+    ready.file.loaded.run.plan_file = Some(file);
+    ready.carry_out(context, plan)
 }

@@ -1,174 +1,49 @@
 //! `run`: runs a plan.
 
-use std::path::Path;
-
-use orchestrate_coordinator::{
-    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files,
-    vendors_of,
-};
-use orchestrate_core::task::Work;
-use orchestrate_plan::Plan;
-
-use crate::args::RunArgs;
-use crate::commands::runs::nothing_to_do;
+use crate::args::{ReadWay, RunArgs};
+use crate::commands::runs::ready::Ready;
+use crate::commands::runs::{choice, rewrite};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::follow::display::Style;
-use crate::follow::landing;
-use crate::follow::run;
-use crate::plan_file;
-use crate::plan_file::PlanFile;
-use crate::show::output;
-use crate::show::tool_files;
+use crate::plan_file::Typed;
+use crate::plan_text::PlanText;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
-    let mut typed = arguments.settings.values();
-    typed.extend(arguments.output.values());
-    carry_out(context, &arguments.plan, typed, None)
-}
-
-/// Carries a plan or a goal out; or, given the file that it is written to, has a plan made of it.
-pub(crate) fn carry_out(
-    context: &Context,
-    argument: &Path,
-    typed: Vec<(&'static str, String)>,
-    plan_file: Option<String>,
-) -> Result<u8, CommandError> {
-    let directories = context.directories()?;
-    let project = Project::open(&context.directory, &directories.state)?.fetching(tell_fetch);
-    project.require_ready()?;
-    let mut file = plan_file::open(context, argument, typed.clone(), Some(&project))?;
-    if context.offer_tools(&project, &file.loaded)? {
-        // The roles may list the tools that there are now.
-        file = plan_file::open(context, argument, typed, Some(&project))?;
+    let mut settings = arguments.settings.values();
+    settings.extend(arguments.output.values());
+    let way = arguments.reading.read;
+    if arguments.yes && way != Some(ReadWay::Model) {
+        let message = "`--yes` answers the question of `--read model`, and no other";
+        return Err(CommandError::usage(message));
     }
-    let plan = match &plan_file {
-        Some(_) => file.to_be_made()?,
-        None => file.plan()?,
+    let read = match way {
+        Some(ReadWay::As(way)) => Some(way),
+        Some(ReadWay::Model) | None => None,
     };
-    file.loaded.run.plan_file = plan_file;
-    let vendors =
-        vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
-    file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
-    let (loaded, roles) = (&file.loaded, &file.roles);
-    // Even if no open task has the default role: a role that is asked for and does not exist is
-    // always an error.
-    roles.role(&loaded.run.agent)?;
-    let style = run::style(&loaded.resolved, context.terminal);
-    run::log(style);
-    warn(context, &file, &plan, &project)?;
-    if nothing_to_do::is_idle(&plan) {
-        let base = project.base_commit(loaded.resolved.text("base").as_deref())?;
-        return nothing_to_do::say(&plan, base, style);
+    let typed = Typed { settings, read };
+    let text = PlanText::read(context, &arguments.plan)?;
+    if way.is_some() {
+        text.require_document()?;
     }
-    context.require_consent(&context.commands(loaded)?)?;
-    let (path, text) = match file.is_typed {
-        // The text of a typed goal is that of its task.
-        true => (None, String::new()),
-        false if file.is_input => (None, file.text.clone()),
-        false => {
-            let place = place_of(context, argument, &project);
-            (
-                place.or_else(|| Some(file.shown.clone())),
-                file.text.clone(),
-            )
-        }
+    // A model may rewrite a document of any format.
+    if way != Some(ReadWay::Model) {
+        text.require_format()?;
+    }
+    let mut ready = Ready::open(context, text, typed.clone())?;
+    if way == Some(ReadWay::Model) {
+        return rewrite::execute(context, ready, typed, arguments.yes);
+    }
+    let plan = match ready.file.plan() {
+        Ok(plan) => plan,
+        Err(refused) => match choice::of_reading(context, &ready.file)? {
+            None => return Err(refused),
+            Some(ReadWay::Model) => return rewrite::execute(context, ready, typed, false),
+            Some(ReadWay::As(way)) => {
+                ready.file.read_as(way);
+                ready.file.plan()?
+            }
+        },
     };
-    let coordinator_settings = context.settings(loaded)?;
-    // Before the runtime, which panics if no file descriptor is left.
-    require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
-    let runtime = run::runtime()?;
-    let ended: Result<_, CommandError> = runtime.block_on(async {
-        require_model(loaded, roles, &plan.tasks).await?;
-        let coordinator = Coordinator::open(&context.directory, coordinator_settings)
-            .map_err(CommandError::at_start)?;
-        if !style.quiet {
-            output::note(&run::tier(&coordinator, &loaded.switches_given));
-        }
-        require_programs(&coordinator, &file, &plan, style).await?;
-        let input = PlanInput {
-            path,
-            text,
-            title: plan.title,
-            tasks: plan.tasks,
-        };
-        let run = coordinator.start(input).await;
-        let run = run.map_err(CommandError::at_start)?;
-        if !style.quiet {
-            output::note(&format!("run {}", run.id()));
-        }
-        let followed = run::to_its_end(run, style, 0);
-        run::warning_of_programs(&coordinator, loaded, style, followed).await
-    });
-    // Tasks that a killed run left waiting must not keep the program running.
-    runtime.shutdown_background();
-    landing::finish(context, loaded, ended?)
-}
-
-/// Says that what a partial clone lacks is fetched, which may take a while.
-fn tell_fetch(files: usize) {
-    let noun = if files == 1 { "file" } else { "files" };
-    output::note(&format!(
-        "fetching {files} {noun} that this partial clone lacks"
-    ));
-}
-
-/// Fails if a check can only fail because its program is missing; otherwise an agent would be paid
-/// to find that out.
-async fn require_programs(
-    coordinator: &Coordinator,
-    file: &PlanFile,
-    plan: &Plan,
-    style: Style,
-) -> Result<(), CommandError> {
-    let missing = missing_programs(coordinator, plan, &file.roles, &file.loaded.run).await;
-    let missing = missing.map_err(CommandError::at_start)?;
-    for finding in missing.warnings.iter().filter(|_| !style.quiet) {
-        output::warning(&format!("{}: {finding}", file.place(finding)));
-    }
-    match missing.errors.is_empty() {
-        true => Ok(()),
-        false => Err(file.refuse(missing.errors).hint("nothing was run")),
-    }
-}
-
-/// Returns the plan's path from the top of the checkout, or an absolute one if it is elsewhere, so
-/// that landing finds its boxes from any directory; `None` if it is not a regular file.
-fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String> {
-    let real = context.directory.join(plan).canonicalize().ok()?;
-    let place = real.strip_prefix(project.workdir()).unwrap_or(&real);
-    real.is_file().then(|| place.display().to_string())
-}
-
-/// Prints the warnings that the user should see before the run begins.
-fn warn(
-    context: &Context,
-    file: &PlanFile,
-    plan: &Plan,
-    project: &Project,
-) -> Result<(), CommandError> {
-    let PlanFile { loaded, roles, .. } = file;
-    if run::style(&loaded.resolved, context.terminal).quiet {
-        return Ok(());
-    }
-    output::warnings(&loaded.resolved.warnings);
-    output::warnings(plan.warnings.iter().map(ToString::to_string));
-    for said in plan.not_run() {
-        output::note(&said);
-    }
-    let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
-    output::warnings(project.warnings(base.as_deref())?);
-    let without_effect = project.without_effect(base.as_deref(), Some(&of_user), &plan.tasks);
-    output::warnings(without_effect.map_err(CommandError::at_start)?);
-    tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
-    output::warnings(roles.left_out());
-    let open = plan.tasks.iter().filter(|task| task.status.runs());
-    let used = open.filter_map(|task| match &task.work {
-        Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
-        Work::Run(_) => None,
-    });
-    output::warnings(roles.warnings_of(used.clone()));
-    output::warnings(roles.taint_warnings_of(used, &loaded.run));
-    Ok(())
+    ready.carry_out(context, plan)
 }

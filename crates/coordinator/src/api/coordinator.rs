@@ -23,6 +23,7 @@ use orchestrate_landing::moved;
 use orchestrate_model::{
     Environment, LazyCounter, install_tls_provider, prices_date, require_base_url,
 };
+use orchestrate_plan::KnownNames;
 use orchestrate_sandbox::{Cancel, Confinement, Sandbox};
 use orchestrate_settings::consent::Consents;
 use orchestrate_tools::{Executor, Extensions, SharedValues};
@@ -64,6 +65,9 @@ pub struct PlanInput {
     pub path: Option<String>,
     /// Its text, needed for ticking its boxes.
     pub text: String,
+    /// What an agent has rewritten that text as, with its account of the lines: this is then the
+    /// plan.
+    pub rewritten: Option<String>,
     /// Its title.
     pub title: Option<String>,
     /// Its tasks.
@@ -271,12 +275,14 @@ impl Coordinator {
             .path
             .as_deref()
             .and_then(|path| path_within(path, self.repo.workdir()));
+        let rewritten = plan.rewritten.map(|answer| Blob::new(answer.into_bytes()));
         let run = RunSettings {
             tools,
             tool_files,
             extensions,
             never_replayed,
             plan_path,
+            plan_rewritten: rewritten.as_ref().map(|blob| blob.id().clone()),
             ..run
         };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
@@ -292,7 +298,7 @@ impl Coordinator {
         let events: Vec<Event> = std::iter::once(started).chain(added).collect();
         let batch = Batch {
             events,
-            blobs: source.into_iter().collect(),
+            blobs: source.into_iter().chain(rewritten).collect(),
             ..Batch::default()
         };
         let journal = self.create(&batch)?;
@@ -580,6 +586,7 @@ impl Coordinator {
                     base: KnownBase::default(),
                 },
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
+                plan_names: KnownNames::of_run(&state.settings),
                 identities: self.identities()?,
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(

@@ -101,8 +101,8 @@ requests! {
     /// Reads what could make the agent give private data away.
     ReadTaint {} -> TaintGuard;
 
-    /// Reads the text of the plan; `None` if the run has no plan.
-    ReadPlan {} -> Option<String>;
+    /// Reads the text of the plan, or of a section of it; an error says why there is none.
+    ReadPlan { section: Option<String> } -> Result<String, String>;
 
     /// Reads a skill's body, or a file below its folder: of the project's skills, as the base
     /// commit has it.

@@ -14,6 +14,7 @@ use orchestrate_core::run::{Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Appended, Batch, Blob, Journal, JournalError, Store};
+use orchestrate_plan::Rewritten;
 use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
@@ -141,6 +142,21 @@ impl RunContext {
     pub(crate) async fn blob_text(&self, id: BlobId) -> Result<String, CoordinatorError> {
         let bytes = self.read(move |store| store.blob(&id)).await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the text of the plan that the run carries out, or of the document that it rewrites as
+    /// one; `None` if it has none.
+    pub(crate) async fn plan_text(&self) -> Result<Option<String>, CoordinatorError> {
+        let state = self.state();
+        let Some(source) = state.plan_source.clone() else {
+            return Ok(None);
+        };
+        let text = self.blob_text(source).await?;
+        let Some(rewritten) = state.settings.plan_rewritten.clone() else {
+            return Ok(Some(text));
+        };
+        let answer = self.blob_text(rewritten).await?;
+        Ok(Some(Rewritten::from_answer(&answer, Some(&text)).plan))
     }
 
     /// Reads a recorded value from a blob.

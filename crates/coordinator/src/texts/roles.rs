@@ -96,6 +96,7 @@ pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
         providers: providers
             .map(|provider| provider.name().to_owned())
             .collect(),
+        ..KnownNames::default()
     }
 }
 

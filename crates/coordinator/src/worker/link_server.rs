@@ -19,12 +19,13 @@ use orchestrate_core::run::child::{KeptWork, TerminateDecision};
 use orchestrate_core::run::{
     ApprovalDecision, AskedWait, Receipt, RunBranches, WaitDecision, WorkSpan,
 };
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{
     AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState,
     TaskId, TaskRecord, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Appended, Batch, Blob, Slot};
-use orchestrate_plan::{PlanError, proposed};
+use orchestrate_plan::{KnownNames, PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 
 use crate::error::{CoordinatorError, LinkError};
@@ -141,7 +142,9 @@ impl LinkServer {
             Request::ReadBlobs(of) => Reply::ReadBlobs(self.blobs(of.ids).await?.into()),
             Request::ReadDecisions(_) => Reply::ReadDecisions(self.decisions().into()),
             Request::ReadTaint(_) => Reply::ReadTaint(context.state().taint_guard(task).into()),
-            Request::ReadPlan(_) => Reply::ReadPlan(self.plan().await?.into()),
+            Request::ReadPlan(of) => {
+                Reply::ReadPlan(self.read_plan(of.section.as_deref()).await?.into())
+            }
             Request::ReadSkill(of) => Reply::ReadSkill(self.skill(*of).await?.into()),
             Request::ReadWorkSpan(_) => {
                 Reply::ReadWorkSpan(WorkSpan::for_task(&context.state(), &self.record()?).into())
@@ -256,11 +259,26 @@ impl LinkServer {
             .collect()
     }
 
-    async fn plan(&self) -> Result<Option<String>, CoordinatorError> {
-        match self.context.state().plan_source.clone() {
-            Some(plan) => self.context.blob_text(plan).await.map(Some),
-            None => Ok(None),
-        }
+    /// Returns the plan, or a section of it, or why there is none.
+    async fn read_plan(
+        &self,
+        section: Option<&str>,
+    ) -> Result<Result<String, String>, CoordinatorError> {
+        let Some(text) = self.context.plan_text().await? else {
+            return Ok(Err("this run has no plan".to_owned()));
+        };
+        let Some(heading) = section else {
+            return Ok(Ok(text));
+        };
+        let known = KnownNames::of_run(&self.context.state().settings);
+        let found = orchestrate_plan::section(&text, heading, &known);
+        Ok(found.map(str::to_owned).map_err(|headings| {
+            format!(
+                "the plan has no section `{}`; its sections: {}",
+                shown(heading),
+                headings.join(", ")
+            )
+        }))
     }
 
     async fn skill(
@@ -281,7 +299,10 @@ impl LinkServer {
     async fn judge_plan(&self, answer: &str) -> Result<Reply, CoordinatorError> {
         let settings = &self.context.state().settings;
         let rewrites = settings.plan_file.is_some() && self.record()?.task.goal;
-        let document = if rewrites { self.plan().await? } else { None };
+        let document = match rewrites {
+            true => self.context.plan_text().await?,
+            false => None,
+        };
         let known = known_names(&self.context.roles, settings.base_url.is_some());
         let judged = proposed(answer, document.as_deref(), &known, settings);
         Ok(Reply::JudgePlan(

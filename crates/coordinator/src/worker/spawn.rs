@@ -15,7 +15,7 @@ use orchestrate_core::{
 };
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::Role;
+use orchestrate_plan::{KnownNames, Role};
 use orchestrate_sandbox::Confinement;
 
 use crate::error::CoordinatorError;
@@ -394,9 +394,12 @@ async fn instruction(
 ) -> Result<String, CoordinatorError> {
     let (task, state) = (&record.task, context.state());
     // What is rewritten as a plan is the task itself.
-    let source = state.plan_source.as_ref();
-    let notes = match source.filter(|_| state.settings.plan_file.is_none()) {
-        Some(plan) => orchestrate_plan::notes(&context.blob_text(plan.clone()).await?),
+    let plan = match state.settings.plan_file {
+        None => context.plan_text().await?,
+        Some(_) => None,
+    };
+    let notes = match plan {
+        Some(text) => orchestrate_plan::notes(&text, &KnownNames::of_run(&state.settings)),
         None => Vec::new(),
     };
     let deliveries = deliveries(context, task, diffs).await?;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::price::Price;
 use crate::agent::{MAP_TOKENS, MAP_WAIT_MS};
+use crate::ids::BlobId;
 use crate::policy::tool_extensions::ToolExtensions;
 use crate::policy::tool_names::ToolNames;
 use crate::policy::tool_settings::ToolSettings;
@@ -153,6 +154,11 @@ pub struct RunSettings {
     pub plan_file: Option<String>,
     /// The path of the plan's file in the repository, if it is there; set when the run starts.
     pub plan_path: Option<String>,
+    /// What an agent has rewritten the plan's file as, with its account of the lines: this is then
+    /// the plan, and of the file only boxes are ticked; set when the run starts.
+    pub plan_rewritten: Option<BlobId>,
+    /// The word by which the user chose how the plan is read, if it can be read in several ways.
+    pub plan_read: Option<String>,
     /// Which new files commits take, besides what the built-in table says.
     pub commit: CommitSettings,
     /// Whether landing ticks the plan's boxes.
@@ -242,6 +248,8 @@ impl Default for RunSettings {
             land: false,
             plan_file: None,
             plan_path: None,
+            plan_rewritten: None,
+            plan_read: None,
             commit: CommitSettings::default(),
             write_back: true,
             timeout_ms: None,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_files::{Links, read_plain, replace_by_way_of};
 use orchestrate_journal::Store;
-use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
+use orchestrate_plan::{KnownNames, MAX_PLAN_BYTES, Rewritten, write_boxes};
 
 use crate::error::LandingError;
 
@@ -39,6 +39,24 @@ pub(crate) enum Target {
     Before(Vec<TaskId>),
 }
 
+/// Where the boxes of a plan's file are.
+enum PlanText {
+    /// The file is the plan, read with these names.
+    AsIs(KnownNames),
+    /// An agent has rewritten the file as the plan, and has said which lines became which tasks.
+    Rewritten(Rewritten),
+}
+
+impl PlanText {
+    /// Returns the text of the file with the boxes of these tasks ticked.
+    fn with_boxes(&self, text: &str, tasks: &[TaskId]) -> String {
+        match self {
+            PlanText::AsIs(known) => write_boxes(text, tasks, known),
+            PlanText::Rewritten(rewritten) => rewritten.write_boxes(text, tasks),
+        }
+    }
+}
+
 /// Writes the boxes of a run's plan file; a file below the second folder is left unchanged.
 pub(crate) fn write(
     store: &Store,
@@ -57,6 +75,13 @@ pub(crate) fn write(
     let Ok(source) = String::from_utf8(store.blob(source)?) else {
         return Ok(Boxes::Nothing);
     };
+    let plan_text = match &state.settings.plan_rewritten {
+        Some(answer) => {
+            let answer = String::from_utf8_lossy(&store.blob(answer)?).into_owned();
+            PlanText::Rewritten(Rewritten::from_answer(&answer, Some(&source)))
+        }
+        None => PlanText::AsIs(KnownNames::of_run(&state.settings)),
+    };
     let merged = state.newly_merged();
     // Landed work that was returned later has a ticked box, too.
     let landed = state
@@ -64,11 +89,11 @@ pub(crate) fn write(
         .iter()
         .flat_map(|landing| landing.tasks.clone());
     let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
-    let ours_apart = write_boxes(&source, &ours);
+    let ours_apart = plan_text.with_boxes(&source, &ours);
     let is_landing = target == Target::Ticked;
     let wanted = match target {
-        Target::Ticked => write_boxes(&source, &merged),
-        Target::Before(landed) => write_boxes(&source, &landed),
+        Target::Ticked => plan_text.with_boxes(&source, &merged),
+        Target::Before(landed) => plan_text.with_boxes(&source, &landed),
     };
     let left = |reason: &str| Boxes::Left {
         plan: plan.clone(),
@@ -94,7 +119,7 @@ pub(crate) fn write(
                 Boxes::Nothing
             });
         }
-        if write_boxes(&text, &ours) == ours_apart {
+        if plan_text.with_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
                 return Ok(left("the branch that landed is not checked out here"));
             }

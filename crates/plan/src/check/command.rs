@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use crate::check::finding::{Finding, FindingCode};
+use crate::finding::{Finding, FindingCode};
 use crate::parse::Plan;
 use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;

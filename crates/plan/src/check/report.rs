@@ -5,22 +5,25 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
-use crate::check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
-use crate::check::why;
+use crate::check::{readings, why};
 use crate::fields::names::KnownNames;
+use crate::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+use crate::formats::lines::LineUse;
+use crate::formats::table::Reading;
 use crate::parse;
 use crate::parse::Plan;
-use orchestrate_core::Price;
 use orchestrate_core::agent::price::{DOLLAR, dollars};
 use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
 use orchestrate_core::text::parts::Parts;
+use orchestrate_core::{Price, ReviewMode};
 
 /// The minimum number of turns of a task: look, change, finish.
 const LEAST_TURNS: u64 = 3;
@@ -41,21 +44,25 @@ parts, merges their work, and answers. What those agents use comes on top.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
 
 /// The result of checking a plan: what would run, in which order, and what is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CheckReport {
     /// The plan's path as typed.
     pub plan: String,
+    /// The name of its format, or of the way in which it was read.
+    pub format: String,
     /// The plan's title, if it has one.
     pub title: Option<String>,
     /// Every task, including done ones.
     pub tasks: Vec<CheckedTask>,
     /// Groups of tasks that could run in parallel, in order; empty if there are errors.
-    pub waves: Vec<Vec<TaskId>>,
-    /// Why each wave is what it is: what its tasks come after, and why they run together.
-    #[serde(default)]
-    pub why: Vec<String>,
-    /// Lines that look like tasks but are not.
+    pub waves: Vec<Wave>,
+    /// Lines that look like work but are not run; the JSON says it of all lines.
+    #[serde(skip)]
     pub skipped: Vec<Skipped>,
+    /// What becomes of each line.
+    pub lines: Vec<LineUse>,
+    /// The ways to read it, if there are several.
+    pub readings: Vec<Reading>,
     /// Problems that do not prevent a run.
     pub warnings: Vec<PlanWarning>,
     /// Problems that prevent a run.
@@ -64,8 +71,17 @@ pub struct CheckReport {
     pub estimate: Estimate,
 }
 
+/// Tasks that could run in parallel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Wave {
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+    /// What they come after, and why they may run together.
+    pub why: String,
+}
+
 /// One task of a [`CheckReport`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckedTask {
     /// Unique within the plan.
     pub id: TaskId,
@@ -83,26 +99,45 @@ pub struct CheckedTask {
     pub files: Vec<String>,
     /// The role that carries it out; null for a command.
     pub agent: Option<String>,
-    /// The command that carries it out; only for people, since the fields of the JSON are fixed.
-    #[serde(skip)]
-    pub run: Option<String>,
     /// The command that must pass in its worktree.
     pub verify: Option<String>,
+    /// The command that carries it out.
+    pub run: Option<String>,
+    /// `provider/model` for this task only.
+    pub model: Option<String>,
+    /// Whether a run may leave it out.
+    pub optional: bool,
     /// Whether it is marked `[P]`.
     pub parallel: bool,
-    /// Whether a run may leave it out; only for people, like its command.
-    #[serde(skip)]
-    pub optional: bool,
-    /// Whether it is a goal, whose agent may have others work on its parts; only for people, like
-    /// its command.
+    /// Whether it is a goal, whose agent may have others work on its parts; only for people.
     #[serde(skip)]
     pub goal: bool,
+    /// Its own limits.
+    pub limits: TaskLimits,
+    /// Among ready tasks, higher priorities go first.
+    pub priority: i64,
+    /// When its work must be approved before it is merged; null as of the run.
+    pub review: Option<ReviewMode>,
     /// The bullets and paragraphs below it, as written.
     pub details: Vec<String>,
 }
 
+/// The limits that a task has of its own; only those that are set are in the JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskLimits {
+    /// The token budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The maximum number of turns of an attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// The time limit of an attempt in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
 /// The range of a run's cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Estimate {
     /// Minimum and maximum tokens: a few small requests for each agent, and every turn with a full
     /// context. Work that is returned to its author continues with the same turns; further attempts
@@ -115,7 +150,7 @@ pub struct Estimate {
     #[serde(skip)]
     pub cost_micro_usd: Option<[u64; 2]>,
     /// The day of the shipped prices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prices_date: Option<String>,
 }
 
@@ -181,17 +216,22 @@ fn report(
     let mut warnings = plan.warnings.clone();
     warnings.extend(missing(plan, around));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
+    let why = why::of_waves(plan, &waves);
     CheckReport {
         plan: name.to_owned(),
+        format: plan.format.clone(),
         title: plan.title.clone(),
         tasks: plan
             .tasks
             .iter()
             .map(|task| checked(task, around.settings))
             .collect(),
-        why: why::of_waves(plan, &waves),
-        waves,
+        waves: std::iter::zip(waves, why)
+            .map(|(tasks, why)| Wave { tasks, why })
+            .collect(),
         skipped: plan.skipped.clone(),
+        lines: plan.lines.clone(),
+        readings: plan.readings.clone(),
         warnings,
         errors,
         estimate: estimate(plan, around),
@@ -268,11 +308,19 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
         depends: task.depends.clone(),
         files: task.files.clone(),
         agent,
-        run,
         verify: task.verify.clone(),
-        parallel: task.parallel,
+        run,
+        model: task.model.clone(),
         optional: task.optional,
+        parallel: task.parallel,
         goal: task.goal,
+        limits: TaskLimits {
+            tokens: task.tokens,
+            turns: task.turns,
+            timeout_ms: task.timeout_ms,
+        },
+        priority: task.priority,
+        review: task.review,
         details: task.details.clone(),
     }
 }
@@ -368,14 +416,14 @@ impl CheckReport {
         let mut out = String::new();
         let title = self.title.as_deref().unwrap_or("(no title)");
         let _ = writeln!(out, "{}: {title}", self.plan);
+        if !self.format.is_empty() {
+            let _ = writeln!(out, "read as: {}", self.format);
+        }
+        out.push_str(&readings::render(&self.readings));
         self.render_tasks(&mut out);
-        for (at, wave) in self.waves.iter().enumerate() {
-            let why = self.why.get(at).map_or("", String::as_str);
-            let pieces = [
-                format!("  wave {}: {}", at + 1, names(wave)),
-                format!(" ({why})"),
-            ];
-            wrap(&mut out, &pieces.concat(), 4);
+        for (number, Wave { tasks, why }) in (1..).zip(&self.waves) {
+            let line = format!("  wave {number}: {} ({why})", names(tasks));
+            wrap(&mut out, &line, 4);
         }
         if self.errors.is_empty() && self.waves.is_empty() {
             out.push_str(match self.tasks.iter().all(is_done) {
@@ -389,7 +437,7 @@ impl CheckReport {
             out.push_str(if self.is_goal() { GOAL } else { "" });
         }
         if !self.skipped.is_empty() {
-            out.push_str("\nNot tasks:\n");
+            out.push_str("\nNot run:\n");
         }
         for (reason, lines) in by_reason(&self.skipped) {
             let name = if lines.contains([',', '-']) {
@@ -431,31 +479,50 @@ impl CheckReport {
                 task.id.as_str(),
                 task.title
             )];
-            pieces.extend(withheld(task).map(str::to_owned));
-            pieces.extend(optional(task));
-            pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
-            pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
-            let lists = [
-                ("depends", names(&task.depends)),
-                ("files", task.files.join(", ")),
-            ];
-            pieces.extend(
-                lists
-                    .iter()
-                    .filter(|(_, list)| !list.is_empty())
-                    .map(|(word, list)| format!("{word}: {list}")),
-            );
-            pieces.extend(
-                task.verify
-                    .as_ref()
-                    .map(|verify| format!("verify: {verify}")),
-            );
+            pieces.extend(attributes(task));
             in_columns(out, &pieces, width + ID_COLUMN);
         }
         if !self.waves.is_empty() {
             out.push_str("\nOrder:\n");
         }
     }
+}
+
+/// Returns everything that the plan says of a task besides its title and its details.
+fn attributes(task: &CheckedTask) -> Vec<String> {
+    let mut said: Vec<String> = withheld(task).map(str::to_owned).into_iter().collect();
+    said.extend(optional(task));
+    said.extend(task.parallel.then(|| "[P]".to_owned()));
+    said.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
+    let limits = &task.limits;
+    let valued = [
+        ("run", task.run.clone()),
+        ("model", task.model.clone()),
+        ("depends", Some(names(&task.depends))),
+        ("files", Some(task.files.join(", "))),
+        ("verify", task.verify.clone()),
+        ("tokens", limits.tokens.map(|tokens| tokens.to_string())),
+        ("turns", limits.turns.map(|turns| turns.to_string())),
+        ("timeout", limits.timeout_ms.map(duration)),
+        (
+            "priority",
+            (task.priority != 0).then(|| task.priority.to_string()),
+        ),
+        ("review", task.review.map(|review| review.word().to_owned())),
+    ];
+    for (key, value) in valued {
+        said.extend(
+            value
+                .filter(|value| !value.is_empty())
+                .map(|value| format!("{key}: {value}")),
+        );
+    }
+    said
+}
+
+/// Writes a time as a plan may write it.
+fn duration(milliseconds: u64) -> String {
+    humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
 }
 
 fn is_done(task: &CheckedTask) -> bool {

@@ -10,25 +10,43 @@ use orchestrate_core::task::Task;
 /// The maximum number of ids in one list of a sentence.
 const MAX_IDS: usize = 5;
 
+/// The words for a dependency that the plan names, and for the barrier before a phase.
+const DEPENDENCY: &str = "dependency";
+const BARRIER: &str = "the phase before";
+
 /// Returns a sentence for each wave.
 pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
-    let tasks: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
-    let reasons: HashMap<&TaskId, Reason> = plan
+    let places: HashMap<&TaskId, usize> = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(place, task)| (&task.id, place))
+        .collect();
+    let reasons: HashMap<&TaskId, &Reason> = plan
         .reasons
         .iter()
-        .map(|(id, reason)| (id, *reason))
+        .map(|(id, reason)| (id, reason))
         .collect();
     let mut before: BTreeSet<&TaskId> = BTreeSet::new();
     let mut sentences = Vec::with_capacity(waves.len());
     for wave in waves {
         let own: Vec<&Task> = wave
             .iter()
-            .filter_map(|id| tasks.get(id).copied())
+            .filter_map(|id| plan.tasks.get(*places.get(id)?))
             .collect();
-        let mut sentence = match sentences.is_empty() {
-            true => "nothing comes before".to_owned(),
-            false => after(&reasons, &own, &before),
-        };
+        let mut sentence = "nothing comes before".to_owned();
+        if !sentences.is_empty() {
+            let mut groups = BTreeMap::new();
+            for task in &own {
+                let waits = Waits {
+                    task,
+                    reason: reasons.get(&task.id).copied(),
+                    places: &places,
+                };
+                waits.add(&before, &mut groups);
+            }
+            sentence = after(&groups);
+        }
         if own.len() > 1 {
             sentence.push_str("; together: ");
             sentence.push_str(together(&own));
@@ -39,44 +57,73 @@ pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
     sentences
 }
 
-/// Describes what the tasks of a wave come after in the wave before, grouped by what they share.
-fn after(reasons: &HashMap<&TaskId, Reason>, wave: &[&Task], before: &BTreeSet<&TaskId>) -> String {
-    let mut groups: BTreeMap<(String, &str), Vec<&TaskId>> = BTreeMap::new();
-    for task in wave {
-        let reason = reasons.get(&task.id).copied().unwrap_or_default();
-        let depends: Vec<&TaskId> = task
-            .depends
-            .iter()
-            .filter(|id| before.contains(id))
-            .collect();
-        let (earlier, cause) = match depends.is_empty() {
-            true => (
-                task.after.iter().filter(|id| before.contains(id)).collect(),
-                in_order(reason),
-            ),
-            false if reason.barrier => (depends, "the phase before"),
-            false => (depends, "dependency"),
-        };
-        groups
-            .entry((list(&earlier), cause))
-            .or_default()
-            .push(&task.id);
-    }
-    let is_one = groups.len() == 1;
-    let say = |((earlier, cause), ids): (&(String, &str), &Vec<&TaskId>)| match (
-        earlier.as_str(),
-        is_one,
-    ) {
-        ("", true) => format!("after tasks that do not run: {cause}"),
-        ("", false) => format!("{} after tasks that do not run: {cause}", list(ids)),
-        (_, true) => format!("after {earlier}: {cause}"),
-        (_, false) => format!("{} after {earlier}: {cause}", list(ids)),
-    };
-    groups.iter().map(say).collect::<Vec<_>>().join("; ")
+/// The tasks of a wave by what they come after, with the cause.
+type Groups<'p> = BTreeMap<(String, &'static str), Vec<&'p TaskId>>;
+
+/// What a task waits for.
+struct Waits<'p> {
+    task: &'p Task,
+    /// Why it waits for what it does not name.
+    reason: Option<&'p Reason>,
+    /// Where the tasks stand in the plan.
+    places: &'p HashMap<&'p TaskId, usize>,
 }
 
-fn in_order(reason: Reason) -> &'static str {
-    reason.order.map_or("dependency", |cause| cause.words())
+impl<'p> Waits<'p> {
+    /// Adds the task to the groups of what it comes after in the wave before.
+    fn add(&self, before: &BTreeSet<&TaskId>, groups: &mut Groups<'p>) {
+        let mut earlier: BTreeMap<&'static str, Vec<&TaskId>> = BTreeMap::new();
+        let mut first = None;
+        let depends = self
+            .task
+            .depends
+            .iter()
+            .map(|id| (id, self.of_dependency(id)));
+        let causes = self.reason.into_iter().flat_map(|reason| &reason.after);
+        let after = self
+            .task
+            .after
+            .iter()
+            .zip(causes.map(|cause| cause.words()));
+        for (id, cause) in depends.chain(after) {
+            first.get_or_insert(cause);
+            if before.contains(id) {
+                earlier.entry(cause).or_default().push(id);
+            }
+        }
+        if earlier.is_empty() {
+            earlier.insert(first.unwrap_or(DEPENDENCY), Vec::new());
+        }
+        for (cause, ids) in earlier {
+            let group = groups.entry((list(&ids), cause)).or_default();
+            group.push(&self.task.id);
+        }
+    }
+
+    fn of_dependency(&self, on: &TaskId) -> &'static str {
+        let start = self.reason.and_then(|reason| reason.before_phase);
+        match start.zip(self.places.get(on)) {
+            Some((start, place)) if *place < start => BARRIER,
+            _ => DEPENDENCY,
+        }
+    }
+}
+
+/// Describes what the tasks of a wave come after in the wave before.
+fn after(groups: &Groups<'_>) -> String {
+    let mut sentences = Vec::with_capacity(groups.len());
+    for ((earlier, cause), ids) in groups {
+        let subject = match groups.len() {
+            1 => String::new(),
+            _ => format!("{} ", list(ids)),
+        };
+        let earlier = match earlier.as_str() {
+            "" => "tasks that do not run",
+            earlier => earlier,
+        };
+        sentences.push(format!("{subject}after {earlier}: {cause}"));
+    }
+    sentences.join("; ")
 }
 
 /// Returns why tasks may run together.

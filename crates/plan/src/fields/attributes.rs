@@ -8,18 +8,20 @@
 
 use std::ops::Range;
 
-use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::closing::Closing;
 use crate::fields::identify;
 use crate::fields::identify::Label;
 use crate::fields::key::{self, Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
+use crate::fields::programs;
 use crate::fields::value;
-use crate::read::lines::source::Inline;
-use crate::read::lines::text;
-use memchr::memchr;
+use crate::fields::value::PathList;
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::lines::source::Inline;
+use crate::lines::text;
 use orchestrate_core::ReviewMode;
+use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of a possible key before a colon.
@@ -73,6 +75,11 @@ pub(crate) struct Attributes {
     pub(crate) review: Option<ReviewMode>,
     pub(crate) parallel: bool,
     pub(crate) labels: Vec<String>,
+    /// Whether a person does it.
+    pub(crate) by_person: bool,
+    pub(crate) optional: bool,
+    /// The status that a mark in brackets says.
+    pub(crate) said: Option<TaskStatus>,
     /// The keys that were set, a bit for each.
     given: u16,
 }
@@ -90,104 +97,49 @@ impl Attributes {
     pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if self.is_given(field.key) && !accumulates {
-            let message = "this key is set twice for one task";
-            let found = Pending::new(
-                field.offset,
-                FindingCode::DuplicateKey,
-                field.value,
-                message,
-            );
-            let is_ambiguous =
-                matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
-            return match is_ambiguous {
-                true => findings.error(found),
-                false => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
-            };
+            return field.is_set_twice(findings);
         }
         self.given |= 1 << field.key as u16;
-        if field.value.len() > MAX_VALUE_BYTES
-            || self.depends.len().max(self.files.len()) > MAX_LIST
-        {
+        let lists = self.depends.len().max(self.files.len());
+        if field.value.len() > MAX_VALUE_BYTES || lists > MAX_LIST {
             let message = format!(
                 "a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them"
             );
-            return findings.error(Pending::new(
-                field.offset,
-                FindingCode::InvalidValue,
-                field.value,
-                message,
-            ));
+            return findings.error(field.found(FindingCode::InvalidValue, message));
         }
         let text = text::unwrap_marks(field.value);
-        let located = |text: &str| Located {
-            text: text.to_owned(),
-            offset: field.offset,
-        };
         match field.key {
-            Key::Depends => self
-                .depends
-                .push(located(&value::without_quotes(field.value))),
-            Key::Files => {
-                let is_prose = value::is_prose(field.value);
-                let paths = value::paths(field.value, is_prose);
-                if is_prose {
-                    let message =
-                        "this is prose, of which only words that look like paths count as files";
-                    findings.warn(Pending::new(
-                        field.offset,
-                        FindingCode::InvalidValue,
-                        field.value,
-                        message,
-                    ));
-                }
-                if self.files.len() + paths.len() > MAX_LIST {
-                    let message = format!("a task names at most {MAX_LIST} paths");
-                    return findings.error(Pending::new(
-                        field.offset,
-                        FindingCode::InvalidValue,
-                        field.value,
-                        message,
-                    ));
-                }
-                self.files.extend(paths.into_iter().map(|text| Located {
-                    text,
-                    offset: field.offset,
-                }));
+            Key::Depends => {
+                let list = value::without_quotes(field.value);
+                self.depends.push(field.located(list));
             }
-            Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
-            Key::Model => self.model = Some(located(text)),
+            Key::Files => self.add_files(field, findings),
+            Key::Agent => self.agent = Some(field.located(text.trim_start_matches('@').to_owned())),
+            Key::Model => self.model = Some(field.located(text.to_owned())),
             Key::Verify => self.verify = field.command(text, findings),
             Key::Run => self.run = field.command(text, findings),
-            Key::Tokens => {
-                self.tokens = field.expect(value::count(text), findings);
-            }
+            Key::Tokens => self.tokens = field.expect(value::count(text), findings),
             Key::Turns => self.turns = field.expect(turns(text), findings),
             Key::Timeout => self.timeout_ms = field.timeout(text, findings),
-            Key::Priority => {
-                self.priority = value::priority(text);
-                if self.priority.is_none() {
-                    let message =
-                        "this priority has no effect: expected a whole number, high, medium or low";
-                    findings.warn(Pending::new(
-                        field.offset,
-                        FindingCode::InvalidValue,
-                        field.value,
-                        message,
-                    ));
-                }
-            }
+            Key::Priority => self.priority = field.expect(value::priority(text), findings),
             Key::Review => self.review = field.expect(value::review(text), findings),
-            Key::Branch => {
-                let message =
-                    "`branch` has no effect: each task has a branch named after its run and id";
-                findings.warn(Pending::new(
-                    field.offset,
-                    FindingCode::UnusedKey,
-                    field.value,
-                    message,
-                ));
-            }
+            // It has no effect, and so stays where it is.
+            Key::Branch => {}
         }
+    }
+
+    fn add_files(&mut self, field: &Field<'_>, findings: &mut Findings) {
+        let list = PathList::read(field.value);
+        if list.is_prose() {
+            let message = "this is prose, of which only words that look like paths count as files";
+            findings.warn(field.found(FindingCode::InvalidValue, message));
+        }
+        if self.files.len() + list.paths.len() > MAX_LIST {
+            let message = format!("a task names at most {MAX_LIST} paths");
+            return findings.error(field.found(FindingCode::InvalidValue, message));
+        }
+        self.files
+            .extend(list.paths.into_iter().map(|path| field.located(path)));
     }
 
     fn is_given(&self, key: Key) -> bool {
@@ -206,9 +158,14 @@ impl Attributes {
         self.is_given(Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
     }
 
-    /// Reports whether these are attributes that only tasks have, rather than their steps.
-    pub(crate) fn makes_task(&self) -> bool {
-        self.given != 0 || self.parallel || !self.labels.is_empty()
+    /// Returns the status of a task whose box says this one. What a person does is not run.
+    pub(crate) fn status_beside(&self, said: TaskStatus) -> TaskStatus {
+        let is_open = said == TaskStatus::Todo;
+        let own = match self.by_person {
+            true => Some(TaskStatus::Blocked),
+            false => self.said,
+        };
+        own.filter(|_| is_open).unwrap_or(said)
     }
 
     /// Adds a group's dependencies and files, and takes its other attributes unless the task sets
@@ -241,32 +198,51 @@ fn turns(text: &str) -> Option<u32> {
 }
 
 impl Field<'_> {
+    fn located(&self, text: String) -> Located {
+        let offset = self.offset;
+        Located { text, offset }
+    }
+
+    /// Returns a finding about the value.
+    fn found(&self, code: FindingCode, message: impl Into<String>) -> Pending {
+        Pending::new(self.offset, code, self.value, message)
+    }
+
+    /// Reports that its key has a value already, which counts. It is an error if that leaves open
+    /// what runs.
+    fn is_set_twice(&self, findings: &mut Findings) {
+        let found = self.found(
+            FindingCode::DuplicateKey,
+            "this key is set twice for one task",
+        );
+        match self.key {
+            Key::Agent | Key::Model | Key::Verify | Key::Run => findings.error(found),
+            _ => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
+        }
+    }
+
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
-        let found = |message| {
-            let advice = "write the command between backticks if a `)` belongs to it";
-            Pending::new(self.offset, FindingCode::Unclosed, self.value, message)
-                .suggest(Some(advice.to_owned()))
+        let closing = Closing::check(text);
+        let message = match closing {
+            Closing::Closed => "",
+            Closing::DoubtfulQuote => "a quote in this command seems unclosed",
+            Closing::OpenQuote => "a quote in this command is not closed",
+            Closing::OpenCase => "a `case` in this command has no `esac`",
+            Closing::OpenSubstitution => "a `$(` or `${` in this command is not closed",
         };
-        match Closing::check(text) {
+        let advice = "write the command between backticks if a `)` belongs to it";
+        let found = self
+            .found(FindingCode::Unclosed, message)
+            .suggest(Some(advice.to_owned()));
+        match closing {
             Closing::Closed => {}
-            Closing::DoubtfulQuote => {
-                findings.warn(found("a quote in this command seems unclosed"))
-            }
-            Closing::OpenQuote => findings.error(found("a quote in this command is not closed")),
-            Closing::OpenCase => findings.error(found("a `case` in this command has no `esac`")),
-            Closing::OpenSubstitution => {
-                findings.error(found("a `$(` or `${` in this command is not closed"))
-            }
+            Closing::DoubtfulQuote => findings.warn(found),
+            _ => findings.error(found),
         }
         if text.is_empty() {
             let message = "expected a shell command";
-            findings.error(Pending::new(
-                self.offset,
-                FindingCode::InvalidValue,
-                self.value,
-                message,
-            ));
+            findings.error(self.found(FindingCode::InvalidValue, message));
         }
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -276,12 +252,7 @@ impl Field<'_> {
         let timeout = self.expect(value::duration_ms(text), findings)?;
         if timeout > value::LONGEST_MS {
             let message = "a timeout is at most a year (8760h)";
-            findings.error(Pending::new(
-                self.offset,
-                FindingCode::InvalidValue,
-                self.value,
-                message,
-            ));
+            findings.error(self.found(FindingCode::InvalidValue, message));
         }
         Some(timeout)
     }
@@ -290,16 +261,14 @@ impl Field<'_> {
     fn expect<T>(&self, value: Option<T>, findings: &mut Findings) -> Option<T> {
         if value.is_none() {
             let message = format!("this has no effect: expected {}", self.key.kind());
-            findings.warn(Pending::new(
-                self.offset,
-                FindingCode::InvalidValue,
-                self.value,
-                message,
-            ));
+            findings.warn(self.found(FindingCode::InvalidValue, message));
         }
         value
     }
 }
+
+/// What is said of a branch, which stays text.
+const NO_BRANCH: &str = "`branch` has no effect: each task has a branch named after its run and id";
 
 impl Key {
     /// Describes the values that the key may have.
@@ -310,6 +279,8 @@ impl Key {
             Self::Timeout => "a duration, such as 30s, 5m or 1h",
             Self::Review => value::REVIEWS,
             Self::Model => "provider/model",
+            Self::Agent => "a role",
+            Self::Priority => "a whole number, high, medium or low",
             _ => "a value",
         }
     }
@@ -319,19 +290,33 @@ impl Key {
     fn is_prose(self, text: &str) -> bool {
         let text = text::unwrap_marks(text);
         match self {
-            Self::Tokens => value::count(text).is_none(),
-            Self::Turns => turns(text).is_none(),
-            Self::Timeout => value::duration_ms(text).is_none(),
-            Self::Review => value::review(text).is_none(),
+            Self::Tokens | Self::Turns | Self::Timeout | Self::Priority | Self::Review => {
+                !self.has_valid(text)
+            }
             Self::Model => {
                 !text.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | ':' | '-'))
             }
-            _ => false,
+            Self::Agent => text.contains(char::is_whitespace),
+            Self::Branch => true,
+            Self::Depends | Self::Files | Self::Verify | Self::Run => false,
+        }
+    }
+
+    /// Reports whether a text is a value of a key whose values have a form.
+    fn has_valid(self, text: &str) -> bool {
+        match self {
+            Self::Tokens => value::count(text).is_some(),
+            Self::Turns => turns(text).is_some(),
+            Self::Timeout => value::duration_ms(text).is_some(),
+            Self::Priority => value::priority(text).is_some(),
+            Self::Review => value::review(text).is_some(),
+            _ => true,
         }
     }
 }
 
 /// Everything in a task's line except its title.
+#[derive(Default)]
 pub(crate) struct Line {
     pub(crate) attributes: Attributes,
     /// `{#id}` or `<!-- id: … -->`, if there is one.
@@ -348,11 +333,7 @@ pub(crate) fn read_line(
     findings: &mut Findings,
 ) -> Line {
     if is_plain(inline.text.tail(start)) {
-        return Line {
-            attributes: Attributes::default(),
-            marked_id: None,
-            cuts: Vec::new(),
-        };
+        return Line::default();
     }
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
@@ -376,9 +357,9 @@ pub(crate) fn read_line(
         })
     });
     let mut line = Line {
-        attributes: Attributes::default(),
         marked_id,
         cuts: spans.comments,
+        ..Line::default()
     };
     reader.read(start, &mut line, findings);
     line
@@ -386,10 +367,11 @@ pub(crate) fn read_line(
 
 /// Reports whether a text has nothing that begins an attribute or a comment.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: u8| {
-        (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<')
-    };
-    text::all_bytes(text, |byte| is_plain(byte) & (byte != WIDE_BYTE))
+    text::all_bytes(text, |byte| !begins_part(byte) & (byte != b'<'))
+}
+
+fn begins_part(byte: u8) -> bool {
+    (byte == b'(') | (byte == b'@') | (byte == b'[') | (byte == b'{') | (byte == WIDE_BYTE)
 }
 
 /// Parses one task's line from left to right.
@@ -401,16 +383,21 @@ struct LineReader<'a> {
     opaque: &'a [Range<usize>],
 }
 
+/// `key: value` in a parenthesis, be the key a known one or not.
+struct Part<'l> {
+    at: usize,
+    word: &'l str,
+    key: Option<Key>,
+    value: Range<usize>,
+}
+
 impl LineReader<'_> {
     fn read(&self, start: usize, line: &mut Line, findings: &mut Findings) {
         let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        while let Some(next) = text
-            .get(at..)
-            .and_then(|rest| rest.bytes().position(begins_part))
-            .map(|found| at + found)
-        {
+        while let Some(found) = text.tail(at).bytes().position(begins_part) {
+            let next = at + found;
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
                 at = range.end;
@@ -421,107 +408,148 @@ impl LineReader<'_> {
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
                 Some(b'{') => self.marked_id(next, line, findings),
-                _ if text
-                    .get(next..)
-                    .is_some_and(|rest| rest.starts_with(WIDE_OPEN)) =>
-                {
-                    self.parenthesis(next, line, findings)
-                }
+                _ if self.closing(next).is_some() => self.parenthesis(next, line, findings),
                 _ => next + WIDE_OPEN.len_utf8(),
             };
         }
     }
 
-    /// Parses `(key: value; key: value)` and `(P)`, and returns the offset to continue from.
+    /// Parses `(key: value; key: value)`, and returns the offset to continue from.
     fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        if self.inline.slice(open..open + 3) == "(P)" {
-            line.attributes.parallel = true;
-            line.cuts.push(open..open + 3);
-            return open + 3;
-        }
         let inner = open + self.width(open);
         let Some((word, value_at)) = self.key_before_colon(inner) else {
-            let likely = &mut line.attributes.likely_depends;
-            let has_room = likely.len() < MAX_LIST;
-            likely.extend(self.without_colon(open).filter(|_| has_room));
-            return inner;
+            return self.without_key(open, line);
         };
-        let key = key_of(word);
         let Some(close) = self.closing(open) else {
-            if key.is_some() {
+            if key_of(word).is_some() {
                 let message = format!("`({word}:` has no closing parenthesis");
-                findings.error(Pending::new(
-                    self.inline.offset(open),
-                    FindingCode::Unclosed,
-                    word,
-                    message,
-                ));
+                let offset = self.inline.offset(open);
+                findings.error(Pending::new(offset, FindingCode::Unclosed, word, message));
             }
             return inner;
         };
-        let Some(key) = key else {
-            let leads_to_field = self.leads_to_field(value_at..close);
-            let advice = if leads_to_field { NO_EFFECT } else { IN_TITLE };
-            unknown_key(
-                word,
-                self.inline.slice(value_at..close),
-                self.inline.offset(inner),
-                advice,
-                findings,
-            );
-            if !leads_to_field {
-                return inner;
-            }
-            let end = close + self.width(close);
-            line.cuts.push(self.with_emphasis(open..end));
-            self.fields(None, value_at..close, line, findings);
-            return end;
-        };
-        // A number or a name is short, and only the first characters are looked at, since
-        // parentheses may be nested.
+        // Only the first characters are looked at, since parentheses may be nested.
         let short = self
             .inline
             .text
-            .floor_char_boundary(value_at + MAX_LIKELY_BYTES)
-            .min(close);
-        let value = self
-            .inline
-            .slice(value_at..self.value_end(Some(key), value_at..short).0);
-        if key.is_prose(value) {
-            let message = format!(
-                "this stays in the title: `{word}` is {} elsewhere",
-                key.kind()
-            );
-            findings.warn(Pending::new(
-                self.inline.offset(inner),
-                FindingCode::InvalidValue,
-                value,
-                message,
-            ));
+            .floor_char_boundary(value_at + MAX_LIKELY_BYTES);
+        let likely = self.parts(inner..short.min(close));
+        if !self.is_attribute(&likely, line, findings) {
             return inner;
         }
         let end = close + self.width(close);
-        let paths = || {
-            self.inline
-                .slice(value_at..self.value_end(Some(key), value_at..close).0)
-        };
-        let is_prose = key == Key::Files && value::is_prose(paths());
-        if !is_prose {
+        let parts = self.parts(inner..close);
+        if !parts.iter().any(|part| self.is_prose(part)) {
             line.cuts.push(self.with_emphasis(open..end));
         }
-        self.fields(Some(key), value_at..close, line, findings);
+        for part in parts {
+            match part.key {
+                Some(key) => line.attributes.set(&self.field(key, &part), findings),
+                None => self.unknown_key(&part, NO_EFFECT, findings),
+            }
+        }
         end
+    }
+
+    /// Reports whether the parts of a parenthesis are attributes, rather than prose in the title:
+    /// the first one with a key of ours decides.
+    fn is_attribute(&self, parts: &[Part<'_>], line: &mut Line, findings: &mut Findings) -> bool {
+        let Some((first, others)) = parts.split_first() else {
+            return false;
+        };
+        let Some(key) = first.key else {
+            let known = others.iter().find(|part| part.key.is_some());
+            let is_meant = known.is_some_and(|part| self.is_meant(part))
+                && !parts.iter().any(|part| self.is_sentence(part));
+            if !is_meant {
+                self.unknown_key(first, IN_TITLE, findings);
+            }
+            return is_meant;
+        };
+        let field = self.field(key, first);
+        if key == Key::Depends && key::is_word_of_prose(first.word) && !begins_with_id(field.value)
+        {
+            if line.attributes.likely_depends.len() < MAX_LIST {
+                line.attributes
+                    .likely_depends
+                    .push(field.located(field.value.to_owned()));
+            }
+            return false;
+        }
+        if key == Key::Branch {
+            findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
+            return false;
+        }
+        let is_prose = key.is_prose(field.value);
+        if is_prose {
+            let (word, kind) = (first.word, key.kind());
+            let message = format!("this stays in the title: `{word}` is {kind} elsewhere");
+            findings.warn(field.found(FindingCode::InvalidValue, message));
+        }
+        !is_prose
+    }
+
+    /// Reports whether a field after an unknown key is meant as one.
+    fn is_meant(&self, part: &Part<'_>) -> bool {
+        let value = self.inline.slice(part.value.clone()).trim();
+        let name = value.trim_start_matches('@');
+        match part.key {
+            Some(Key::Agent) if !names::is_meant(name, self.known) => false,
+            Some(key) => !key.is_prose(value) && !self.is_prose(part),
+            None => false,
+        }
+    }
+
+    /// Reports whether a part has a remark of its own, or is a URL.
+    fn is_sentence(&self, part: &Part<'_>) -> bool {
+        let value = self.inline.slice(part.value.clone());
+        value.starts_with("//") || value.contains(['(', WIDE_OPEN])
+    }
+
+    /// Reports whether a part says more than the paths in it.
+    fn is_prose(&self, part: &Part<'_>) -> bool {
+        part.key == Some(Key::Files)
+            && PathList::read(self.inline.slice(part.value.clone())).says_more()
+    }
+
+    /// Divides the text in a parenthesis into its parts.
+    fn parts(&self, range: Range<usize>) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        let mut next = Some(range.start);
+        while let Some(at) = next
+            && let Some((word, value_at)) = self.key_before_colon(at)
+            && value_at <= range.end
+        {
+            let key = key_of(word);
+            let value = value_at..self.value_end(key, value_at..range.end);
+            let separator = self.inline.slice(value.end..range.end).chars().next();
+            next = separator.map(|separator| value.end + separator.len_utf8());
+            let blanks = self.inline.text.tail(at);
+            let at = at + blanks.len() - blanks.trim_start().len();
+            parts.push(Part {
+                at,
+                word,
+                key,
+                value,
+            });
+        }
+        parts
+    }
+
+    fn field(&self, key: Key, part: &Part<'_>) -> Field<'_> {
+        let raw = self.inline.slice(part.value.clone());
+        let value = raw.trim_start();
+        let offset = self.inline.offset(part.value.end - value.len());
+        let value = value.trim_end();
+        Field { key, value, offset }
     }
 
     /// Returns the range of a parenthesis with the marks of emphasis around it.
     fn with_emphasis(&self, parenthesis: Range<usize>) -> Range<usize> {
         let Range { mut start, mut end } = parenthesis;
-        let byte = |at: usize| self.inline.text.as_bytes().get(at).copied();
-        while let Some(mark) = start
-            .checked_sub(1)
-            .and_then(byte)
-            .filter(|mark| matches!(mark, b'_' | b'*'))
-            && byte(end) == Some(mark)
+        let bytes = self.inline.text.as_bytes();
+        while let Some(mark @ (b'_' | b'*')) = start.checked_sub(1).and_then(|at| bytes.get(at))
+            && bytes.get(end) == Some(mark)
         {
             (start, end) = (start - 1, end + 1);
         }
@@ -546,275 +574,175 @@ impl LineReader<'_> {
         self.pairs.get(at).map(|(_, end)| *end)
     }
 
-    /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only
-    /// after all are parsed.
-    fn without_colon(&self, open: usize) -> Option<Located> {
+    /// Parses `(P)`, `(optional)`, and `(depends on T1)`, of which it is known only after all tasks
+    /// are parsed whether it names some. Returns the offset to continue from.
+    fn without_key(&self, open: usize, line: &mut Line) -> usize {
         let start = open + self.width(open);
-        let inner = self.inline.slice(start..self.closing(open)?);
-        let blanks = inner
-            .bytes()
-            .take(MAX_KEY_BYTES)
-            .enumerate()
-            .filter(|(_, byte)| *byte == b' ')
-            .take(2);
-        let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
-        let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
-        let value = inner.get(value_at..)?.trim_start();
-        let offset = self.inline.offset(start + inner.len() - value.len());
-        let is_list = value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
-        is_list.then(|| Located {
-            text: value.trim_end().to_owned(),
-            offset,
-        })
-    }
-
-    /// Reports whether a field follows the value of an unknown key, rather than more prose. As only
-    /// the first characters are looked at, it takes constant time.
-    fn leads_to_field(&self, range: Range<usize>) -> bool {
-        let short = self
-            .inline
-            .text
-            .floor_char_boundary(range.start + MAX_LIKELY_BYTES)
-            .min(range.end);
-        let is_prose = |text: &str| text.starts_with("//") || text.contains(['(', WIDE_OPEN]);
-        if is_prose(self.inline.slice(range.start..short)) {
-            return false;
+        let Some(close) = self.closing(open) else {
+            return start;
+        };
+        let inner = self.inline.slice(start..close);
+        let own = &mut line.attributes;
+        let is_optional = inner.eq_ignore_ascii_case("optional");
+        if is_optional || inner == "P" {
+            own.optional |= is_optional;
+            own.parallel |= !is_optional;
+            line.cuts.push(open..close + self.width(close));
+            return close + self.width(close);
         }
-        let mut start = range.start;
-        while let (_, Some(next)) = self.value_end(None, start..short) {
-            let Some((word, value_at)) = self.key_before_colon(next) else {
-                return false;
-            };
-            if let Some(key) = key_of(word) {
-                let value = self
-                    .inline
-                    .slice(value_at..self.value_end(Some(key), value_at..short).0)
-                    .trim();
-                let is_meant =
-                    key != Key::Agent || names::is_meant(value.trim_start_matches('@'), self.known);
-                return is_meant
-                    && !key.is_prose(value)
-                    && !(key == Key::Files && value::is_prose(value));
-            }
-            start = value_at;
+        let head = inner.head(inner.floor_char_boundary(MAX_KEY_BYTES));
+        let ends = head.match_indices(' ').map(|(at, _)| at).take(2);
+        let ends = ends.filter(|end| key_of(inner.head(*end)) == Some(Key::Depends));
+        let value = ends.last().map_or("", |end| inner.tail(end)).trim_start();
+        let is_list = !value.is_empty() && value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
+        if is_list && own.likely_depends.len() < MAX_LIST {
+            own.likely_depends.push(Located {
+                text: value.trim_end().to_owned(),
+                offset: self.inline.offset(close - value.len()),
+            });
         }
-        false
+        start
     }
 
     /// Returns the end of the value of a key, be it an unknown one: the first semicolon that
-    /// another field follows, or such a comma outside quotes, else the end of the range. Returns
-    /// the offset after that separator, too.
+    /// another field follows, or such a comma outside quotes, else the end of the range.
     ///
     /// A command after a comma is no field, since it would replace the agent. An unknown key ends
     /// no command.
-    fn value_end(&self, key: Option<Key>, range: Range<usize>) -> (usize, Option<usize>) {
+    fn value_end(&self, key: Option<Key>, range: Range<usize>) -> usize {
         let is_command = matches!(key, Some(Key::Run | Key::Verify));
         let mut depth = 0usize;
         let mut is_quoted = false;
-        let begins_field = |at: usize, depth: usize, may_run: bool| {
-            let found = self
-                .key_before_colon(at)
-                .filter(|(_, value_at)| *value_at <= range.end);
-            found.is_some_and(|(word, value_at)| match key_of(word) {
-                Some(next) => may_run || next != Key::Run,
-                None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
-            })
-        };
         for (at, c) in self.inline.slice(range.clone()).char_indices() {
-            let (end, next) = (range.start + at, range.start + at + c.len_utf8());
             match c {
                 '"' | '`' => is_quoted = !is_quoted,
                 '\'' if is_command => is_quoted = !is_quoted,
                 '(' | WIDE_OPEN => depth += 1,
                 ')' | WIDE_CLOSE => depth = depth.saturating_sub(1),
-                ';' | '；' if begins_field(next, depth, true) => return (end, Some(next)),
-                ',' | '，' if !is_quoted && begins_field(next, depth, false) => {
-                    return (end, Some(next));
-                }
                 _ => {}
             }
+            let is_strong = matches!(c, ';' | '；');
+            if !is_strong && (is_quoted || !matches!(c, ',' | '，')) {
+                continue;
+            }
+            let next = range.start + at + c.len_utf8();
+            let found = self.key_before_colon(next);
+            let begins = match found.filter(|(_, value_at)| *value_at <= range.end) {
+                Some((word, value_at)) => match key_of(word) {
+                    Some(next) => is_strong || next != Key::Run,
+                    None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
+                },
+                None => false,
+            };
+            if begins {
+                return range.start + at;
+            }
         }
-        (range.end, None)
+        range.end
     }
 
     /// Reports whether a word before a colon that is no key of ours is one all the same: a single
     /// word with a blank after the colon, unlike a path with a line number, a URL or a sentence.
     fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
-        let is_wide = self
-            .inline
-            .text
-            .get(..value_at)
-            .is_some_and(|before| before.ends_with(WIDE_COLON));
-        let after = self.inline.text.tail(value_at);
-        !word.contains(' ') && (is_wide || after.starts_with(char::is_whitespace))
-    }
-
-    /// Parses the value of a key, and further fields after a separator; a key that is unknown has
-    /// no effect.
-    fn fields(
-        &self,
-        first: Option<Key>,
-        range: Range<usize>,
-        line: &mut Line,
-        findings: &mut Findings,
-    ) {
-        let (mut key, mut start) = (first, range.start);
-        loop {
-            let (end, next) = self.value_end(key, start..range.end);
-            if let Some(key) = key {
-                self.field(key, start..end, line, findings);
-            }
-            let Some(at) = next else { return };
-            let Some((word, value_at)) = self.key_before_colon(at) else {
-                return;
-            };
-            (key, start) = (key_of(word), value_at);
-            if key.is_none() {
-                let written = self.inline.slice(at..value_at);
-                let offset = self
-                    .inline
-                    .offset(at + written.len() - written.trim_start().len());
-                unknown_key(
-                    word,
-                    self.inline.slice(value_at..range.end),
-                    offset,
-                    NO_EFFECT,
-                    findings,
-                );
-            }
-        }
-    }
-
-    fn field(&self, key: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
-        let raw = self.inline.slice(range.clone());
-        let lead = raw.len() - raw.trim_start().len();
-        let offset = self.inline.offset(range.start + lead);
-        line.attributes.set(
-            &Field {
-                key,
-                value: raw.trim(),
-                offset,
-            },
-            findings,
+        let (before, after) = (
+            self.inline.text.head(value_at),
+            self.inline.text.tail(value_at),
         );
+        let is_apart = before.ends_with(WIDE_COLON) || after.starts_with(char::is_whitespace);
+        is_apart && !word.contains(' ')
+    }
+
+    /// Reports a part with an unknown key: a typo of one that changes what runs, or in which order,
+    /// is an error, anything else a warning. Several words, a URL or an empty value are ignored as
+    /// prose.
+    fn unknown_key(&self, part: &Part<'_>, advice: &str, findings: &mut Findings) {
+        let (word, value) = (part.word, self.inline.slice(part.value.clone()));
+        if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
+            return;
+        }
+        let message = format!("unknown key `{word}`");
+        let found = Pending::new(
+            self.inline.offset(part.at),
+            FindingCode::UnknownKey,
+            word,
+            message,
+        );
+        match key::grave_slip(word) {
+            Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+            None => findings.warn(found.suggest(Some(advice.to_owned()))),
+        }
     }
 
     /// Returns the word between `start` and a colon, and the offset of the value after it.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
-        let rest = self.inline.text.get(start..)?;
-        let head = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES))?;
-        let word = head.get(..head.bytes().take_while(is_key_byte).count())?;
-        let wide = word
-            .split_once(WIDE_COLON)
-            .map(|(word, _)| (word, WIDE_COLON.len_utf8()));
-        let (word, colon) = match wide {
-            Some(found) => found,
-            None if rest.as_bytes().get(word.len()) == Some(&b':') => (word, 1),
-            None => return None,
-        };
-        (!word.trim().is_empty()).then(|| (word.trim(), start + word.len() + colon))
+        let (word, rest) = key_and_colon(self.inline.text.tail(start))?;
+        Some((word.trim(), self.inline.text.len() - rest.len()))
     }
 
     /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person
     /// or another word of the title is none.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        let text = self.inline.text.as_ref();
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let rest = text.tail(at + 1);
-        let name = rest.head(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
+        let (before, rest) = (self.inline.text.head(at), self.inline.text.tail(at + 1));
+        let (name, rest) = rest.split_at(text::position(rest, |c| !is_name(c)));
         let end = at + 1 + name.len();
-        let after = text.get(end..).and_then(|after| after.chars().next());
-        let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
-            && after.is_none_or(|c| {
-                c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?')
-            });
-        let ends_sentence = after == Some('.')
-            && text
-                .get(end + 1..)
-                .is_none_or(|rest| !rest.starts_with(is_name));
-        let rest = text
-            .tail(end)
-            .trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
+        let begins = before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || c == '(');
+        let after = rest.trim_start_matches([',', ')', ':', ';', '!', '?']);
+        let ends_word = after.len() < rest.len() || after.is_empty();
+        let ends_sentence = rest
+            .strip_prefix('.')
+            .is_some_and(|rest| !rest.starts_with(is_name));
+        let is_word =
+            begins && (ends_word || ends_sentence || rest.starts_with(char::is_whitespace));
+        let next = rest.trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
         let ends_title =
-            rest.is_empty() || rest.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
-        if name.is_empty() || !(stands_alone || ends_sentence) || !ends_title {
+            next.is_empty() || next.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
+        if name.is_empty() || !is_word || !ends_title {
             return at + 1;
         }
-        if let Some(warning) = names::mention(name, self.inline.offset(at), self.known) {
+        let offset = self.inline.offset(at);
+        if let Some(warning) = names::mention(name, offset, self.known) {
             findings.warn(warning);
             return end;
         }
         // What separates a role from the title goes with it.
-        let title = text.head(at).trim_end_matches([' ', ',', ';', ':']);
-        let mark = text::length_of_ending(text.tail(end));
-        line.cuts.push(title.len()..end + mark);
-        line.attributes.set(
-            &Field {
-                key: Key::Agent,
-                value: name,
-                offset: self.inline.offset(at),
-            },
-            findings,
-        );
-        end + mark
-    }
-
-    /// Parses `[P]` and `[US1]`, and warns of an attribute in brackets.
-    fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        let rest = self.inline.text.tail(at + 1);
-        self.warn_of_key(at + 1, findings);
-        let length = rest
-            .bytes()
-            .take(MAX_KEY_BYTES)
-            .take_while(u8::is_ascii_alphanumeric)
-            .count();
-        let closed = rest.as_bytes().get(length) == Some(&b']');
-        let Some(label) = rest
-            .get(..length)
-            .filter(|_| closed)
-            .and_then(identify::label)
-        else {
-            return at + 1;
-        };
-        match label {
-            Label::Parallel => line.attributes.parallel = true,
-            Label::Story(story) => line.attributes.labels.push(story.to_owned()),
-        }
-        let end = at + length + 2;
-        line.cuts.push(at..end);
+        let title = before.trim_end_matches([' ', ',', ';', ':']);
+        let end = end + text::length_of_ending(rest);
+        line.cuts.push(title.len()..end);
+        let (key, value) = (Key::Agent, name);
+        line.attributes.set(&Field { key, value, offset }, findings);
         end
     }
 
-    /// Warns of a key after another bracket than a parenthesis.
-    fn warn_of_key(&self, at: usize, findings: &mut Findings) {
-        if let Some((word, _)) = self
-            .key_before_colon(at)
-            .filter(|(word, _)| key_of(word).is_some())
-        {
-            let message = "attributes need parentheses, so this stays in the title";
-            let found = Pending::new(
-                self.inline.offset(at),
-                FindingCode::UnknownKey,
-                word,
-                message,
-            );
-            findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
+    /// Parses a mark such as `[P]` or `[US1]`, and warns of an attribute in brackets.
+    fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        self.warn_of_key(at + 1, findings);
+        let Some((inner, end)) = self.until(']', at + 1) else {
+            return at + 1;
+        };
+        let own = &mut line.attributes;
+        match identify::label(inner) {
+            Some(Label::Parallel) => own.parallel = true,
+            Some(Label::Story(story)) => own.labels.push(story.to_owned()),
+            Some(Label::Human) => own.by_person = true,
+            Some(Label::Blocked) => own.said = Some(TaskStatus::Blocked),
+            Some(Label::InProgress) => own.said = Some(TaskStatus::InProgress),
+            Some(Label::Optional) => own.optional = true,
+            Some(Label::Other) | None => return at + 1,
         }
+        line.cuts.push(at..end);
+        end
     }
 
     /// Parses `{#id}`, and warns of an attribute in braces.
     fn marked_id(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         self.warn_of_key(at + 1, findings);
-        let rest = self.inline.text.tail(at);
-        let end = rest
-            .bytes()
-            .position(|byte| matches!(byte, b'}' | b'\n' | b' '));
-        let inner = end
-            .filter(|end| rest.as_bytes().get(*end) == Some(&b'}'))
-            .and_then(|end| rest.get(1..end));
+        let found = self.until('}', at + 1).filter(|_| line.marked_id.is_none());
+        let Some((inner, end)) = found else {
+            return at + 1;
+        };
         let Some(id) = inner
-            .and_then(|inner| inner.strip_prefix('#'))
-            .filter(|_| line.marked_id.is_none())
+            .strip_prefix('#')
+            .filter(|id| !id.contains([' ', '\n']))
         else {
             return at + 1;
         };
@@ -822,56 +750,59 @@ impl LineReader<'_> {
             text: id.to_owned(),
             offset: self.inline.offset(at + 2),
         });
-        let end = at + id.len() + 3;
         line.cuts.push(at..end);
         end
     }
-}
 
-fn begins_part(byte: u8) -> bool {
-    matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE)
+    /// Returns the short text from an offset up to a mark, and the offset after that.
+    fn until(&self, mark: char, start: usize) -> Option<(&str, usize)> {
+        let rest = self.inline.text.tail(start);
+        let short = rest.head(rest.floor_char_boundary(MAX_LIKELY_BYTES));
+        let (inner, _) = short.split_once(mark)?;
+        Some((inner, start + inner.len() + mark.len_utf8()))
+    }
+
+    /// Warns of a key after another bracket than a parenthesis.
+    fn warn_of_key(&self, at: usize, findings: &mut Findings) {
+        let Some((word, _)) = self
+            .key_before_colon(at)
+            .filter(|(word, _)| key_of(word).is_some())
+        else {
+            return;
+        };
+        let message = "attributes need parentheses, so this stays in the title";
+        let offset = self.inline.offset(at);
+        let found = Pending::new(offset, FindingCode::UnknownKey, word, message);
+        findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
+    }
 }
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-/// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which
-/// order, is an error, anything else a warning. Several words, a URL or an empty value are ignored
-/// as prose.
-fn unknown_key(word: &str, value: &str, offset: usize, advice: &str, findings: &mut Findings) {
-    if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty()
-    {
-        return;
-    }
-    let found = Pending::new(
-        offset,
-        FindingCode::UnknownKey,
-        word,
-        format!("unknown key `{word}`"),
-    );
-    match key::grave_slip(word) {
-        Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
-        None => findings.warn(found.suggest(Some(advice.to_owned()))),
-    }
+/// Reports whether a value begins with an id, after a word such as `Task`.
+fn begins_with_id(value: &str) -> bool {
+    let bare = identify::without_word(value).unwrap_or(value);
+    let found = identify::leading(bare);
+    found.is_some_and(|found| !found.bare_number || found.rest == bare.len())
 }
 
-/// Reports whether a byte may be part of a key, in any language.
-fn is_key_byte(byte: &u8) -> bool {
-    byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-') || !byte.is_ascii()
-}
-
-/// The form of a line below a task.
+/// Where a line below a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// An item of a list.
+    /// It is an item of a list below a task's item.
     Bullet,
-    /// A line of a paragraph.
+    /// It is a line of a paragraph below a task's item.
+    Paragraph,
+    /// It is an item of a list below a task's heading.
+    Point,
+    /// It is a line of a paragraph below a task's heading.
     Line,
 }
 
 /// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that
-/// changes the order or the check is an error.
+/// changes the order or the check is an error, and text where a command may stand is said.
 pub(crate) fn read_detail<'i>(
     inline: &'i Inline<'_>,
     form: Form,
@@ -880,12 +811,8 @@ pub(crate) fn read_detail<'i>(
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
         if let Some(known) = key::grave_slip_in_line(word) {
-            let found = Pending::new(
-                inline.offset(0),
-                FindingCode::UnknownKey,
-                word,
-                format!("unknown key `{word}`"),
-            );
+            let message = format!("unknown key `{word}`");
+            let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, message);
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }
         return None;
@@ -897,78 +824,168 @@ pub(crate) fn read_detail<'i>(
         .strip_suffix('_')
         .filter(|_| inline.text.starts_with('_'))
         .unwrap_or(value);
+    // A sentence may end with code.
     let value = value.trim();
-    let is_field = inline.text.starts_with(['*', '_']);
-    let detail = Detail {
+    let code = value.strip_suffix('.').filter(|value| is_code(value));
+    let field = Field {
         key,
-        word,
-        value,
-        is_field,
-        form,
+        value: code.unwrap_or(value),
+        offset,
     };
-    detail
-        .is_attribute()
-        .then_some(Field { key, value, offset })
+    is_attribute(&field, inline, form, findings).then_some(field)
 }
 
-/// A line below a task that begins with a key.
-struct Detail<'a> {
-    key: Key,
-    word: &'a str,
-    value: &'a str,
-    /// Whether the key is emphasised (`**Key**: value`).
-    is_field: bool,
-    form: Form,
-}
-
-impl Detail<'_> {
-    /// Reports whether the line is an attribute rather than prose that begins like one: a command
-    /// is one only if it is clearly meant (`Run: the tests` is an instruction), and other values
-    /// have to be valid.
-    fn is_attribute(&self) -> bool {
-        let value = text::unwrap_marks(self.value);
-        let is_one_word = !value.contains(char::is_whitespace);
-        let is_lower = self.word.starts_with(|c: char| c.is_ascii_lowercase());
-        match self.key {
-            _ if value.is_empty() => matches!(self.key, Key::Depends | Key::Files),
-            Key::Run => self.is_field || (self.form == Form::Bullet && is_lower),
-            Key::Verify => {
-                self.is_field || (self.form == Form::Bullet && (is_lower || value != self.value))
+/// Reports whether a line below a task is an attribute rather than prose that begins like one.
+fn is_attribute(field: &Field<'_>, line: &Inline<'_>, form: Form, findings: &mut Findings) -> bool {
+    let value = text::unwrap_marks(field.value);
+    let is_word = !value.contains(char::is_whitespace);
+    match field.key {
+        Key::Depends | Key::Files => true,
+        _ if value.is_empty() => false,
+        Key::Verify | Key::Run => {
+            let may_be_command = command_key(&line.text, form).is_some();
+            let is_command = is_code(field.value) || programs::is_command(value);
+            if may_be_command && !is_command {
+                let message = "this is read as text, not as a command";
+                let found = field.found(FindingCode::InvalidValue, message);
+                findings.warn(found.suggest(Some("write it in backticks".to_owned())));
             }
-            Key::Review => value::review(value).is_some(),
-            Key::Agent => is_one_word,
-            Key::Model => is_one_word && value.contains(['/', ':']),
-            Key::Tokens => value::count(value).is_some(),
-            Key::Turns => turns(value).is_some(),
-            Key::Timeout => value::duration_ms(value).is_some(),
-            Key::Priority => value::priority(value).is_some(),
-            Key::Depends | Key::Files | Key::Branch => true,
+            may_be_command && is_command
+        }
+        Key::Agent => is_word,
+        Key::Model => is_word && is_model(value),
+        // They may be what the task is about.
+        Key::Tokens | Key::Turns | Key::Timeout => {
+            form == Form::Line && is_emphasised(&line.text) && field.key.has_valid(value)
+        }
+        Key::Priority | Key::Review => field.key.has_valid(value),
+        Key::Branch => {
+            if is_word {
+                findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
+            }
+            false
         }
     }
+}
+
+fn is_emphasised(line: &str) -> bool {
+    line.starts_with(['*', '_'])
+}
+
+/// Reports whether a text is code as a whole.
+fn is_code(text: &str) -> bool {
+    text.starts_with('`') && text::unwrap_marks(text) != text
+}
+
+fn is_model(word: &str) -> bool {
+    let is_own = word.starts_with("script:") || word.starts_with("replay:");
+    is_own || (word.contains('/') && !word.starts_with('/') && !word.ends_with('/'))
+}
+
+/// Returns the key of a line below a task if a command may follow it. `Run: …` is mostly an
+/// instruction for an agent.
+pub(crate) fn command_key(line: &str, form: Form) -> Option<Key> {
+    let (word, _) = detail_key(line)?;
+    let key = key_of(word).filter(|key| matches!(key, Key::Verify | Key::Run))?;
+    let may_be_command = match form {
+        Form::Bullet => true,
+        Form::Paragraph | Form::Point => {
+            key == Key::Verify || word.starts_with(|c: char| c.is_ascii_lowercase())
+        }
+        Form::Line => false,
+    };
+    (may_be_command || is_emphasised(line)).then_some(key)
 }
 
 /// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the
 /// offset of the value.
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
-    // Most lines have no colon.
-    if memchr(b':', text.as_bytes()).is_none() && text.is_ascii() {
-        return None;
-    }
     let body = text.trim_start_matches(['*', '_']);
-    let marks = text.len() - body.len();
-    let length = body
+    let (word, rest) = key_and_colon(body)?;
+    Some((word, text.len() - rest.len()))
+}
+
+/// Splits a text after the word that it begins with, any marks of emphasis, and a colon.
+fn key_and_colon(text: &str) -> Option<(&str, &str)> {
+    let length = text
         .bytes()
         .take(MAX_KEY_BYTES + 1)
         .take_while(is_key_byte)
         .count();
-    let wide = body.get(..length).filter(|word| !word.is_ascii());
-    if let Some((word, _)) = wide.and_then(|word| word.split_once(WIDE_COLON)) {
-        return (!word.trim().is_empty())
-            .then(|| (word, marks + word.len() + WIDE_COLON.len_utf8()));
+    let word = text.head(length).trim_end_matches('_');
+    let rest = text.tail(word.len()).trim_start_matches(['*', '_']);
+    let rest = rest.strip_prefix([':', WIDE_COLON])?;
+    (!word.trim().is_empty()).then_some((word, rest))
+}
+
+fn is_key_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::source::Source;
+
+    /// Returns the value of a line below a task if it is an attribute, and the number of findings.
+    fn detail(line: &str, form: Form) -> (Option<String>, usize) {
+        let source = Source::new(line);
+        let inline = Inline::new(&source, 0..line.len());
+        let mut findings = Findings::default();
+        let field = read_detail(&inline, form, &mut findings);
+        let value = field.map(|field| text::unwrap_marks(field.value).to_owned());
+        (value, findings.errors.len() + findings.warnings.len())
     }
-    let word = body.get(..length)?.trim_end_matches('_');
-    let after = body.get(word.len()..)?;
-    let closing = after.len() - after.trim_start_matches(['*', '_']).len();
-    let colon = body.as_bytes().get(word.len() + closing) == Some(&b':');
-    (colon && !word.trim().is_empty()).then(|| (word, marks + word.len() + closing + 1))
+
+    #[test]
+    fn commands_are_code_or_begin_with_a_program() {
+        let table = [
+            ("Verify: `npm test`", Some("npm test"), 0),
+            ("**Verify**: `npm test`.", Some("npm test"), 0),
+            ("Run: `npm run build`", Some("npm run build"), 0),
+            ("Verify: cargo test", Some("cargo test"), 0),
+            ("**Verify**: make sure the tests pass", None, 1),
+            ("Verify: the page shows the posts", None, 1),
+            ("Verify: `ls` shows nothing", None, 1),
+            ("Run: npm test and look at the output", None, 1),
+            ("Verification: run the app", None, 0),
+        ];
+        for (line, value, findings) in table {
+            let expected = (value.map(str::to_owned), findings);
+            assert_eq!(detail(line, Form::Bullet), expected, "{line}");
+        }
+        // An instruction for the agent of a task that more is said about.
+        for form in [Form::Paragraph, Form::Point, Form::Line] {
+            assert_eq!(detail("Run: `npm test`", form), (None, 0), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_task_may_be_about_is_text() {
+        let table = [
+            ("timeout: 30s", None, 0),
+            ("tokens: 4096", None, 0),
+            ("turns: 3", None, 0),
+            ("model: gpt-4o", None, 0),
+            ("Model: Post belongs to User", None, 0),
+            ("Model: src/", None, 0),
+            ("model: openai/gpt-5", Some("openai/gpt-5"), 0),
+            ("model: replay:1", Some("replay:1"), 0),
+            ("Agent: backend developer", None, 0),
+            ("priority: high", Some("high"), 0),
+            ("Priority: requests of the user first", None, 0),
+            ("branch: main", None, 1),
+            ("Branch: where the paths part", None, 0),
+            ("Needs: T1", Some("T1"), 0),
+            ("depnds: T1", None, 1),
+        ];
+        for (line, value, findings) in table {
+            let expected = (value.map(str::to_owned), findings);
+            assert_eq!(detail(line, Form::Bullet), expected, "{line}");
+        }
+        let limit = Some("30s".to_owned());
+        assert_eq!(detail("**Timeout:** 30s", Form::Line), (limit, 0));
+        assert_eq!(detail("Timeout: 30s", Form::Line), (None, 0));
+        assert_eq!(detail("**Timeout:** 30 s each", Form::Line), (None, 0));
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::read::lines::text::first_chars;
+use crate::lines::text::{self, first_chars};
+use crate::words;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::text::invisible::is_invisible;
 use orchestrate_core::text::parts::Parts;
@@ -32,8 +33,8 @@ pub(crate) struct Leading<'a> {
     pub(crate) bare_number: bool,
 }
 
-/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks,
-/// and after emoji.
+/// Finds a leading id: `T1`, `T001`, `US-001`, `F5:`, `1.2`, `1.`, `[id]`, each also in bold or
+/// backticks, and after emoji.
 pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     let body = without_emoji(text).trim_start_matches(['*', '`']);
     let start = text.len() - body.len();
@@ -58,18 +59,41 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
         .count();
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
-    let closed = after.starts_with(['.', ':', ')', '：', '、', '．']);
-    let ends = after.is_empty()
-        || closed
+    let is_marked = after.starts_with(['.', ':', ')', '：', '、', '．']);
+    let ends = is_marked
+        || after.is_empty()
         || after.starts_with([' ', '\t', '\n', '*', '`', '-'])
         || after.starts_with("~~");
-    let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
-    (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
+    let dashed = after.trim_start_matches([' ', '*']);
+    let is_closed = is_marked
+        || after.is_empty()
+        || after.starts_with("**")
+        || dashed.starts_with(['–', '—'])
+        || dashed.starts_with("- ");
+    let has_form = is_usual(word, after.starts_with(':')) || (is_closed && is_unusual(word));
+    (ends && has_form).then(|| Leading {
         id: word,
         start,
         rest: rest_after(text, start + word.len()),
-        bare_number,
+        bare_number: !is_marked && all_digits(word),
     })
+}
+
+/// Returns the text after a word such as `Task` and the blank or the `#` that follows it.
+pub(crate) fn without_word(text: &str) -> Option<&str> {
+    let (word, _, rest) = first_word(text)?;
+    let number = rest.trim_start_matches([' ', '#']);
+    let ends_word = number.len() < rest.len() || !word.is_ascii();
+    Some(number).filter(|_| ends_word)
+}
+
+/// Returns the word for a task or a step, in any case, that a text begins with, the letter of its
+/// id, and the rest.
+pub(crate) fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
+    let (own, rest) = text.split_at(text::position(text, |c| !c.is_alphabetic()));
+    let mut known = words::TASKS.iter();
+    let (word, letter) = known.find(|(word, _)| text::is_same_word(word, own))?;
+    Some((word, letter, rest))
 }
 
 /// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop
@@ -123,8 +147,9 @@ fn is_emoji(c: char) -> bool {
     is_symbol || matches!(c, '\u{fe0f}' | '\u{200d}')
 }
 
-/// Reports whether a word looks like an id; unusual prefixes count only before a colon.
-fn has_id_form(word: &str, before_colon: bool) -> bool {
+/// Reports whether a word looks like an id wherever it stands; several letters and a hyphen count
+/// only before a colon.
+fn is_usual(word: &str, before_colon: bool) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let (prefix, rest) = word.split_at(letters);
     match (prefix, rest.strip_prefix('-')) {
@@ -137,6 +162,17 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
         (_, Some(number)) => before_colon && letters <= 8 && all_digits(number),
         _ => false,
     }
+}
+
+/// Reports whether a word looks like an id only if a mark follows it: one or two capitals and a
+/// number (`F5: …`), since such words are names of things, too (`S3 upload`). `P1` is a priority, and `T1` usual.
+pub(crate) fn is_unusual(word: &str) -> bool {
+    let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let is_other = matches!(
+        word.as_bytes(),
+        [b'P', b'0'..=b'4'] | [b'T', b'0'..=b'9', ..]
+    );
+    (1..=2).contains(&letters) && all_digits(word.tail(letters)) && !is_other
 }
 
 fn all_digits(text: &str) -> bool {
@@ -196,16 +232,30 @@ pub(crate) enum Label<'a> {
     Parallel,
     /// `[US1]`: the story that the task belongs to.
     Story(&'a str),
+    /// `[HUMAN]`: a person does the task.
+    Human,
+    Blocked,
+    InProgress,
+    Optional,
+    /// It belongs to the title: `[NEW]`, and `[DONE]`, since a box says whether a task is.
+    Other,
 }
 
-/// Parses the text between brackets as a label.
+/// Parses the text between brackets as a label; but for `P`, in any case.
 pub(crate) fn label(text: &str) -> Option<Label<'_>> {
-    if text == "P" {
-        return Some(Label::Parallel);
+    let story = text.strip_prefix("US").filter(|number| all_digits(number));
+    if story.is_some() {
+        return Some(Label::Story(text));
     }
-    let number = text.strip_prefix("US")?;
-    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-        .then_some(Label::Story(text))
+    Some(match text.to_ascii_lowercase().as_str() {
+        "p" if text == "P" => Label::Parallel,
+        "human" | "manual" => Label::Human,
+        "blocked" => Label::Blocked,
+        "wip" => Label::InProgress,
+        "optional" => Label::Optional,
+        "delete" | "done" | "modify" | "new" | "todo" => Label::Other,
+        _ => return None,
+    })
 }
 
 /// Returns the slug of a title's key: as many of its words, joined by `_`, as fit into
@@ -364,7 +414,7 @@ mod tests {
 
     #[test]
     fn leading_ids_are_found() {
-        let table: [(&str, Option<(&str, &str)>); 21] = [
+        let table: [(&str, Option<(&str, &str)>); 34] = [
             ("T1 Make it", Some(("T1", "Make it"))),
             ("T001: Make it", Some(("T001", "Make it"))),
             ("T3a Make it", Some(("T3a", "Make it"))),
@@ -379,6 +429,19 @@ mod tests {
             ("FE-12: Make it", Some(("FE-12", "Make it"))),
             ("⏳ T-003: Make it", Some(("T-003", "Make it"))),
             ("⚠️ **4.** Make it", Some(("4", "Make it"))),
+            ("F5: Make it", Some(("F5", "Make it"))),
+            ("H2 - Make it", Some(("H2", "Make it"))),
+            ("AB12 — Make it", Some(("AB12", "Make it"))),
+            ("**F5** Make it", Some(("F5", "Make it"))),
+            ("F5) Make it", Some(("F5", "Make it"))),
+            ("S3 upload", None),
+            ("`S3` upload", None),
+            ("H2-based tests", None),
+            ("HTTP2: Make it", None),
+            ("P1: Make it", None),
+            ("1st draft", None),
+            ("[HUMAN] Make it", None),
+            ("[new] Make it", None),
             ("“1.2 Make it", None),
             ("[P] Make it", None),
             ("[US1] Make it", None),
@@ -391,7 +454,9 @@ mod tests {
             let found = leading(text).map(|found| (found.id, text.get(found.rest..).unwrap()));
             assert_eq!(found, expected, "{text}");
         }
-        assert!(leading("2 tests fail").unwrap().bare_number);
+        for text in ["2 tests fail", "404 page", "2024 report"] {
+            assert!(leading(text).unwrap().bare_number, "{text}");
+        }
     }
 
     #[test]

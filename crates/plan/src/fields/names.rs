@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::finding::{FindingCode, Pending};
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{FindingCode, Pending};
+use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::text::similar::nearest;
 
 /// The names that a plan may use.
@@ -12,6 +15,12 @@ pub struct KnownNames {
     pub roles: BTreeSet<String>,
     /// The providers of models (`openai`, `anthropic`, …); empty means that models are not checked.
     pub providers: BTreeSet<String>,
+    /// How to read a plan of no known format; without it, one that can be read in several ways is
+    /// an error.
+    pub read: Option<ReadAs>,
+    /// Which tag of a file of task-master is run; without it, one in which several have open tasks is
+    /// an error.
+    pub tag: Option<String>,
 }
 
 impl KnownNames {
@@ -19,7 +28,69 @@ impl KnownNames {
     pub fn roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             roles: roles.into_iter().map(str::to_owned).collect(),
-            providers: BTreeSet::new(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates what is needed to find the tasks of a run's plan again, which no role changes.
+    pub fn of_run(settings: &RunSettings) -> Self {
+        Self {
+            read: settings.plan_read.as_deref().and_then(ReadAs::named),
+            ..Self::default()
+        }
+    }
+}
+
+/// A way to read a document of no known format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadAs {
+    /// The tasks are headings.
+    Headings,
+    /// The tasks are boxes.
+    Boxes,
+    /// The tasks are the rows of a table.
+    Table,
+    /// The tasks are the items of lists.
+    Items,
+    /// The whole document is one goal.
+    Whole,
+}
+
+impl ReadAs {
+    /// Every way, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [
+        Self::Headings,
+        Self::Boxes,
+        Self::Table,
+        Self::Items,
+        Self::Whole,
+    ];
+
+    /// Returns the word for it, as it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Headings => "headings",
+            Self::Boxes => "boxes",
+            Self::Table => "table",
+            Self::Items => "items",
+            Self::Whole => "whole",
+        }
+    }
+
+    /// Returns the way with this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.word() == word)
+    }
+
+    /// Says what the tasks are, as the reason why something else is none.
+    pub(crate) fn tasks(self) -> &'static str {
+        match self {
+            Self::Headings => "the plan's tasks are its headings",
+            Self::Boxes => "the plan's tasks are its boxes",
+            Self::Table => "the plan's tasks are the rows of its table",
+            Self::Items => "the plan's tasks are the items of its lists",
+            Self::Whole => "the whole document is one goal",
         }
     }
 }

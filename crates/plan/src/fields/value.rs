@@ -7,6 +7,7 @@ use orchestrate_core::messages::MAX_DEADLINE_SECONDS;
 use orchestrate_core::text::parts::Parts;
 
 use crate::fields::key::Key;
+use crate::lines::text;
 
 /// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so
 /// that none are left for a sum that overflows, on which humantime panics (`18446744073709551615s
@@ -98,114 +99,185 @@ pub(crate) fn review(text: &str) -> Option<ReviewMode> {
     }
 }
 
-/// Returns the paths of a bullet without the remark after them: those in backticks, else the text
-/// before a dash, or its first line.
-pub(crate) fn first_paths(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let quoted: Vec<&str> = line
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|path| !path.trim().is_empty())
-        .collect();
-    if !quoted.is_empty() && line.matches('`').count().is_multiple_of(2) {
-        return quoted
-            .iter()
-            .map(|path| format!("`{}`", path.trim()))
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    let ends = [" - ", " – ", " — ", ": "]
-        .iter()
-        .filter_map(|mark| line.find(mark));
-    line.head(ends.min().unwrap_or(line.len())).to_owned()
+/// Files whose names look like words.
+const WORD_FILES: &str = "Makefile Dockerfile Justfile justfile Procfile Gemfile Rakefile README \
+    LICENSE CHANGELOG CODEOWNERS";
+
+/// Words that stand for paths that are not named.
+const NO_FILES: &str = "none nothing n/a tbd - – — all any everything several various unknown";
+
+/// The paths of a list, and how much it says besides.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathList {
+    pub(crate) paths: Vec<String>,
+    /// The number of words beside the paths.
+    words: usize,
+    /// The number of words in remarks in parentheses.
+    remarks: usize,
 }
 
-/// Reports whether a bullet says more than its paths: further lines, or several words beside these.
-pub(crate) fn has_remark(text: &str) -> bool {
-    let line = text.lines().next().unwrap_or_default();
-    let is_quoted = line.contains('`') && line.matches('`').count().is_multiple_of(2);
-    let besides: usize = match is_quoted {
-        true => line.split('`').step_by(2).map(count_words).sum(),
-        false => count_words(line.tail(first_paths(line).len())),
-    };
-    besides > 1 || text.lines().skip(1).any(|line| !line.trim().is_empty())
+impl PathList {
+    /// Parses a list: what stands in backticks, or looks like a path. An item that is nothing but a
+    /// word is a path as well, one that has other words only mentions some.
+    pub(crate) fn read(text: &str) -> Self {
+        let bare = without_remarks(text);
+        let mut list = Self {
+            remarks: count_words(text).saturating_sub(count_words(&bare)),
+            ..Self::default()
+        };
+        let mut item: Vec<Token<'_>> = Vec::new();
+        let is_paired = bare.matches('`').count().is_multiple_of(2);
+        for (at, part) in bare.split('`').enumerate() {
+            if is_paired && at % 2 == 1 {
+                item.push(Token {
+                    text: part.trim(),
+                    is_code: true,
+                });
+                continue;
+            }
+            for piece in pieces(part) {
+                match piece {
+                    "" | "and" => list.add(&std::mem::take(&mut item)),
+                    word => item.push(Token {
+                        text: word,
+                        is_code: false,
+                    }),
+                }
+            }
+        }
+        list.add(&item);
+        list
+    }
+
+    fn add(&mut self, item: &[Token<'_>]) {
+        let is_list = !is_none(item) && (item.len() == 1 || item.iter().all(Token::may_be_path));
+        for token in item {
+            let text = token.path();
+            if token.looks_like_path() || (is_list && token.is_name()) {
+                self.paths.push(without_lines(text).to_owned());
+            } else if text.contains(char::is_alphabetic) && !is_none(item) {
+                self.words += 1;
+            }
+        }
+    }
+
+    /// Reports whether it is prose that may mention some paths.
+    pub(crate) fn is_prose(&self) -> bool {
+        self.words > 0
+    }
+
+    /// Reports whether it says more than its paths: several words beside these.
+    pub(crate) fn says_more(&self) -> bool {
+        self.words + self.remarks > 1
+    }
+}
+
+/// A word of a list of paths, or its text between backticks.
+struct Token<'t> {
+    text: &'t str,
+    is_code: bool,
+}
+
+impl<'t> Token<'t> {
+    /// Returns it without punctuation after it, and without the `/` that begins a path in some
+    /// plans.
+    fn path(&self) -> &'t str {
+        let end = if self.is_code {
+            self.text
+        } else {
+            self.text.trim_end_matches(['.', ':', '!', '?'])
+        };
+        end.trim_start_matches('/')
+    }
+
+    fn may_be_path(&self) -> bool {
+        self.is_code || looks_like_path(self.text)
+    }
+
+    fn looks_like_path(&self) -> bool {
+        looks_like_path(self.text) && !self.text.ends_with(')')
+    }
+
+    /// Reports whether it may be the name of a file or a folder without an extension.
+    fn is_name(&self) -> bool {
+        let has_blank = self.text.contains(char::is_whitespace);
+        let marks = ['(', ')', '[', ']', '<', '>', '"', '\'', '='];
+        !self.path().is_empty() && !has_blank && !self.text.contains(marks)
+    }
+}
+
+/// Reports whether an item says that there is no path, or names none.
+fn is_none(item: &[Token<'_>]) -> bool {
+    let [only] = item else { return false };
+    NO_FILES
+        .split(' ')
+        .any(|word| text::is_same_word(word, only.path()))
+}
+
+/// Returns the words of a text, and an empty one for each separator between items.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut braces = 0usize;
+    let mut begin = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => braces += 1,
+            '}' => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+        let separates = matches!(c, ';' | '，' | '、' | '；' | '\n') || (c == ',' && braces == 0);
+        if separates || c.is_whitespace() {
+            pieces.extend(Some(text.part(begin..at)).filter(|word| !word.is_empty()));
+            begin = at + c.len_utf8();
+        }
+        if separates {
+            pieces.push("");
+        }
+    }
+    pieces.extend(Some(text.tail(begin)).filter(|word| !word.is_empty()));
+    pieces
+}
+
+/// Returns a text without its remarks in parentheses, which follow a blank or backtick, whatever
+/// else is in them.
+fn without_remarks(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut depth = 0usize;
+    for c in text.chars() {
+        let begins = c == '('
+            && kept
+                .chars()
+                .next_back()
+                .is_none_or(|last| " `\n".contains(last));
+        match c {
+            '(' if depth > 0 || begins => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            _ if depth == 0 => kept.push(c),
+            _ => {}
+        }
+    }
+    kept
 }
 
 fn count_words(text: &str) -> usize {
-    text.split_whitespace().filter(is_word).count()
-}
-
-fn is_word(word: &&str) -> bool {
-    word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word)
-}
-
-/// Files whose names look like words.
-const WORD_FILES: &[&str] = &[
-    "Makefile",
-    "Dockerfile",
-    "Justfile",
-    "justfile",
-    "Procfile",
-    "Gemfile",
-    "Rakefile",
-    "README",
-    "LICENSE",
-    "CHANGELOG",
-    "CODEOWNERS",
-];
-
-/// Reports whether a list of paths is prose that may mention some: words without commas between
-/// them, of which not all look like paths.
-pub(crate) fn is_prose(text: &str) -> bool {
-    if !has_neighbours(text) {
-        return false;
-    }
-    let outside = text.split('`').step_by(2);
-    outside
-        .flat_map(|part| part.split([',', ';', '\n']))
-        .flat_map(|part| part.split(" and "))
-        .any(|piece| {
-            let piece = piece.split_once(" (").map_or(piece, |(before, _)| before);
-            let words = || {
-                piece
-                    .split_whitespace()
-                    .filter(|word| *word != "and" && !word.starts_with('('))
-            };
-            words().nth(1).is_some() && !words().all(looks_like_path)
-        })
-}
-
-/// Reports whether two words outside backticks may have nothing but blanks between them.
-fn has_neighbours(text: &str) -> bool {
-    let (mut in_code, mut has_word, mut has_blank) = (false, false, false);
-    for byte in text.bytes() {
-        match byte {
-            b'`' => (in_code, has_word, has_blank) = (!in_code, false, false),
-            _ if in_code => {}
-            b',' | b';' | b'\n' => (has_word, has_blank) = (false, false),
-            b' ' => has_blank = has_word,
-            // Any other character may be a blank, too.
-            _ if has_blank || !byte.is_ascii_graphic() => return true,
-            _ => has_word = true,
-        }
-    }
-    false
+    let words = text.split_whitespace();
+    words
+        .filter(|word| word.contains(char::is_alphabetic))
+        .count()
 }
 
 /// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a
 /// file's usual name.
 pub(crate) fn looks_like_path(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':', '!', '?']);
-    let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "/");
-    let is_number = word
+    let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "n/a" | "N/A" | "/");
+    let digits = word.strip_prefix('v').unwrap_or(word);
+    let is_number = digits
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let has_form = word.contains(['/', '*'])
-        || word
-            .split_once('.')
-            .is_some_and(|(_, extension)| !extension.is_empty());
-    (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
+    let extension = word.split_once('.').map(|(_, extension)| extension);
+    let has_form = word.contains(['/', '*']) || extension.is_some_and(|text| !text.is_empty());
+    (has_form && !is_abbreviation && !is_number) || WORD_FILES.split(' ').any(|file| file == word)
 }
 
 /// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
@@ -228,18 +300,18 @@ fn is_between(item: &str, mark: char) -> bool {
 /// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,
 /// or nothing but words that end with a number.
 pub(crate) fn continues(key: Key, line: &str) -> bool {
-    let is_item = |word: &str| {
-        if key == Key::Files {
-            looks_like_path(word)
-        } else {
-            is_id(word)
-        }
-    };
-    let mut words = line
+    let words = line
         .split([' ', '\t', ','])
+        .map(|word| word.trim_matches('`'));
+    let mut words = words
         .filter(|word| !word.is_empty() && *word != "and")
         .peekable();
-    words.peek().is_some() && words.all(|word| is_item(word.trim_matches('`')))
+    let has_some = words.peek().is_some();
+    has_some
+        && words.all(|word| match key {
+            Key::Files => looks_like_path(word),
+            _ => is_id(word),
+        })
 }
 
 fn is_id(word: &str) -> bool {
@@ -250,81 +322,10 @@ fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are
-/// dropped, and so is prose.
-///
-/// The caller says whether the text [`is_prose`], which it has to know as well.
-pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
-    let is_path = |path: &String| !path.is_empty() && path != "and" && !is_none(path);
-    if text.bytes().all(is_plain) {
-        return Some(without_lines(text.to_owned()))
-            .filter(is_path)
-            .into_iter()
-            .collect();
-    }
-    let mut paths = Vec::new();
-    for (index, part) in text.split('`').enumerate() {
-        if index % 2 == 1 {
-            paths.push(part.trim().to_owned());
-            continue;
-        }
-        let mut braces = 0usize;
-        let mut remark = 0usize;
-        let mut begin = 0;
-        for (at, c) in part.char_indices().chain([(part.len(), ' ')]) {
-            match c {
-                '{' => braces += 1,
-                '}' => braces = braces.saturating_sub(1),
-                '(' if at == begin => remark += 1,
-                ')' if remark > 0 => {
-                    remark -= 1;
-                    begin = at + 1;
-                    continue;
-                }
-                _ => {}
-            }
-            let separates = (c == ',' && braces == 0)
-                || matches!(c, ';' | '，' | '、' | '；')
-                || c.is_whitespace();
-            if separates || remark > 0 {
-                let word = part.part(begin..at);
-                begin = at + c.len_utf8();
-                if !word.is_empty() && (!is_prose || looks_like_path(word)) {
-                    let end = if is_prose {
-                        word.trim_end_matches(['.', ':', '!', '?']).len()
-                    } else {
-                        word.len()
-                    };
-                    paths.push(word.head(end).to_owned());
-                }
-            }
-        }
-    }
-    paths
-        .into_iter()
-        .map(without_lines)
-        .filter(is_path)
-        .collect()
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}')
-}
-
-fn is_none(path: &str) -> bool {
-    ["none", "n/a", "tbd", "-", "–", "—"]
-        .iter()
-        .any(|none| none.eq_ignore_ascii_case(path))
-}
-
 /// Removes a line number or range after a path (`src/a.rs:12-30`).
-fn without_lines(mut path: String) -> String {
-    if let Some((file, lines)) = path.rsplit_once(':')
-        && is_lines(lines)
-    {
-        path.truncate(file.len());
-    }
-    path
+fn without_lines(path: &str) -> &str {
+    let found = path.rsplit_once(':').filter(|(_, lines)| is_lines(lines));
+    found.map_or(path, |(file, _)| file)
 }
 
 fn is_lines(text: &str) -> bool {
@@ -403,27 +404,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_names_paths_before_its_remark() {
-        let table = [
-            ("`src/a.rs` - the parser, and `b.rs`", "`src/a.rs`, `b.rs`"),
-            ("src/a.rs — new", "src/a.rs"),
-            ("src/a.rs, src/b.rs", "src/a.rs, src/b.rs"),
-            ("src/a.rs\nand some prose", "src/a.rs"),
-        ];
-        for (text, expected) in table {
-            assert_eq!(first_paths(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_bullet_of_paths_may_say_more() {
+    fn a_list_of_paths_may_say_more() {
         for text in [
             "`src/a.rs` - the parser",
             "src/a.rs: add the loop",
             "`a.rs` (keep its order)",
-            "src/a.rs\nand b",
+            "src/a.rs\nand so on",
+            "tests in `tests/page.rs`",
         ] {
-            assert!(has_remark(text), "{text}");
+            assert!(PathList::read(text).says_more(), "{text}");
         }
         for text in [
             "`src/a.rs`",
@@ -433,30 +422,49 @@ mod tests {
             "`a.rs`, b.rs, c.rs",
             "",
         ] {
-            assert!(!has_remark(text), "{text}");
+            assert!(!PathList::read(text).says_more(), "{text}");
         }
     }
 
     #[test]
     fn lists_of_paths() {
-        let table: [(&str, &[&str]); 11] = [
+        let table: [(&str, &[&str]); 21] = [
             ("src/a.rs, src/b.rs", &["src/a.rs", "src/b.rs"]),
             ("`src/a b.rs`, src/c.rs (new)", &["src/a b.rs", "src/c.rs"]),
             ("src/a.rs src/b.rs", &["src/a.rs", "src/b.rs"]),
             ("src/{a,b}.rs", &["src/{a,b}.rs"]),
             ("src/a.rs:12-30", &["src/a.rs"]),
+            ("/src/a.rs, `/b/`", &["src/a.rs", "b/"]),
+            ("app/(auth)/[id]/page.tsx", &["app/(auth)/[id]/page.tsx"]),
             ("look at src/a.py and its friends", &["src/a.py"]),
             (
                 "the README, `docs` and src/b.rs.",
                 &["README", "docs", "src/b.rs"],
             ),
             ("src, tests and docs", &["src", "tests", "docs"]),
+            ("`src/a.rs` - the parser, and `b.rs`", &["src/a.rs", "b.rs"]),
+            ("src/a.rs — new\nand some prose", &["src/a.rs"]),
+            (
+                "`go.mod`, `Makefile (minimal `go test` only)`, `embed` directive",
+                &["go.mod", "Makefile"],
+            ),
+            (
+                "`dispatch.py` (import, add `_classify`, change `process_file`)",
+                &["dispatch.py"],
+            ),
+            (
+                "`src/page.rs` (new function `draw_page`, used by `App`), tests in `tests/page.rs`",
+                &["src/page.rs", "tests/page.rs"],
+            ),
+            ("`draw_page()` in `a.rs` of v1.2", &["a.rs"]),
             ("to be decided", &[]),
+            ("[several], n/a, Various, `none`", &[]),
+            ("draw()", &[]),
             ("TBD", &[]),
             ("", &[]),
         ];
         for (text, expected) in table {
-            assert_eq!(paths(text, is_prose(text)), expected, "{text}");
+            assert_eq!(PathList::read(text).paths, expected, "{text}");
         }
     }
 }

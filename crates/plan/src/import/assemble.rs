@@ -2,16 +2,18 @@
 //! ids.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::{Attributes, Located};
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::walk::Collected;
 use crate::front_matter::Order;
 use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record};
-use crate::read::headings::collect::{Collected, Group};
-use crate::read::headings::handed_down::shortened;
-use crate::read::headings::note::Note;
-use crate::read::lines::outline::MAX_DEPTH;
-use crate::read::lists::task_line::Draft;
+use crate::lines::outline::MAX_DEPTH;
+use crate::tasks::draft::Draft;
+use crate::tasks::draft::Group;
+use crate::tasks::handed_down::shortened;
+use crate::tasks::note::Note;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::similar::nearest;
@@ -32,6 +34,8 @@ pub(crate) struct Contents {
     pub(crate) title: Option<String>,
     /// What it says beside its tasks.
     pub(crate) note: String,
+    /// The places of that.
+    pub(crate) told: Vec<Range<usize>>,
     pub(crate) records: Vec<Record>,
     /// The ids of records that were deleted: nothing waits for them.
     pub(crate) deleted: HashSet<String>,

@@ -1,15 +1,25 @@
 //! The issues of beads, one JSON object on each line, or in a list.
 //!
-//! Only `blocks` holds an issue back. An issue with parts (`parent-child`) is a group, whatever its
+//! Only `blocks` and `waits-for` hold an issue back. An issue with parts (`parent-child`) is a group, whatever its
 //! type: its parts are the tasks, and hear what it says.
 
 use std::collections::HashMap;
 
-use crate::check::finding::{FindingCode, Pending};
 use crate::fields::attributes::Located;
+use crate::finding::{FindingCode, Pending};
+use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
+use crate::import::format::{File, JsonFormat, Left, have};
 use crate::import::json::Json;
 use crate::import::record::{Format, MAX_DEPENDENCIES_OF_ONE, Reader, Record};
+use orchestrate_core::task::TaskStatus;
+
+pub(crate) const FORMAT: JsonFormat = JsonFormat {
+    name: "beads",
+    claims,
+    read,
+    example: include_str!("beads.jsonl"),
+};
 
 /// What beads writes for a finished issue.
 const DONE: &str = "closed";
@@ -24,7 +34,11 @@ const NO_WORK: &[&str] = &[
     "agent",
     "role",
     "convoy",
+    "decision",
 ];
+
+/// Who has to do what no agent can.
+const PERSON: &str = "human";
 
 const ISSUE: Format = Format {
     details: &[
@@ -42,9 +56,11 @@ const ISSUE: Format = Format {
         "type",
         "dependencies",
         "_type",
+        "assignee",
     ],
     ignored: &[
-        "assignee",
+        "key",
+        "value",
         "owner",
         "estimated_minutes",
         "created_at",
@@ -86,8 +102,26 @@ const ISSUE: Format = Format {
     ],
 };
 
+fn claims(file: &File<'_>) -> Claim {
+    let items = match file.object() {
+        Some(object) => vec![object],
+        None => file.list(),
+    };
+    let are_named = have(&items, &["id"]) && have(&items, &["title"]);
+    let is_one = file.object().is_some() || file.has_lines();
+    let are_issues = have(&items, &["issue_type"]) || (is_one && are_named);
+    match are_issues && !have(&items, &["passes", "tasks"]) {
+        true => Claim::Mine("its lines are issues with an id and a title"),
+        false => Claim::NotMine,
+    }
+}
+
 /// Reads the issues.
-pub(crate) fn read<'a>(issues: &[Json<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+    let issues = match file.object() {
+        Some(object) => vec![object],
+        None => file.list(),
+    };
     let mut contents = Contents {
         order: BY_DEPENDENCIES,
         ..Contents::default()
@@ -95,7 +129,7 @@ pub(crate) fn read<'a>(issues: &[Json<'a>], reader: &mut Reader<'_, 'a>) -> Cont
     // The parent that each record names.
     let mut parents: Vec<Option<Located>> = Vec::new();
     for issue in issues {
-        if let Some((record, parent)) = self::issue(*issue, reader, &mut contents) {
+        if let Some((record, parent)) = self::issue(issue, reader, &mut contents) {
             contents.records.push(record);
             parents.push(parent);
         }
@@ -127,6 +161,10 @@ fn issue<'a>(
     let (status, kind) = (word(&["status"]), word(&["issue_type", "type"]));
     if status == "tombstone" {
         contents.deleted.insert(word(&["id"]));
+        reader.left.push(Left {
+            range: fields.range,
+            reason: "it was deleted".to_owned(),
+        });
         return None;
     }
     if status == "pinned"
@@ -139,9 +177,7 @@ fn issue<'a>(
         } else {
             format!("its type is `{kind}`")
         };
-        reader
-            .findings
-            .skip(fields.at, format!("{what}, which is no work"));
+        reader.leave(fields.range, format!("{what}, which is no work"));
         return None;
     }
     let mut record = reader.record(&fields, &ISSUE)?;
@@ -151,7 +187,7 @@ fn issue<'a>(
     if let Some(priority) = fields.get("priority") {
         reader.priority(&mut record, priority);
     }
-    let mut parent = None;
+    let (mut parent, mut only_if) = (None, None);
     for link in fields
         .get("dependencies")
         .map(Json::items)
@@ -176,13 +212,24 @@ fn issue<'a>(
             .or_else(|| link.member("dependency_type"))
             .and_then(Json::word);
         match kind.as_deref().unwrap_or("blocks") {
-            "blocks" => record.depends.push(on),
+            "blocks" | "waits-for" => record.depends.push(on),
+            "conditional-blocks" => only_if = Some(on),
             "parent-child" => parent = Some(on),
             _ => {}
         }
     }
+    let is_of_person = word(&["assignee"]).eq_ignore_ascii_case(PERSON);
+    let reason = match only_if {
+        _ if is_of_person => Some("it is work of a person".to_owned()),
+        Some(on) => Some(format!("it is to be done only if {} fails", on.text)),
+        None => None,
+    };
+    if let Some(reason) = reason.filter(|_| record.status.runs()) {
+        record.status = TaskStatus::Blocked;
+        reader.findings.skip(record.at, reason);
+    }
     if record.depends.len() > MAX_DEPENDENCIES_OF_ONE {
-        reader.too_many_dependencies(fields.at);
+        reader.too_many_dependencies(record.at);
         record.depends.clear();
     }
     Some((record, parent))

@@ -1,44 +1,46 @@
 //! Recognises the format of a plan in JSON by its content, and reads it.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::ops::Range;
 
-use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::format::Claim;
+use crate::formats::lines::{Lines, Role};
+use crate::formats::walk::Collected;
 use crate::front_matter::Order;
-use crate::import::assemble::assemble;
-use crate::import::json::{Json, Malformed, Member};
+use crate::import::assemble::{Contents, assemble};
+use crate::import::format::{File, JsonFormat, Left};
+use crate::import::json::{Json, Malformed};
 use crate::import::record::{Reader, UnknownFields};
-use crate::import::task_master::Tag;
 use crate::import::{beads, ralph, task_master};
-use crate::read::headings::collect::Collected;
-use crate::read::lines::source::Source;
+use crate::lines::source::Source;
+use crate::tasks::draft::Draft;
+
+/// The formats of JSON; those of Markdown are in [`crate::formats::table`].
+pub(crate) const FORMATS: &[JsonFormat] = &[ralph::FORMAT, task_master::FORMAT, beads::FORMAT];
 
 /// What is told where no format is recognised.
-const FORMATS: &str = "known are Ralph's `userStories` with `passes`, task-master's `tasks`, and the issues of beads, \
-                       one on each line";
-
-/// The names of a list of stories whose stories may lack `passes`.
-const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
+const KNOWN: &str = "known are Ralph's `userStories` with `passes`, task-master's `tasks`, and the issues of beads, \
+                     one on each line";
 
 /// The contents of a plan in JSON.
 pub(crate) struct Imported {
     pub(crate) collected: Collected,
     pub(crate) order: Order,
+    /// The name of the format.
+    pub(crate) format: &'static str,
 }
 
-/// The records of a file, by format.
-enum Format<'a> {
-    Ralph {
-        file: Option<Json<'a>>,
-        stories: Vec<Json<'a>>,
-    },
-    TaskMaster(Vec<Tag<'a>>),
-    Beads(Vec<Json<'a>>),
-}
-
-/// Reports whether a text is meant as JSON. In Markdown a list or a link begins with `[` but not
-/// with `[{`, and what begins with `{` is a template's tag or an attribute.
+/// Reports whether a text is meant as JSON, which comments may precede. In Markdown a list or a
+/// link begins with `[` but not with `[{`, and what begins with `{` is a template's tag or an
+/// attribute.
 pub(crate) fn is_json(text: &str) -> bool {
-    let text = text.trim_start();
+    let mut text = text.trim_start();
+    while text.starts_with("//") {
+        text = text
+            .split_once('\n')
+            .map_or("", |(_, rest)| rest.trim_start());
+    }
     if let Some(rest) = text.strip_prefix('[') {
         return rest.trim_start().starts_with('{');
     }
@@ -46,35 +48,121 @@ pub(crate) fn is_json(text: &str) -> bool {
         .is_some_and(|rest| !rest.starts_with(['{', '%', '#', ':', '.', '!']))
 }
 
-/// Reads the text from `start` on; `None` after an error that leaves nothing to read.
-pub(crate) fn read(source: &Source<'_>, start: usize, findings: &mut Findings) -> Option<Imported> {
-    let values = values(source, start, findings)?;
-    let first = values.first().copied()?;
-    let Some(format) = recognise(&values) else {
-        let found = Pending::new(
-            first.offset,
-            FindingCode::NoTasks,
-            "",
-            "this JSON is no plan that is known",
-        );
-        findings.error(found.suggest(Some(FORMATS.to_owned())));
-        return None;
+/// Reads the text from `start` on, of several tags the one with this name; `None` after an error
+/// that leaves nothing to read.
+pub(crate) fn read(
+    source: &Source<'_>,
+    start: usize,
+    tag: Option<&str>,
+    findings: &mut Findings,
+) -> Option<Imported> {
+    let file = File {
+        values: values(source, start, findings)?,
     };
+    let format = recognise(&file, findings)?;
     let mut reader = Reader {
         findings,
         unknown: UnknownFields::default(),
+        tag,
+        left: Vec::new(),
     };
-    let contents = match format {
-        Format::Ralph { file, stories } => ralph::read(file, &stories, &mut reader),
-        Format::TaskMaster(tags) => task_master::read(&tags, &mut reader),
-        Format::Beads(issues) => beads::read(&issues, &mut reader),
-    };
+    let contents = (format.read)(&file, &mut reader);
     reader.unknown.report(reader.findings);
+    let left = reader.left;
     let order = contents.order;
+    let mut collected = assemble(&contents, findings);
+    collected.lines = account(source, &contents, &left, &collected.drafts);
     Some(Imported {
-        collected: assemble(&contents, findings),
+        collected,
         order,
+        format: format.name,
     })
+}
+
+/// Returns the one format that a file has; none and several are errors.
+fn recognise(file: &File<'_>, findings: &mut Findings) -> Option<&'static JsonFormat> {
+    let (mut mine, mut weakly) = (Vec::new(), Vec::new());
+    for format in FORMATS {
+        match (format.claims)(file) {
+            Claim::NotMine => {}
+            Claim::Weakly(_) => weakly.push(format),
+            Claim::Mine(_) | Claim::Contradicting(_) => mine.push(format),
+        }
+    }
+    if mine.is_empty() {
+        mine = weakly;
+    }
+    let at = file.values.first().map_or(0, |first| first.offset);
+    match mine.as_slice() {
+        [only] => Some(only),
+        [] => {
+            let message = "this JSON is no plan that is known";
+            let found = Pending::new(at, FindingCode::NoTasks, "", message);
+            findings.error(found.suggest(Some(KNOWN.to_owned())));
+            None
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|format| format.name).collect();
+            let message = format!("this JSON has the fields of {}", names.join(" and of "));
+            findings.error(Pending::new(at, FindingCode::Ambiguous, "", message));
+            None
+        }
+    }
+}
+
+/// What a part of a file is.
+struct Place<'p> {
+    range: Range<usize>,
+    role: PlaceRole<'p>,
+}
+
+enum PlaceRole<'p> {
+    Task(usize),
+    Told,
+    Left(&'p str),
+}
+
+/// Says what each line is: a task or a part of it where its record is; a group is told to its
+/// parts.
+fn account(source: &Source<'_>, contents: &Contents, left: &[Left], drafts: &[Draft]) -> Lines {
+    let tasks: HashMap<usize, usize> = (0..).zip(drafts).map(|(at, it)| (it.at, at)).collect();
+    let mut places = Vec::new();
+    for record in &contents.records {
+        places.push(Place {
+            range: record.at..record.end,
+            role: tasks
+                .get(&record.at)
+                .map_or(PlaceRole::Told, |at| PlaceRole::Task(*at)),
+        });
+    }
+    for range in &contents.told {
+        places.push(Place {
+            range: range.clone(),
+            role: PlaceRole::Told,
+        });
+    }
+    for own in left {
+        places.push(Place {
+            range: own.range.clone(),
+            role: PlaceRole::Left(&own.reason),
+        });
+    }
+    // What is within another record comes after it.
+    places.sort_by_key(|place| place.range.start);
+    let mut lines = Lines::new(source);
+    for place in places {
+        let range = place.range;
+        match place.role {
+            PlaceRole::Task(at) => {
+                lines.set(source, range.start..range.start, Role::Task(at));
+                lines.set(source, range, Role::Part(at));
+            }
+            PlaceRole::Told => lines.set(source, range, Role::Told),
+            PlaceRole::Left(reason) => lines.not_run(source, range, reason),
+        }
+    }
+    lines.fill(Role::Structure);
+    lines
 }
 
 /// Returns the value of the text, or one for each line; `None` after an error.
@@ -109,101 +197,4 @@ fn values<'a>(source: &Source<'a>, start: usize, findings: &mut Findings) -> Opt
 fn malformed(error: &Malformed, findings: &mut Findings) {
     let message = format!("this is not valid JSON: {}", error.reason);
     findings.error(Pending::new(error.offset, FindingCode::Json, "", message));
-}
-
-fn recognise<'a>(values: &[Json<'a>]) -> Option<Format<'a>> {
-    match values {
-        [one] if one.is_array() => of_list(one.items(), false),
-        [one] => of_object(*one),
-        lines => of_list(lines.to_vec(), true),
-    }
-}
-
-fn of_object<'a>(file: Json<'a>) -> Option<Format<'a>> {
-    let members = file.members();
-    let list = |names: &[&str]| {
-        members
-            .iter()
-            .find(|member| names.contains(&member.name) && member.value.is_array())
-    };
-    if let Some(stories) = list(STORIES) {
-        return Some(Format::Ralph {
-            file: Some(file),
-            stories: stories.value.items(),
-        });
-    }
-    if let Some(tasks) = list(&["tasks"]) {
-        let tag = Tag::new(tasks.name, tasks.value);
-        return Some(match have_passes(&tag.tasks) {
-            true => Format::Ralph {
-                file: Some(file),
-                stories: tag.tasks,
-            },
-            false => Format::TaskMaster(vec![tag]),
-        });
-    }
-    let lists = members
-        .iter()
-        .map(|member| member.value)
-        .filter(|value| value.is_array());
-    if let Some(stories) = lists.map(Json::items).find(|items| have_passes(items)) {
-        return Some(Format::Ralph {
-            file: Some(file),
-            stories,
-        });
-    }
-    let tags: Vec<Tag<'_>> = members.iter().filter_map(tagged).collect();
-    let is_issue = ["id", "title"]
-        .iter()
-        .all(|name| members.iter().any(|member| member.name == *name));
-    match tags.is_empty() {
-        false => Some(Format::TaskMaster(tags)),
-        true => is_issue.then(|| Format::Beads(vec![file])),
-    }
-}
-
-/// Reports whether the first of some records says whether it passes, as Ralph's do.
-fn have_passes(items: &[Json<'_>]) -> bool {
-    items
-        .first()
-        .is_some_and(|item| item.member("passes").is_some())
-}
-
-/// Returns the tasks of a tag, if the member is one.
-fn tagged<'a>(member: &Member<'a>) -> Option<Tag<'a>> {
-    let tasks = member
-        .value
-        .member("tasks")
-        .filter(|tasks| tasks.is_array())?;
-    Some(Tag::new(member.name, tasks))
-}
-
-/// Recognises a list by the fields that its objects have.
-fn of_list(items: Vec<Json<'_>>, are_lines: bool) -> Option<Format<'_>> {
-    let names: BTreeSet<&str> = items
-        .iter()
-        .flat_map(|item| item.members())
-        .map(|member| member.name)
-        .collect();
-    let any = |some: &[&str]| some.iter().any(|name| names.contains(name));
-    if any(&["passes"]) {
-        Some(Format::Ralph {
-            file: None,
-            stories: items,
-        })
-    } else if are_lines || any(&["issue_type"]) {
-        Some(Format::Beads(items))
-    } else if any(&["subtasks", "testStrategy", "status"]) {
-        let offset = items.first().map_or(0, |item| item.offset);
-        Some(Format::TaskMaster(vec![Tag {
-            name: "",
-            offset,
-            tasks: items,
-        }]))
-    } else {
-        any(&["title", "description"]).then_some(Format::Ralph {
-            file: None,
-            stories: items,
-        })
-    }
 }

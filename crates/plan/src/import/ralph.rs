@@ -3,13 +3,28 @@
 //! Ralph works on one story at a time, by priority: so do we, unless the stories name their
 //! dependencies.
 
-use crate::check::finding::{FindingCode, Pending};
+use crate::finding::{FindingCode, Pending};
+use crate::formats::format::Claim;
 use crate::front_matter::Order;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
+use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
 use crate::import::record::{Format, Reader, Record, labelled};
 use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
+
+pub(crate) const FORMAT: JsonFormat = JsonFormat {
+    name: "ralph-prd",
+    claims,
+    read,
+    example: include_str!("ralph.json"),
+};
+
+/// The field that says whether a story is done.
+const PASSES: &[&str] = &["passes"];
+
+/// The names of a list of stories whose stories may lack it.
+const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
 
 /// The spellings of the field that names dependencies.
 const DEPENDS: &[&str] = &[
@@ -86,12 +101,33 @@ const FILE: Format = Format {
     ],
 };
 
+fn claims(file: &File<'_>) -> Claim {
+    let list = file.list();
+    if stories(file).is_some() {
+        return Claim::Mine("its stories have `passes`, or are called so");
+    }
+    match !file.has_lines() && have(&list, &["title", "description"]) {
+        true => Claim::Weakly("it is a list of objects with a title or a description"),
+        false => Claim::NotMine,
+    }
+}
+
+/// Returns the stories of a file that is certainly of this format.
+fn stories<'a>(file: &File<'a>) -> Option<Vec<Json<'a>>> {
+    let list = file.list();
+    if have(&list, PASSES) {
+        return Some(list);
+    }
+    let members = file.object()?.members();
+    let lists = || members.iter().filter(|member| member.value.is_array());
+    let called = lists().find(|member| STORIES.contains(&member.name));
+    let found = called.or_else(|| lists().find(|member| have(&member.value.items(), PASSES)))?;
+    Some(found.value.items())
+}
+
 /// Reads the stories, and what the file says beside them.
-pub(crate) fn read<'a>(
-    file: Option<Json<'a>>,
-    stories: &[Json<'a>],
-    reader: &mut Reader<'_, 'a>,
-) -> Contents {
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+    let stories = stories(file).unwrap_or_else(|| file.list());
     let mut records: Vec<Record> = stories
         .iter()
         .filter_map(|story| self::story(*story, reader))
@@ -110,8 +146,8 @@ pub(crate) fn read<'a>(
         order,
         ..Contents::default()
     };
-    if let Some(file) = file {
-        about(file, stories, reader, &mut contents);
+    if let Some(object) = file.object() {
+        about(object, &stories, reader, &mut contents);
     }
     contents
 }
@@ -144,14 +180,16 @@ fn about<'a>(
         .iter()
         .find_map(|name| find(name)?.word())
         .filter(|title| !title.trim().is_empty());
-    let said = FILE
-        .details
-        .iter()
-        .filter_map(|(name, words)| Some((find(name)?.prose(), *words)));
-    let said = said
-        .filter(|(text, _)| !text.is_empty())
-        .map(|(text, words)| labelled(words, &text));
-    contents.note = said.collect::<Vec<_>>().join("\n\n");
+    let mut said = Vec::new();
+    for (name, words) in FILE.details {
+        let Some(value) = find(name) else { continue };
+        let text = value.prose();
+        if !text.is_empty() {
+            said.push(labelled(words, &text));
+            contents.told.push(value.range());
+        }
+    }
+    contents.note = said.join("\n\n");
 }
 
 fn story<'a>(story: Json<'a>, reader: &mut Reader<'_, 'a>) -> Option<Record> {

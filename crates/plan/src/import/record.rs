@@ -1,9 +1,11 @@
 //! The fields of one record, and the record itself before ids and dependencies are resolved.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::import::format::Left;
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
@@ -24,6 +26,8 @@ pub(crate) const MAX_DEPENDENCIES_OF_ONE: usize = 200;
 pub(crate) struct Record {
     /// The byte offset of its object.
     pub(crate) at: usize,
+    /// The byte offset of the end of its object.
+    pub(crate) end: usize,
     pub(crate) id: Option<Located>,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
@@ -94,11 +98,15 @@ impl<'a> UnknownFields<'a> {
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) findings: &'s mut Findings,
     pub(crate) unknown: UnknownFields<'a>,
+    /// The tag that is run, where a file has several.
+    pub(crate) tag: Option<&'s str>,
+    /// What is not run.
+    pub(crate) left: Vec<Left>,
 }
 
 /// The fields of one object.
 pub(crate) struct Fields<'a> {
-    pub(crate) at: usize,
+    pub(crate) range: Range<usize>,
     members: Vec<Member<'a>>,
 }
 
@@ -137,9 +145,16 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         Fields {
-            at: object.offset,
+            range: object.range(),
             members,
         }
+    }
+
+    /// Says that a part of the file is not run, although it may look like work.
+    pub(crate) fn leave(&mut self, range: Range<usize>, reason: impl Into<String>) {
+        let reason = reason.into();
+        self.findings.skip(range.start, reason.clone());
+        self.left.push(Left { range, reason });
     }
 
     /// Returns what every format says in the same way: title and details, and the id if there is
@@ -157,7 +172,7 @@ impl<'a> Reader<'_, 'a> {
         let written = text(&["title", "name"]).map(|title| one_line(&title));
         let Some(title) = written.or_else(|| text(&["description"]).map(|text| headline(&text)))
         else {
-            self.findings.skip(fields.at, "it has no title");
+            self.leave(fields.range.clone(), "it has no title");
             return None;
         };
         let mut details = Vec::new();
@@ -182,7 +197,8 @@ impl<'a> Reader<'_, 'a> {
             .and_then(located)
             .filter(|id| !id.text.is_empty());
         Some(Record {
-            at: fields.at,
+            at: fields.range.start,
+            end: fields.range.end,
             id,
             title,
             details,
@@ -313,18 +329,18 @@ fn headline(text: &str) -> String {
 
 /// Returns the status that a word of any tracker means.
 ///
-/// `deferred` and `review` wait for a person, as `blocked` does: such a task is not run, nor are
-/// those that depend on it.
+/// `deferred` and `review` wait for a person, as `blocked` does, and what is `hooked` is another
+/// worker's: such a task is not run, nor are those that depend on it.
 fn status_named(word: &str) -> Option<TaskStatus> {
     Some(
         match word.to_lowercase().replace(['-', ' '], "_").as_str() {
             "" | "open" | "pending" | "todo" | "to_do" | "not_started" | "ready" => {
                 TaskStatus::Todo
             }
-            "in_progress" | "started" | "hooked" => TaskStatus::InProgress,
+            "in_progress" | "started" => TaskStatus::InProgress,
             "done" | "completed" | "complete" | "closed" => TaskStatus::Done,
             "cancelled" | "canceled" => TaskStatus::Cancelled,
-            "blocked" | "deferred" | "review" => TaskStatus::Blocked,
+            "blocked" | "deferred" | "review" | "hooked" => TaskStatus::Blocked,
             _ => return None,
         },
     )

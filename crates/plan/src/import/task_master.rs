@@ -6,16 +6,28 @@
 
 use std::collections::HashSet;
 
-use crate::check::finding::{FindingCode, Pending};
 use crate::fields::attributes::Located;
+use crate::finding::{FindingCode, Pending};
+use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
+use crate::import::format::{File, JsonFormat, Left, have};
 use crate::import::json::Json;
 use crate::import::record::{Format, Reader, Record};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 
+pub(crate) const FORMAT: JsonFormat = JsonFormat {
+    name: "task-master",
+    claims,
+    read,
+    example: include_str!("task_master.json"),
+};
+
 /// What task-master writes for a finished task.
 const DONE: &str = "done";
+
+/// The name of a list of tasks.
+const TASKS: &str = "tasks";
 
 const DETAILS: &[(&str, &str)] = &[
     ("description", ""),
@@ -69,21 +81,9 @@ const TASK: Format = Format {
 };
 
 /// The tasks of one tag, or of a file without tags.
-pub(crate) struct Tag<'a> {
-    pub(crate) name: &'a str,
-    /// The byte offset of its list.
-    pub(crate) offset: usize,
-    pub(crate) tasks: Vec<Json<'a>>,
-}
-
-impl<'a> Tag<'a> {
-    pub(crate) fn new(name: &'a str, list: Json<'a>) -> Self {
-        Self {
-            name,
-            offset: list.offset,
-            tasks: list.items(),
-        }
-    }
+struct Tag<'a> {
+    name: &'a str,
+    list: Json<'a>,
 }
 
 /// A task before it is known whether its subtasks are tasks.
@@ -94,66 +94,128 @@ struct Task {
     has_own_work: bool,
 }
 
-/// Reads the tasks of each tag. With several tags, an id begins with its tag, since each has
-/// numbers of its own.
-pub(crate) fn read<'a>(tags: &[Tag<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
+fn claims(file: &File<'_>) -> Claim {
+    let tags = tags(file);
+    let mut lists = tags.iter().map(|tag| tag.list.items());
+    let are_tasks = lists.all(|items| {
+        let has_titles = items.is_empty() || have(&items, &["title", "name", "description"]);
+        has_titles && !have(&items, &["passes", "issue_type"])
+    });
+    match !tags.is_empty() && are_tasks {
+        true => Claim::Mine("it has tasks with a status, by tag or without one"),
+        false => Claim::NotMine,
+    }
+}
+
+/// Returns the lists of tasks of a file, which are several if it has tags.
+fn tags<'a>(file: &File<'a>) -> Vec<Tag<'a>> {
+    let Some(object) = file.object() else {
+        let has_tasks = have(&file.list(), &["subtasks", "testStrategy", "status"]);
+        let list = file
+            .values
+            .first()
+            .filter(|_| has_tasks && !file.has_lines());
+        return Vec::from_iter(list.map(|list| Tag {
+            name: "",
+            list: *list,
+        }));
+    };
+    let mut tags = Vec::new();
+    for member in object.members() {
+        let name = member.name;
+        if name == TASKS && member.value.is_array() {
+            let list = member.value;
+            return vec![Tag { name: "", list }];
+        }
+        let list = member.value.member(TASKS).filter(|list| list.is_array());
+        tags.extend(list.map(|list| Tag { name, list }));
+    }
+    tags
+}
+
+/// Reads the tasks of each tag, or of the one that is chosen. With several tags, an id begins with
+/// its tag, since each has numbers of its own.
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+    let mut tags = tags(file);
+    if let Some(chosen) = reader.tag {
+        choose(chosen, &mut tags, reader);
+    }
     let mut records = Vec::new();
     let mut open: Vec<(&str, usize, usize)> = Vec::new();
-    for tag in tags {
+    let has_several = tags.len() > 1;
+    for tag in &tags {
         // Each of its tasks repeats it, so it is refused before.
-        if tags.len() > 1 && tag.name.len() > TaskId::MAX_BYTES {
+        if has_several && tag.name.len() > TaskId::MAX_BYTES {
             let message = format!(
                 "a tag begins the ids of its tasks, so its name has at most {} bytes",
                 TaskId::MAX_BYTES
             );
             reader.findings.error(Pending::new(
-                tag.offset,
+                tag.list.offset,
                 FindingCode::InvalidId,
                 tag.name,
                 message,
             ));
             continue;
         }
-        let prefix = if tags.len() > 1 {
-            format!("{}.", tag.name)
-        } else {
-            String::new()
+        let prefix = match has_several {
+            true => format!("{}.", tag.name),
+            false => String::new(),
         };
-        let tasks: Vec<Task> = tag
-            .tasks
-            .iter()
-            .filter_map(|task| self::task(*task, &prefix, reader))
-            .collect();
+        let mut tasks = Vec::new();
+        for task in tag.list.items() {
+            tasks.extend(self::task(task, &prefix, reader));
+        }
         let first = records.len();
         add(tasks, &mut records);
-        let of_tag = records.iter_mut().skip(first);
         let mut running = 0;
-        for record in of_tag {
-            record.section = (tags.len() > 1).then(|| tag.name.to_owned());
+        for record in records.iter_mut().skip(first) {
+            record.section = has_several.then(|| tag.name.to_owned());
             running += usize::from(record.status.runs());
         }
         if running > 0 {
-            open.push((tag.name, running, tag.offset));
+            open.push((tag.name, running, tag.list.offset));
         }
     }
-    if let [_, (_, _, second), ..] = open.as_slice() {
+    if let ([_, (_, _, second), ..], None) = (open.as_slice(), reader.tag) {
         let names = open
             .iter()
             .map(|(name, running, _)| format!("`{name}` ({running})"))
             .collect::<Vec<_>>()
             .join(", ");
         let message = format!("several tags have open tasks, and a run follows one: {names}");
-        let advice = "copy the tag that is meant into a file of its own, and run that";
-        reader.findings.error(
-            Pending::new(*second, FindingCode::SeveralTags, "", message)
-                .suggest(Some(advice.to_owned())),
-        );
+        let found = Pending::new(*second, FindingCode::SeveralTags, "", message);
+        let advice = "choose one with `--tag NAME`".to_owned();
+        reader.findings.error(found.suggest(Some(advice)));
     }
     Contents {
         records,
         order: BY_DEPENDENCIES,
         ..Contents::default()
     }
+}
+
+/// Leaves only the tag with this name; an unknown one is an error.
+fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>) {
+    let known: Vec<&str> = tags.iter().map(|tag| tag.name).collect();
+    if !known.contains(&chosen) {
+        let at = tags.first().map_or(0, |tag| tag.list.offset);
+        let message = format!("the file has no tag `{chosen}`");
+        let found = Pending::new(at, FindingCode::SeveralTags, chosen, message);
+        let advice = match known.concat().is_empty() {
+            true => "it has no tags".to_owned(),
+            false => format!("its tags: {}", known.join(", ")),
+        };
+        return reader.findings.error(found.suggest(Some(advice)));
+    }
+    for tag in tags.iter().filter(|tag| tag.name != chosen) {
+        let reason = format!("it is of the tag `{}`", tag.name);
+        reader.left.push(Left {
+            range: tag.list.range(),
+            reason,
+        });
+    }
+    tags.retain(|tag| tag.name == chosen);
 }
 
 /// Adds the tasks, with their subtasks as records of their own where those are tasks.
@@ -278,7 +340,12 @@ fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option
         .into_iter()
         .filter_map(|subtask| self::subtask(subtask, &own, reader))
         .collect();
-    let subtasks = siblings_resolved(subtasks, &own, prefix);
+    let mut subtasks = siblings_resolved(subtasks, &own, prefix);
+    let is_done = record.status == TaskStatus::Done;
+    for subtask in subtasks.iter_mut().filter(|it| is_done && it.status.runs()) {
+        subtask.status = TaskStatus::Done;
+        reader.findings.skip(subtask.at, "its task is done");
+    }
     let is_said = |name| {
         fields
             .get(name)

@@ -215,11 +215,97 @@ fn one_tag_may_have_open_tasks() {
         "3 auth.2: c | depends auth.1 | section auth",
     ];
     reads(&file("done"), &expected, &[]);
-    let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (copy \
-                 the tag that is meant into a file of its own, and run that)";
+    let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (choose \
+                 one with `--tag NAME`)";
     assert_eq!(errors(&file("pending")), [error]);
     let one = r#"{"master": {"tasks": [{"id": 1, "title": "a", "status": "pending"}]}}"#;
     reads(one, &["1 1: a"], &[]);
+}
+
+#[test]
+fn a_chosen_tag_is_run_alone() {
+    let source = r#"{"master": {"tasks": [
+{"id": 1, "title": "a", "status": "pending"}]},
+"auth": {"tasks": [
+{"id": 1, "title": "b", "status": "pending"},
+{"id": 2, "title": "c", "status": "pending", "dependencies": [1]}]}}"#;
+    let known = |tag: &str| KnownNames {
+        tag: Some(tag.to_owned()),
+        ..KnownNames::default()
+    };
+    let plan = Plan::parse(source, &known("auth")).unwrap();
+    let tasks: Vec<String> = plan.tasks.iter().map(line).collect();
+    assert_eq!(tasks, ["4 1: b", "5 2: c | depends 1"]);
+    let not_run: Vec<(usize, Option<&str>)> = plan
+        .lines
+        .iter()
+        .filter(|own| own.reason.is_some())
+        .map(|own| (own.from, own.reason.as_deref()))
+        .collect();
+    assert_eq!(not_run, [(1, Some("it is of the tag `master`"))]);
+    let refused = |source: &str| {
+        let errors = Plan::parse(source, &known("api")).unwrap_err();
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        refused(source),
+        ["line 1, column 22: the file has no tag `api` (its tags: master, auth)"]
+    );
+    let without = r#"{"tasks": [{"id": 1, "title": "a", "status": "done"}]}"#;
+    let of_ralph = r#"{"userStories": [{"id": 1, "title": "a", "passes": true}]}"#;
+    assert_eq!(
+        refused(without),
+        ["line 1, column 11: the file has no tag `api` (it has no tags)"]
+    );
+    for other in [of_ralph, "- [ ] a\n"] {
+        assert_eq!(
+            refused(other),
+            ["line 1, column 1: a tag is chosen, `api`, but only files of task-master have tags"]
+        );
+    }
+}
+
+#[test]
+fn a_task_that_is_done_has_no_open_subtasks() {
+    reads(
+        r#"{"tasks": [{"id": 1, "title": "a", "status": "done", "subtasks": [
+{"id": 1, "title": "b", "status": "pending"}, {"id": 2, "title": "c", "status": "done"}]}]}"#,
+        &[
+            "2 1.1: b | is Done | details Part of 1: a",
+            "2 1.2: c | is Done | details Part of 1: a",
+        ],
+        &[
+            "line 1: it groups the tasks that are its parts",
+            "line 2: its task is done",
+        ],
+    );
+}
+
+#[test]
+fn a_file_is_of_the_one_format_whose_fields_it_has() {
+    let table = [
+        (
+            r#"{"tasks": [{"id": 1, "title": "a", "passes": false}]}"#,
+            "ralph-prd",
+        ),
+        (r#"{"tasks": [{"id": 1, "title": "a"}]}"#, "task-master"),
+        (r#"[{"title": "a", "subtasks": []}]"#, "task-master"),
+        (r#"[{"title": "a"}]"#, "ralph-prd"),
+        (
+            r#"[{"id": "a", "title": "a", "issue_type": "bug"}]"#,
+            "beads",
+        ),
+        (r#"{"id": "a", "title": "a"}"#, "beads"),
+        (r#"{"tasks": [{"label": "build", "type": "shell"}]}"#, ""),
+        ("// of an editor\n[{\"label\": \"build\"}]", ""),
+    ];
+    for (source, format) in table {
+        let plan = crate::parse::read(source, &KnownNames::default()).0;
+        assert_eq!(plan.format, format, "{source}");
+    }
+    let both = r#"{"userStories": [{"id": 1, "title": "a"}], "tasks": [{"id": 1, "title": "a"}]}"#;
+    let error = "line 1, column 1: this JSON has the fields of ralph-prd and of task-master";
+    assert_eq!(errors(both), [error]);
 }
 
 const ISSUES: &str = r#"{"id":"bd-e","title":"The parser","description":"Fast.","status":"open","priority":1,"issue_type":"epic","created_at":"2026-01-01T00:00:00Z"}
@@ -244,6 +330,33 @@ fn issues_wait_for_what_blocks_them_and_epics_are_groups() {
         &[
             "line 1: it groups the tasks that are its parts",
             "line 7: its type is `message`, which is no work",
+        ],
+    );
+}
+
+#[test]
+fn issues_that_no_agent_may_do_are_not_run() {
+    let link = r#"{"depends_on_id":"x-1","type":"conditional-blocks"}"#;
+    let wait = r#"{"depends_on_id":"x-1","type":"waits-for"}"#;
+    let source = format!(
+        "{{\"id\":\"x-1\",\"title\":\"a\",\"status\":\"open\"}}\n\
+         {{\"id\":\"x-2\",\"title\":\"b\",\"status\":\"open\",\"dependencies\":[{link}]}}\n\
+         {{\"id\":\"x-3\",\"title\":\"c\",\"status\":\"open\",\"dependencies\":[{wait}]}}\n\
+         {{\"id\":\"x-4\",\"title\":\"d\",\"status\":\"open\",\"assignee\":\"human\"}}\n\
+         {{\"id\":\"x-5\",\"title\":\"e\",\"status\":\"hooked\"}}\n"
+    );
+    reads(
+        &source,
+        &[
+            "1 x-1: a",
+            "2 x-2: b | is Blocked",
+            "3 x-3: c | depends x-1",
+            "4 x-4: d | is Blocked",
+            "5 x-5: e | is Blocked",
+        ],
+        &[
+            "line 2: it is to be done only if x-1 fails",
+            "line 4: it is work of a person",
         ],
     );
 }
@@ -467,10 +580,13 @@ fn only_the_status_of_landed_tasks_and_of_groups_that_are_complete_is_written() 
                 expected = expected.replace(&ends(before), &ends(after));
             }
             let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::new(*id)).collect();
-            let written = write_boxes(&source, &landed);
+            let written = write_boxes(&source, &landed, &KnownNames::default());
             assert_eq!(written, expected);
-            assert_eq!(write_boxes(&written, &landed), written);
-            assert_eq!(write_boxes(&source, &[]), source);
+            assert_eq!(
+                write_boxes(&written, &landed, &KnownNames::default()),
+                written
+            );
+            assert_eq!(write_boxes(&source, &[], &KnownNames::default()), source);
         }
     }
 }
@@ -478,5 +594,8 @@ fn only_the_status_of_landed_tasks_and_of_groups_that_are_complete_is_written() 
 #[test]
 fn a_task_without_a_status_is_not_written() {
     let source = r#"{"tasks": [{"id": 1, "title": "a"}]}"#;
-    assert_eq!(write_boxes(source, &[TaskId::new("1")]), source);
+    assert_eq!(
+        write_boxes(source, &[TaskId::new("1")], &KnownNames::default()),
+        source
+    );
 }

@@ -6,18 +6,18 @@
 //! order of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
-use crate::check::finding::{FindingCode, Findings, Pending};
-use crate::fields::assign::Name;
-use crate::fields::attributes::Attributes;
-use crate::fields::reference::{References, Resolved};
+use crate::fields::attributes::Located;
+use crate::finding::{FindingCode, Findings, Pending};
 use crate::front_matter::Order;
+use crate::order::assign::Name;
 use crate::order::overlap::{Paths, Pattern, Writers};
 use crate::order::reason::{Cause, Reason};
-use crate::order::sequence;
-use crate::order::sequence::Wait;
-use crate::read::headings::collect::Group;
-use crate::read::lists::task_line::Draft;
+use crate::order::reference::{References, Resolved};
+use crate::order::sequence::{self, Placed, Wait};
+use crate::tasks::draft::Draft;
+use crate::tasks::draft::Group;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::{cycles, topological};
 
@@ -57,21 +57,18 @@ pub(crate) struct Unordered<'a> {
 
 /// Determines the order of all tasks.
 pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
-    let none = || vec![Vec::new(); tasks.drafts.len()];
-    let edges = Edges {
-        depends: none(),
-        after: none(),
-        reasons: vec![None; tasks.drafts.len()],
-        remarks: BTreeMap::new(),
-    };
-    let names_all = vec![false; tasks.drafts.len()];
-    let paths = Paths::new(tasks.patterns);
+    let count = tasks.drafts.len();
     let mut orderer = Orderer {
         tasks,
-        paths: &paths,
-        edges,
+        paths: &Paths::new(tasks.patterns),
+        edges: Edges {
+            depends: vec![Vec::new(); count],
+            after: vec![Vec::new(); count],
+            reasons: vec![None; count],
+            remarks: BTreeMap::new(),
+        },
         findings,
-        names_all,
+        names_all: vec![false; count],
         total: 0,
         full_at: 0,
         steps: 0,
@@ -103,10 +100,10 @@ struct Orderer<'a> {
 }
 
 impl Orderer<'_> {
+    /// Adds what tasks name themselves.
     fn written(&mut self) {
-        if !self
-            .tasks
-            .drafts
+        let drafts = self.tasks.drafts;
+        if !drafts
             .iter()
             .any(|draft| draft.attributes.names_dependencies())
         {
@@ -114,81 +111,67 @@ impl Orderer<'_> {
         }
         let references = References::new(self.tasks.names, self.tasks.groups);
         // What a task that is over names may be gone.
-        let open = self.tasks.drafts.iter().filter(|draft| !is_over(draft));
+        let open = drafts.iter().filter(|draft| !is_over(draft));
         let open: HashSet<usize> = open
             .flat_map(|draft| &draft.attributes.depends)
             .map(|list| list.offset)
             .collect();
         // All tasks of a group share its list, which is resolved, and its errors reported, only
         // once.
-        let mut lists: HashMap<usize, Resolved> = HashMap::with_capacity(self.tasks.drafts.len());
-        for (at, draft) in self.tasks.drafts.iter().enumerate() {
-            let Attributes {
-                depends,
-                likely_depends,
-                ..
-            } = &draft.attributes;
-            let Some(name) = self.tasks.names.get(at) else {
-                continue;
-            };
+        let mut resolved: HashMap<usize, Resolved> = HashMap::new();
+        for (at, name) in self.tasks.names.iter().enumerate() {
+            let Some(draft) = drafts.get(at) else { return };
+            let certain = &draft.attributes.depends;
+            let lists = certain.iter().chain(&draft.attributes.likely_depends);
             let mut names_all = draft.attributes.names_dependencies();
-            let likely = likely_depends.iter().map(|list| (list, true));
-            for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
-                let read = || match may_be_prose {
-                    true => references.resolve_likely(name, list, MAX_DEPENDENCIES, self.findings),
-                    false if open.contains(&list.offset) => {
-                        references.resolve_in(name, list, MAX_DEPENDENCIES, self.findings)
-                    }
-                    false => {
-                        let mut own = Findings::default();
-                        let found = references.resolve_in(name, list, MAX_DEPENDENCIES, &mut own);
-                        self.findings.append(own.tolerated());
+            for (place, list) in lists.enumerate() {
+                let may_be_prose = place >= certain.len();
+                let found = resolved.entry(list.offset).or_insert_with(|| {
+                    let (most, mut gone) = (MAX_DEPENDENCIES, Findings::default());
+                    if may_be_prose {
+                        references.resolve_likely(name, list, most, self.findings)
+                    } else if open.contains(&list.offset) {
+                        references.resolve_in(name, list, most, self.findings)
+                    } else {
+                        let found = references.resolve_in(name, list, most, &mut gone);
+                        self.findings.append(gone.tolerated());
                         found
                     }
-                };
-                let found = lists.entry(list.offset).or_insert_with(read);
-                // Possible prose never makes a task depend on itself: a group's tasks inherit it,
-                // even the one that it names.
-                let on = found.tasks.iter().filter(|on| !may_be_prose || **on != at);
-                self.depend(at, on);
+                });
                 names_all &= !found.has_prose;
                 if found.has_prose && !may_be_prose {
-                    self.edges
-                        .remarks
-                        .entry(at)
-                        .or_default()
-                        .push(list.text.clone());
+                    let remarks = self.edges.remarks.entry(at).or_default();
+                    remarks.push(list.text.clone());
                 }
+                // Possible prose never makes a task depend on itself: a group's tasks inherit it,
+                // even the one that it names.
+                let on = found.tasks.iter().copied();
+                let on: Vec<usize> = on.filter(|on| !may_be_prose || *on != at).collect();
+                self.depend(at, &on);
                 if self.total > MAX_DEPENDENCIES {
                     self.full_at = list.offset;
                     return;
                 }
             }
-            self.names_all
-                .iter_mut()
-                .skip(at)
-                .take(1)
-                .for_each(|slot| *slot = names_all);
+            if let Some(slot) = self.names_all.get_mut(at) {
+                *slot = names_all;
+            }
         }
     }
 
     /// Makes the optional parts of a task depend on it, apart from those that it waits for itself.
     fn extras(&mut self) {
-        let tasks = self.tasks;
-        for (at, draft) in tasks.drafts.iter().enumerate() {
+        for (at, draft) in self.tasks.drafts.iter().enumerate() {
             if let Some(task) = draft.extends.filter(|task| !self.comes_after(*task, at)) {
-                self.depend(at, [task].iter());
+                self.depend(at, &[task]);
             }
         }
     }
 
-    fn depend<'o>(&mut self, at: usize, on: impl Iterator<Item = &'o usize> + Clone) {
-        self.total = self.total.saturating_add(on.clone().count());
-        if let Some(depends) = self
-            .edges
-            .depends
-            .get_mut(at)
-            .filter(|_| self.total <= MAX_DEPENDENCIES)
+    fn depend(&mut self, at: usize, on: &[usize]) {
+        self.total = self.total.saturating_add(on.len());
+        if self.total <= MAX_DEPENDENCIES
+            && let Some(depends) = self.edges.depends.get_mut(at)
         {
             depends.extend(on);
             depends.sort_unstable();
@@ -196,17 +179,17 @@ impl Orderer<'_> {
         }
     }
 
+    /// Makes a task come after another, unless it depends on that anyway.
     fn follow(&mut self, at: usize, earlier: usize, cause: Cause) {
-        if at == earlier {
+        if at == earlier || self.depends(at).binary_search(&earlier).is_ok() {
             return;
         }
-        if let Some(after) = self.edges.after.get_mut(at)
+        if let (Some(after), Some(reason)) =
+            (self.edges.after.get_mut(at), self.edges.reasons.get_mut(at))
             && let Err(place) = after.binary_search(&earlier)
         {
             after.insert(place, earlier);
-        }
-        if let Some(reason) = self.edges.reasons.get_mut(at) {
-            reason.get_or_insert_default().order.get_or_insert(cause);
+            reason.get_or_insert_default().after.insert(place, cause);
         }
     }
 
@@ -214,54 +197,57 @@ impl Orderer<'_> {
         self.tasks.drafts.get(at)
     }
 
-    fn runs(&self, at: usize) -> bool {
-        self.draft(at).is_some_and(|draft| draft.status.runs())
+    fn is_optional(&self, at: usize) -> bool {
+        self.draft(at).is_some_and(|draft| draft.optional)
+    }
+
+    fn id(&self, at: usize) -> &str {
+        self.tasks.names.get(at).map_or("", |name| name.id.as_str())
+    }
+
+    fn depends(&self, at: usize) -> &[usize] {
+        self.edges.depends.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns what a task waits for directly.
+    fn waits(&self, at: usize) -> impl Iterator<Item = usize> {
+        let after = self.edges.after.get(at).into_iter().flatten();
+        self.depends(at).iter().chain(after).copied()
     }
 
     /// Makes every block depend on the previous one, apart from its optional tasks.
     fn barriers(&mut self) {
+        let order = self.tasks.order;
         let mut gate: Vec<usize> = Vec::new();
-        let tasks = self.tasks;
-        let order = tasks.order;
-        let drafts: Vec<(usize, &Draft)> = tasks.drafts.iter().enumerate().collect();
-        for block in drafts.chunk_by(|(_, a), (_, b)| block_of(order, a) == block_of(order, b)) {
-            let own =
-                block.first().map_or(0, |(at, _)| *at)..=block.last().map_or(0, |(at, _)| *at);
-            for (at, _) in block {
-                let depends = self.edges.depends.get(*at);
-                // What a task names in its own phase comes after the phase before anyway.
-                let names_own =
-                    depends.is_some_and(|depends| depends.iter().any(|on| own.contains(on)));
-                self.depend(*at, gate.iter());
-                if let Some(reason) = self
-                    .edges
-                    .reasons
-                    .get_mut(*at)
-                    .filter(|_| !gate.is_empty() && !names_own)
+        let mut start = 0;
+        for block in self
+            .tasks
+            .drafts
+            .chunk_by(|a, b| block_of(order, a) == block_of(order, b))
+        {
+            let own = start..start + block.len();
+            for at in own.clone() {
+                self.depend(at, &gate);
+                if let Some(reason) = self.edges.reasons.get_mut(at)
+                    && !gate.is_empty()
                 {
-                    reason.get_or_insert_default().barrier = true;
+                    reason.get_or_insert_default().before_phase = Some(start);
                 }
             }
-            let required: Vec<usize> = block
-                .iter()
-                .filter(|(_, draft)| holds_barrier(draft))
-                .map(|(at, _)| *at)
+            let required: Vec<usize> = own
+                .clone()
+                .filter(|at| self.draft(*at).is_some_and(holds_barrier))
                 .collect();
-            let depends = required.iter().filter_map(|at| self.edges.depends.get(*at));
-            let covered: HashSet<usize> = depends
-                .flatten()
-                .filter(|on| own.contains(on))
-                .copied()
-                .collect();
-            if !required.is_empty() {
-                gate = required
-                    .iter()
-                    .filter(|at| !covered.contains(at))
-                    .copied()
-                    .collect();
-                // Tasks that all depend on each other are reported as a cycle later.
-                gate = if gate.is_empty() { required } else { gate };
+            let depends = required.iter().flat_map(|at| self.depends(*at));
+            let covered: HashSet<usize> = depends.copied().filter(|on| own.contains(on)).collect();
+            let ends = required.iter().filter(|at| !covered.contains(at));
+            let ends: Vec<usize> = ends.copied().collect();
+            // Tasks that all depend on each other are reported as a cycle later.
+            let last = if ends.is_empty() { required } else { ends };
+            if !last.is_empty() {
+                gate = last;
             }
+            start = own.end;
         }
     }
 
@@ -276,177 +262,140 @@ impl Orderer<'_> {
     fn line(&mut self) -> Option<Vec<usize>> {
         let line = topological(&self.edges.depends).ok();
         if line.is_none() {
-            cycles(&self.edges.depends, MAX_CYCLES)
-                .iter()
-                .for_each(|cycle| self.waits_for_itself(cycle));
+            for cycle in cycles(&self.edges.depends, MAX_CYCLES) {
+                self.waits_for_itself(&cycle);
+            }
         }
         line
     }
 
     fn waits_for_itself(&mut self, cycle: &[usize]) {
-        let id = |at: &usize| {
-            self.tasks
-                .names
-                .get(*at)
-                .map_or("", |name| name.id.as_str())
-        };
-        let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
-        let block = |at: &usize| {
-            self.draft(*at)
-                .map(|draft| block_of(self.tasks.order, draft))
-        };
-        // A dependency on a later phase, whose tasks wait for all of this one.
-        let ahead = cycle.windows(2).find_map(|pair| match pair {
-            [from, to] if block(from) < block(to) => Some((from, to)),
-            _ => None,
-        });
-        let first = ahead.map(|(from, _)| from).or(cycle.first());
-        let at = first.and_then(|at| self.draft(*at)).map_or(0, place_of);
-        let (message, suggestion) = match (cycle, ahead) {
-            ([_, _], _) => (
-                format!("this task depends on itself: {path}"),
-                "remove this dependency",
-            ),
-            (_, Some((from, to))) => {
-                let (from, to) = (id(from), id(to));
-                let message = format!(
-                    "{from} depends on {to}, whose phase comes after that of {from}: {path}"
-                );
-                (
-                    message,
-                    "remove this dependency, or move one of these tasks",
-                )
+        let ids: Vec<&str> = cycle.iter().map(|at| self.id(*at)).collect();
+        let path = ids.join(" → ");
+        let mut at = cycle.first().copied();
+        let mut suggestion = "remove one of these dependencies";
+        let mut message = format!("these tasks depend on each other: {path}");
+        for pair in cycle.windows(2) {
+            // A dependency on a later phase, whose tasks wait for all of this one.
+            if let [from, to] = pair
+                && self.block(*from) < self.block(*to)
+            {
+                let (id, on) = (self.id(*from), self.id(*to));
+                message =
+                    format!("{id} depends on {on}, whose phase comes after that of {id}: {path}");
+                suggestion = "remove this dependency, or move one of these tasks";
+                at = Some(*from);
+                break;
             }
-            _ => (
-                format!("these tasks depend on each other: {path}"),
-                "remove one of these dependencies",
-            ),
-        };
+        }
+        if cycle.len() == 2 {
+            message = format!("this task depends on itself: {path}");
+            suggestion = "remove this dependency";
+        }
+        let at = at.and_then(|at| self.draft(at)).map_or(0, place_of);
         let found = Pending::new(at, FindingCode::Cycle, &path, message);
         self.findings
             .error(found.suggest(Some(suggestion.to_owned())));
     }
 
+    fn block(&self, at: usize) -> Option<usize> {
+        self.draft(at)
+            .map(|draft| block_of(self.tasks.order, draft))
+    }
+
+    /// Adds the order that the plan does not name, given one that fits its dependencies.
     fn implicit(&mut self, line: &[usize]) {
-        let running: Vec<usize> = line.iter().copied().filter(|at| self.runs(*at)).collect();
-        let parts = self.parts(&running);
-        let running = parts.concat();
+        let needed = self.with_needs(line, |at| !self.is_optional(at));
+        let running = line.iter().copied();
+        let running = running.filter(|at| self.draft(*at).is_some_and(|it| it.status.runs()));
+        let (required, optional): (Vec<usize>, Vec<usize>) =
+            running.partition(|at| needed.contains(at));
+        let mut whole = [required.as_slice(), &optional].concat();
         match self.tasks.order {
             Order::Sequential => {
-                for pair in running.windows(2) {
+                for pair in whole.windows(2) {
                     if let [earlier, later] = pair {
                         self.follow(*later, *earlier, Cause::Sequential);
                     }
                 }
                 return;
             }
-            Order::Auto => parts.iter().for_each(|part| self.author(part)),
+            Order::Auto => {
+                let closing = sequence::closing(self.tasks.drafts);
+                let work = self.with_needs(line, |at| !closing.contains(&at));
+                whole = [self.author(&required, &work), self.author(&optional, &work)].concat();
+            }
             Order::Eager | Order::Phases => {}
         }
-        for pair in parts.windows(2) {
-            if let [before, part] = pair {
-                self.join(before, part);
-            }
-        }
-        self.writers(&running);
+        self.join(&required, &optional);
+        self.writers(&whole);
     }
 
-    /// Divides the tasks, given in an order that fits their dependencies, into those that the plan
-    /// requires, the optional ones, which come last, and the tests and reviews of the plan that
-    /// stand even after these.
-    fn parts(&self, running: &[usize]) -> Vec<Vec<usize>> {
-        let is_optional = |at: &usize| self.draft(*at).is_some_and(|draft| draft.optional);
-        if !running.iter().any(is_optional) {
-            return vec![running.to_vec()];
-        }
-        // What a required task depends on is required, too.
-        let mut needed: BTreeSet<usize> = BTreeSet::new();
-        for at in running.iter().rev() {
-            if !is_optional(at) || needed.contains(at) {
-                needed.insert(*at);
-                needed.extend(self.edges.depends.get(*at).into_iter().flatten());
+    /// Returns the tasks for which something holds, with all that they depend on, given an order
+    /// that fits the dependencies of all tasks.
+    fn with_needs(&self, line: &[usize], holds: impl Fn(usize) -> bool) -> HashSet<usize> {
+        let mut needed = HashSet::new();
+        for at in line.iter().rev().copied() {
+            if needed.contains(&at) || holds(at) {
+                needed.insert(at);
+                needed.extend(self.depends(at));
             }
         }
-        let (mut required, optional): (Vec<usize>, Vec<usize>) =
-            running.iter().partition(|at| needed.contains(at));
-        let Some(last) = optional.iter().max() else {
-            return vec![required];
-        };
-        let gates: BTreeSet<usize> = optional
-            .iter()
-            .filter_map(|at| self.edges.depends.get(*at))
-            .flatten()
-            .copied()
-            .collect();
-        let closes = |at: &&usize| {
-            let is_closing = self
-                .draft(**at)
-                .is_some_and(|draft| sequence::is_closing(&draft.title));
-            is_closing && *at > last && !gates.contains(at)
-        };
-        let closing = required.iter().rev().take_while(closes).count();
-        let closing = required.split_off(required.len() - closing);
-        [required, optional, closing]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect()
+        needed
     }
 
-    /// Makes the first tasks of a part come after the last ones of the part before.
-    fn join(&mut self, before: &[usize], part: &[usize]) {
-        let waits = |at: &usize| {
-            [self.edges.depends.get(*at), self.edges.after.get(*at)]
-                .into_iter()
-                .flatten()
-                .flatten()
-        };
-        let waited: BTreeSet<usize> = before.iter().flat_map(waits).copied().collect();
-        let last: Vec<usize> = before
-            .iter()
-            .copied()
-            .filter(|at| !waited.contains(at))
+    /// Makes the first optional tasks come after the last required ones.
+    fn join(&mut self, required: &[usize], optional: &[usize]) {
+        let waited: BTreeSet<usize> = required.iter().flat_map(|at| self.waits(*at)).collect();
+        let last = required.iter().filter(|at| !waited.contains(at));
+        let last = last.copied().collect();
+        let own: BTreeSet<usize> = optional.iter().copied().collect();
+        let first = optional.iter().copied();
+        let first: Vec<usize> = first
+            .filter(|at| !self.waits(*at).any(|earlier| own.contains(&earlier)))
             .collect();
-        let own: BTreeSet<usize> = part.iter().copied().collect();
-        let first = |at: &usize| !waits(at).any(|earlier| own.contains(earlier));
-        let first: Vec<usize> = part.iter().copied().filter(first).collect();
-        let is_optional = first
-            .iter()
-            .any(|at| self.draft(*at).is_some_and(|draft| draft.optional));
-        let cause = if is_optional {
-            Cause::Optional
-        } else {
-            Cause::Closing
-        };
-        first.into_iter().for_each(|task| {
+        for task in first {
             self.wait(&Wait {
                 task,
-                earlier: &last,
-                cause,
-            })
-        });
+                earlier: Rc::clone(&last),
+                cause: Cause::Optional,
+            });
+        }
     }
 
-    /// Adds the author's order.
-    fn author(&mut self, running: &[usize]) {
-        let (drafts, paths) = (self.tasks.drafts, self.paths);
-        let names_all = self.names_all.clone();
-        sequence::waits(drafts, paths, &names_all, running, &mut |wait| {
-            self.wait(wait)
-        });
+    /// Adds the author's order of some tasks, and returns them in it. `work` is what does not close
+    /// the plan.
+    fn author(&mut self, line: &[usize], work: &HashSet<usize>) -> Vec<usize> {
+        let drafts = self.tasks.drafts;
+        let mut tasks = Vec::with_capacity(line.len());
+        for at in line.iter().copied() {
+            if let (Some(draft), Some(names_all)) = (drafts.get(at), self.names_all.get(at)) {
+                tasks.push(Placed {
+                    at,
+                    draft,
+                    depends: !self.depends(at).is_empty(),
+                    closes: !work.contains(&at),
+                    names_all: *names_all,
+                });
+            }
+        }
+        let sequenced = sequence::of(drafts, &tasks, self.paths);
+        for wait in &sequenced.waits {
+            self.wait(wait);
+        }
+        sequenced.line
     }
 
-    fn wait(&mut self, wait: &Wait<'_>) {
+    fn wait(&mut self, wait: &Wait) {
         let is_full = self.total > MAX_DEPENDENCIES;
         self.total = self.total.saturating_add(wait.earlier.len());
-        if self.total > MAX_DEPENDENCIES {
-            if !is_full {
-                self.too_many();
+        if self.total <= MAX_DEPENDENCIES {
+            for earlier in wait.earlier.iter() {
+                self.follow(wait.task, *earlier, wait.cause);
             }
-            return;
+        } else if !is_full {
+            self.too_many();
         }
-        wait.earlier
-            .iter()
-            .for_each(|earlier| self.follow(wait.task, *earlier, wait.cause));
     }
 
     /// Orders tasks that write the same path: the earlier one first.
@@ -454,50 +403,36 @@ impl Orderer<'_> {
         let mut writers = Writers::default();
         let (tasks, paths) = (self.tasks, self.paths);
         for at in running.iter().copied() {
-            let Some(draft) = tasks.drafts.get(at) else {
-                continue;
-            };
-            for (file, pattern) in draft.attributes.files.iter().zip(paths.for_task(at)) {
+            let files = tasks.drafts.get(at).map(|draft| &draft.attributes.files);
+            for (file, pattern) in files.into_iter().flatten().zip(paths.for_task(at)) {
                 let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);
-                match writers.record(paths, pattern, at, beside) {
-                    Ok(earlier) => earlier
-                        .into_iter()
-                        .rev()
-                        .for_each(|earlier| self.collision(earlier, at, file)),
-                    Err(excess) => {
-                        let message = excess.message();
-                        let found = Pending::new(
-                            file.offset,
-                            FindingCode::InvalidValue,
-                            &file.text,
-                            message,
-                        );
-                        return self
-                            .findings
-                            .error(found.suggest(Some("name the paths instead".to_owned())));
-                    }
+                let Some(earlier) = writers.record(paths, pattern, at, beside) else {
+                    let message = "comparing the globs of this plan with its paths takes too long";
+                    let found =
+                        Pending::new(file.offset, FindingCode::InvalidValue, &file.text, message);
+                    let suggestion = Some("name the paths instead".to_owned());
+                    return self.findings.error(found.suggest(suggestion));
+                };
+                for earlier in earlier.into_iter().rev() {
+                    self.collision(earlier, at, file);
                 }
             }
         }
     }
 
-    fn collision(&mut self, earlier: usize, at: usize, file: &crate::fields::attributes::Located) {
+    fn collision(&mut self, earlier: usize, at: usize, file: &Located) {
         if self.comes_after(at, earlier) {
             return;
         }
         let neighbours = self.are_beside(earlier, at);
-        let id = |at: usize| self.tasks.names.get(at).map_or("", |name| name.id.as_str());
         let ends = if neighbours {
             "both are marked [P] and run together"
         } else {
             "the second waits for the first"
         };
-        let message = format!(
-            "`{}` and `{}` write the same path: {ends}",
-            id(earlier),
-            id(at)
-        );
+        let (one, other) = (self.id(earlier), self.id(at));
+        let message = format!("`{one}` and `{other}` write the same path: {ends}");
         self.findings.warn(Pending::new(
             file.offset,
             FindingCode::WriteOverlap,
@@ -512,8 +447,8 @@ impl Orderer<'_> {
     /// Reports whether two tasks may run together even if they write the same path: both are marked
     /// `[P]`.
     fn are_beside(&self, one: usize, other: usize) -> bool {
-        [one, other].iter().all(|at| {
-            self.draft(*at)
+        [one, other].into_iter().all(|at| {
+            self.draft(at)
                 .is_some_and(|draft| draft.attributes.parallel)
         })
     }
@@ -523,22 +458,22 @@ impl Orderer<'_> {
     fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
         let mut seen = BTreeSet::from([at]);
         let mut open = vec![at];
-        while let Some(current) = open.pop() {
-            let depends = self.edges.depends.get(current).into_iter().flatten();
-            for before in depends.chain(self.edges.after.get(current).into_iter().flatten()) {
-                self.steps += 1;
-                if *before == earlier {
-                    return true;
-                }
-                if self.steps > MAX_SEARCH_STEPS {
-                    return false;
-                }
-                if seen.insert(*before) {
-                    open.push(*before);
+        let mut steps = self.steps;
+        let mut is_found = false;
+        while let Some(current) = open
+            .pop()
+            .filter(|_| !is_found && steps <= MAX_SEARCH_STEPS)
+        {
+            for before in self.waits(current) {
+                steps += 1;
+                is_found |= before == earlier;
+                if seen.insert(before) {
+                    open.push(before);
                 }
             }
         }
-        false
+        self.steps = steps;
+        is_found
     }
 }
 

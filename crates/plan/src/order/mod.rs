@@ -1,7 +1,11 @@
 //! Orders tasks: what depends on what, which files overlap, what never starts.
 
+pub(crate) mod alike;
+pub(crate) mod assign;
 pub(crate) mod edges;
 pub(crate) mod overlap;
 pub(crate) mod reason;
+pub(crate) mod reference;
 pub(crate) mod sequence;
 pub(crate) mod stuck;
+pub(crate) mod unread;

@@ -1,8 +1,8 @@
 //! Finds tasks that write the same paths, by comparing their `files` as paths and globs.
 //!
-//! A path includes everything below it. The comparison errs on the side of overlap (`{a,b}` and
-//! `[ab]` count as `*` and `?`): ordering two tasks needlessly costs time, while a collision costs
-//! work.
+//! A path includes everything below it. The comparison errs on the side of overlap (of a name with
+//! wildcards, only what stands before the first and after the last one counts): ordering two tasks
+//! needlessly costs time, while a collision costs work.
 //!
 //! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a
 //! path in common.
@@ -10,14 +10,12 @@
 use orchestrate_core::text::parts::Parts;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 
-/// The maximum number of globs in a plan: each is compared with every path.
-const MAX_GLOBS: usize = 256;
-
-/// The maximum number of steps spent on comparing the paths of a plan: some hundred thousand
-/// comparisons of usual ones, and less than a second. Two hostile globs alone can take millions.
-const MAX_STEPS: usize = 50_000_000;
+/// The maximum number of bytes of paths and globs that are compared in a plan: less than a second.
+/// A thousand paths beside a hundred globs need a tenth of it.
+const MAX_COMPARED_BYTES: usize = 100_000_000;
 
 /// The maximum number of `[P]` tasks remembered as writers of one path: each causes a warning, and
 /// no sensible plan has more.
@@ -36,8 +34,12 @@ pub(crate) struct Pattern<'a> {
     path: Cow<'a, str>,
 }
 
-/// The characters of wildcards.
+/// The characters that begin wildcards, and those that end them.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
+const WILDCARD_ENDS: [char; 4] = ['*', '?', ']', '}'];
+
+/// The component that matches any number of them.
+const ANY: &str = "**";
 
 impl<'a> Pattern<'a> {
     /// Normalises a path as written.
@@ -76,15 +78,9 @@ impl<'a> Pattern<'a> {
         })
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
-        names(&self.path)
-    }
-
     /// Reports whether the pattern contains wildcards.
-    pub(crate) fn is_glob(&self) -> bool {
-        self.path
-            .bytes()
-            .any(|byte| WILDCARDS.contains(&char::from(byte)))
+    fn is_glob(&self) -> bool {
+        self.path.contains(WILDCARDS)
     }
 
     /// Returns the components before the first one with a wildcard, as a path.
@@ -96,48 +92,84 @@ impl<'a> Pattern<'a> {
         before.rsplit_once('/').map_or("", |(above, _)| above)
     }
 
-    /// Reports whether this may be a directory that contains matches of another pattern: `a.md`,
-    /// for example, contains none of `**/*.rs`.
-    fn holds(&self, other: &Pattern<'_>) -> bool {
-        let named_as_file = self
-            .path
-            .rsplit('/')
-            .next()
-            .is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
-        !named_as_file || !other.is_glob()
-    }
-
-    /// Reports whether some path could match both patterns, or be below a match of both; `true`
-    /// once the steps are spent.
-    fn overlaps(&self, other: &Pattern<'_>, steps: &Steps) -> bool {
-        if !steps.take_for(&self.path, &other.path) {
-            return true;
+    /// Reports whether some path could match both patterns, of which one is a glob, or be below a
+    /// match of both.
+    fn overlaps(&self, other: &str) -> bool {
+        let (mine, others) = (components(&self.path), components(other));
+        let (mut mine, mut others) = (mine.as_slice(), others.as_slice());
+        while let ([one, mine_after @ ..], [other, others_after @ ..]) = (mine, others)
+            && *one != ANY
+            && *other != ANY
+        {
+            if !names_overlap(one, other) {
+                return false;
+            }
+            (mine, others) = (mine_after, others_after);
         }
-        let (a, b): (Vec<&str>, Vec<&str>) = (self.names().collect(), other.names().collect());
-        // A pattern with no components left is a directory above the rest of the other.
-        let (holds, is_held) = (self.holds(other), other.holds(self));
-        let is_done = |i: usize, j: usize| match (i == a.len(), j == b.len()) {
-            (true, true) => true,
-            (true, false) => holds,
-            (false, true) => is_held,
-            (false, false) => false,
-        };
-        can_meet(&a, &b, steps, is_done)
+        if mine.first() != Some(&ANY) && others.first() != Some(&ANY) {
+            return mine.is_empty() && others.is_empty();
+        }
+        while let ([mine_before @ .., one], [others_before @ .., other]) = (mine, others)
+            && *one != ANY
+            && *other != ANY
+        {
+            if !names_overlap(one, other) {
+                return false;
+            }
+            (mine, others) = (mine_before, others_before);
+        }
+        true
     }
 }
 
-/// The paths that the tasks of a plan write, and the steps that comparing them may still take.
+/// Returns the components of a pattern; one that is not named as a file may be a directory, which
+/// includes everything below it.
+fn components(path: &str) -> Vec<&str> {
+    let mut components: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    let is_file = components
+        .last()
+        .and_then(|name| name.rfind('.'))
+        .is_some_and(|dot| dot > 0);
+    if !is_file {
+        components.push(ANY);
+    }
+    components
+}
+
+/// Reports whether any name may match both components.
+fn names_overlap(one: &str, other: &str) -> bool {
+    if !one.contains(WILDCARDS) && !other.contains(WILDCARDS) {
+        return one == other;
+    }
+    let (one_head, other_head) = (before_wildcards(one), before_wildcards(other));
+    let (one_tail, other_tail) = (after_wildcards(one), after_wildcards(other));
+    (one_head.starts_with(other_head) || other_head.starts_with(one_head))
+        && (one_tail.ends_with(other_tail) || other_tail.ends_with(one_tail))
+}
+
+fn before_wildcards(name: &str) -> &str {
+    name.split(WILDCARDS).next().unwrap_or(name)
+}
+
+fn after_wildcards(name: &str) -> &str {
+    match name.contains(WILDCARDS) {
+        true => name.rsplit(WILDCARD_ENDS).next().unwrap_or(name),
+        false => name,
+    }
+}
+
+/// The paths that the tasks of a plan write, and how much of them was compared.
 pub(crate) struct Paths<'a> {
     /// `None` for an invalid path.
     of_tasks: &'a [Vec<Option<Pattern<'a>>>],
-    steps: Steps,
+    compared: Cell<usize>,
 }
 
 impl<'a> Paths<'a> {
     pub(crate) fn new(of_tasks: &'a [Vec<Option<Pattern<'a>>>]) -> Self {
         Self {
             of_tasks,
-            steps: Steps::new(MAX_STEPS),
+            compared: Cell::new(0),
         }
     }
 
@@ -148,312 +180,90 @@ impl<'a> Paths<'a> {
             .map(Vec::as_slice)
             .unwrap_or_default()
     }
-}
 
-/// The steps that comparisons may still take.
-struct Steps(Cell<usize>);
-
-impl Steps {
-    fn new(most: usize) -> Self {
-        Self(Cell::new(most))
+    /// Reports whether a glob and a path overlap; `true` once too much was compared.
+    fn overlap(&self, glob: &Pattern<'_>, path: &str) -> bool {
+        let bytes = 1 + glob.path.len() + path.len();
+        self.compared.set(self.compared.get().saturating_add(bytes));
+        self.is_too_much() || glob.overlaps(path)
     }
 
-    /// Takes some steps; reports whether any are left then.
-    fn take(&self, steps: usize) -> bool {
-        self.0.set(self.0.get().saturating_sub(steps));
-        !self.are_spent()
+    fn is_too_much(&self) -> bool {
+        self.compared.get() > MAX_COMPARED_BYTES
     }
-
-    /// Takes the steps for looking through two texts, which is much quicker than comparing their
-    /// characters.
-    fn take_for(&self, a: &str, b: &str) -> bool {
-        self.take(1 + (a.len() + b.len()) / 8)
-    }
-
-    fn are_spent(&self) -> bool {
-        self.0.get() == 0
-    }
-}
-
-/// Why no more paths are compared.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Excess {
-    /// There are more than [`MAX_GLOBS`] globs.
-    Globs,
-    /// Comparing them takes more than [`MAX_STEPS`] steps.
-    Steps,
-}
-
-impl Excess {
-    /// Describes the reason.
-    pub(crate) fn message(&self) -> String {
-        match self {
-            Self::Globs => format!("more than {MAX_GLOBS} globs in one plan"),
-            Self::Steps => {
-                "comparing the globs of this plan with its paths takes too long".to_owned()
-            }
-        }
-    }
-}
-
-/// A piece of a pattern: a component of a path, or a token of a component.
-trait Piece {
-    /// Reports whether it matches any number of pieces.
-    fn is_many(&self) -> bool;
-
-    /// Reports whether both can match the same text; `true` once the steps are spent.
-    fn meets(&self, other: &Self, steps: &Steps) -> bool;
-}
-
-impl Piece for &str {
-    fn is_many(&self) -> bool {
-        *self == "**"
-    }
-
-    fn meets(&self, other: &Self, steps: &Steps) -> bool {
-        component_overlaps(self, other, steps)
-    }
-}
-
-/// Reports whether the first `i` pieces of `a` and the first `j` of `b` can match the same text,
-/// for any lengths that `is_done` accepts; `true` once the steps are spent.
-fn can_meet<P: Piece>(
-    a: &[P],
-    b: &[P],
-    steps: &Steps,
-    is_done: impl Fn(usize, usize) -> bool,
-) -> bool {
-    // Dynamic programming with one row for each prefix of `a`.
-    let mut row: Vec<bool> = vec![false; b.len() + 1];
-    for i in 0..=a.len() {
-        if !steps.take(b.len() + 1) {
-            return true;
-        }
-        let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
-        for j in 0..=b.len() {
-            let (x, y) = (
-                i.checked_sub(1).and_then(|i| a.get(i)),
-                j.checked_sub(1).and_then(|j| b.get(j)),
-            );
-            let Neighbours { up, left, diagonal } = Neighbours::read(&row, &next, j);
-            let same = match (x, y) {
-                (None, None) => true,
-                (Some(x), None) => x.is_many() && up,
-                (None, Some(y)) => y.is_many() && left,
-                (Some(x), Some(y)) => {
-                    ((x.is_many() || y.is_many()) && (up || left))
-                        || (diagonal && x.meets(y, steps))
-                }
-            };
-            if same && is_done(i, j) {
-                return true;
-            }
-            next.push(same);
-        }
-        // Nothing that begins like this much of `a` begins like any of `b`, so longer beginnings do
-        // not either.
-        if !next.contains(&true) {
-            return false;
-        }
-        row = next;
-    }
-    false
-}
-
-/// The results for prefixes that are one piece shorter; `false` outside the table.
-struct Neighbours {
-    up: bool,
-    left: bool,
-    diagonal: bool,
-}
-
-impl Neighbours {
-    /// Reads them from the previous row and from the current, incomplete one.
-    fn read(above: &[bool], row: &[bool], at: usize) -> Self {
-        let before = at.checked_sub(1);
-        Self {
-            up: is_found(above, Some(at)),
-            left: is_found(row, before),
-            diagonal: is_found(above, before),
-        }
-    }
-}
-
-fn is_found(row: &[bool], at: Option<usize>) -> bool {
-    at.and_then(|at| row.get(at)).copied().unwrap_or_default()
-}
-
-/// Reports whether any name matches both components; `true` once the steps are spent.
-fn component_overlaps(a: &str, b: &str, steps: &Steps) -> bool {
-    if !steps.take_for(a, b) {
-        return true;
-    }
-    if !a.contains(WILDCARDS) && !b.contains(WILDCARDS) {
-        return a == b;
-    }
-    let (a, b) = (tokens(a), tokens(b));
-    can_meet(&a, &b, steps, |i, j| i == a.len() && j == b.len())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Char(char),
-    One,
-    Any,
-}
-
-impl Piece for Token {
-    fn is_many(&self) -> bool {
-        *self == Token::Any
-    }
-
-    fn meets(&self, other: &Self, _: &Steps) -> bool {
-        match (self, other) {
-            (Token::Char(a), Token::Char(b)) => a == b,
-            _ => true,
-        }
-    }
-}
-
-fn tokens(component: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut chars = component.chars();
-    while let Some(c) = chars.next() {
-        tokens.push(match c {
-            '*' => Token::Any,
-            '?' => Token::One,
-            '[' => {
-                chars.by_ref().find(|c| *c == ']');
-                Token::One
-            }
-            '{' => {
-                chars.by_ref().find(|c| *c == '}');
-                Token::Any
-            }
-            other => Token::Char(other),
-        });
-    }
-    tokens
 }
 
 /// Records the writers of each path, to find for each task the earlier ones that it collides with.
 ///
 /// Only the latest writer of a path is kept, and a directory's writer replaces the writers of paths
 /// below it, since they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept.
-/// The work is therefore linear in the number of paths, apart from globs ([`MAX_GLOBS`],
-/// [`MAX_STEPS`]).
+/// The work is therefore linear in the number of paths, apart from globs ([`MAX_COMPARED_BYTES`]).
 #[derive(Default)]
 pub(crate) struct Writers<'p> {
-    /// The root of the repository.
-    root: Place<'p>,
+    paths: BTreeMap<&'p str, Vec<usize>>,
     globs: BTreeMap<&'p Pattern<'p>, Vec<usize>>,
 }
 
-/// A path that is written, or a directory above one.
-#[derive(Default)]
-struct Place<'p> {
-    /// The path, once it is written itself.
-    pattern: Option<&'p Pattern<'p>>,
-    writers: Vec<usize>,
-    below: HashMap<&'p str, Place<'p>>,
-}
-
 impl<'p> Writers<'p> {
-    /// Records that a task writes a path of these, and returns the earlier tasks that write it too.
-    /// `beside` reports whether the task runs together with an earlier one, which is then kept, so
-    /// that later tasks wait for both.
-    ///
-    /// # Errors
-    /// There are too many globs, or comparing the paths takes too long.
+    /// Records that a task writes a path of these, and returns the earlier tasks that write it too;
+    /// `None` if comparing the globs with the paths takes too long. `beside` reports whether the
+    /// task runs together with an earlier one, which is then kept, so that later tasks wait for
+    /// both.
     pub(crate) fn record(
         &mut self,
         paths: &Paths<'_>,
         pattern: &'p Pattern<'p>,
         task: usize,
         beside: impl Fn(usize) -> bool,
-    ) -> Result<Vec<usize>, Excess> {
-        let steps = &paths.steps;
-        if steps.are_spent() {
-            return Err(Excess::Steps);
+    ) -> Option<Vec<usize>> {
+        let mut earlier: Vec<usize> = Vec::new();
+        for (glob, writers) in &self.globs {
+            if paths.overlap(glob, &pattern.path) {
+                earlier.extend(writers);
+            }
         }
-        let overlapping = self
-            .globs
-            .iter()
-            .filter(|(glob, _)| glob.overlaps(pattern, steps));
-        let mut earlier: Vec<usize> = overlapping
-            .flat_map(|(_, writers)| writers)
-            .copied()
-            .collect();
+        let literal = pattern.literal_prefix();
+        let slashes = literal.match_indices('/').map(|(at, _)| literal.head(at));
+        for above in slashes.chain(["", literal]) {
+            earlier.extend(self.paths.get(above).into_iter().flatten());
+        }
+        let below = self.below(literal);
         if pattern.is_glob() {
-            self.root.matching(pattern, steps, &mut earlier);
+            for path in below {
+                if paths.overlap(pattern, path) {
+                    earlier.extend(self.paths.get(path).into_iter().flatten());
+                }
+            }
             take_over(self.globs.entry(pattern).or_default(), task, beside);
         } else {
-            let place = self.root.descend(pattern, &mut earlier);
-            place.overtake(&beside, steps, &mut earlier);
-            place.pattern = Some(pattern);
-            take_over(&mut place.writers, task, beside);
+            for path in below {
+                paths.compared.set(paths.compared.get() + path.len());
+                let writers = self.paths.entry(path).or_default();
+                earlier.extend(writers.iter());
+                writers.retain(|writer| beside(*writer));
+                if writers.is_empty() {
+                    self.paths.remove(path);
+                }
+            }
+            take_over(self.paths.entry(literal).or_default(), task, beside);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
         earlier.dedup();
-        match self.globs.len() > MAX_GLOBS {
-            true => Err(Excess::Globs),
-            false if steps.are_spent() => Err(Excess::Steps),
-            false => Ok(earlier),
-        }
-    }
-}
-
-impl<'p> Place<'p> {
-    /// Returns the place of a path, and adds the writers of all places on the way to it.
-    fn descend(&mut self, pattern: &'p Pattern<'p>, earlier: &mut Vec<usize>) -> &mut Self {
-        let mut place = self;
-        earlier.extend(&place.writers);
-        for name in pattern.names() {
-            place = place.below.entry(name).or_default();
-            earlier.extend(&place.writers);
-        }
-        place
+        (!paths.is_too_much()).then_some(earlier)
     }
 
-    /// Adds the writers of all places that a glob matches, or that contain its matches, until the
-    /// steps are spent.
-    fn matching(&self, glob: &Pattern<'_>, steps: &Steps, earlier: &mut Vec<usize>) {
-        let mut place = self;
-        earlier.extend(&place.writers);
-        for name in names(glob.literal_prefix()) {
-            let Some(next) = place.below.get(name) else {
-                return;
-            };
-            place = next;
-            earlier.extend(&place.writers);
-        }
-        let mut open: Vec<&Place<'_>> = place.below.values().collect();
-        while let Some(place) = open.pop().filter(|_| steps.take(1)) {
-            if place
-                .pattern
-                .is_some_and(|pattern| pattern.overlaps(glob, steps))
-            {
-                earlier.extend(&place.writers);
-            }
-            open.extend(place.below.values());
-        }
-    }
-
-    /// Adds the writers of all places below, and keeps only those that run beside the new one.
-    fn overtake(
-        &mut self,
-        beside: &impl Fn(usize) -> bool,
-        steps: &Steps,
-        earlier: &mut Vec<usize>,
-    ) {
-        self.below.retain(|_, place| {
-            steps.take(1);
-            earlier.extend(&place.writers);
-            place.writers.retain(|writer| beside(*writer));
-            place.overtake(beside, steps, earlier);
-            !place.writers.is_empty() || !place.below.is_empty()
-        });
+    /// Returns the recorded paths below a directory.
+    fn below(&self, directory: &str) -> Vec<&'p str> {
+        let start = match directory {
+            "" => String::new(),
+            _ => format!("{directory}/"),
+        };
+        let bounds = (Bound::Included(start.as_str()), Bound::Unbounded);
+        let from = self.paths.range::<str, _>(bounds);
+        from.map(|(path, _)| *path)
+            .take_while(|path| path.starts_with(&start))
+            .collect()
     }
 }
 
@@ -464,11 +274,6 @@ fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bo
         writers.remove(0);
     }
     writers.push(task);
-}
-
-/// Returns the components of a normalised path.
-fn names(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -487,85 +292,64 @@ mod tests {
             ("src/a.rs", "src/b.rs", false),
             ("src", "src/a.rs", true),
             ("src/", "srcs/a.rs", false),
+            ("src", "src-a/b.rs", false),
             ("src/*.rs", "src/a.rs", true),
             ("src/*.rs", "src/a.txt", false),
             ("src/*.rs", "src/a/b.rs", false),
+            ("src/*.rs", "src", true),
             ("src/**", "src/a/b.rs", true),
             ("**/*.rs", "src/a/b.rs", true),
             ("**/*.rs", "docs/a.md", false),
+            ("**/*.rs", "docs", true),
             ("src/**/x.rs", "src/x.rs", true),
+            ("src/**/x.rs", "lib/**/x.rs", false),
             ("src/a*.rs", "src/*b.rs", true),
             ("src/a*.rs", "src/b*.rs", false),
             ("a?c", "abc", true),
             ("*", "anything/below", true),
             ("src/{a,b}.rs", "src/a.rs", true),
+            ("src/[ab].rs", "src/a.md", false),
             (".", "src/a.rs", true),
         ];
         for (a, b, expected) in table {
-            let paths = Paths::new(&[]);
-            assert_eq!(
-                pattern(a).overlaps(&pattern(b), &paths.steps),
-                expected,
-                "{a} {b}"
-            );
-            assert_eq!(
-                pattern(b).overlaps(&pattern(a), &paths.steps),
-                expected,
-                "{b} {a}"
-            );
-            let mut writers = Writers::default();
-            let (a_path, b_path) = (pattern(a), pattern(b));
-            writers.record(&paths, &a_path, 0, |_| false).unwrap();
-            let earlier = writers.record(&paths, &b_path, 1, |_| false).unwrap();
-            assert_eq!(!earlier.is_empty(), expected, "recorded {a} {b}");
+            for (first, second) in [(a, b), (b, a)] {
+                let (first, second) = (pattern(first), pattern(second));
+                let paths = Paths::new(&[]);
+                let mut writers = Writers::default();
+                writers.record(&paths, &first, 0, |_| false);
+                let earlier = writers.record(&paths, &second, 1, |_| false);
+                let found = if expected { vec![0] } else { Vec::new() };
+                assert_eq!(earlier, Some(found), "{first:?} {second:?}");
+            }
         }
     }
 
-    /// Returns how many of so many patterns of this length are compared before the steps are spent,
-    /// and the steps that are left.
-    fn compared(many: usize, length: usize, steps: usize) -> (usize, usize) {
-        let texts: Vec<String> = (0..many)
-            .map(|at| format!("{}{at}", "*a".repeat(length / 2)))
-            .collect();
-        let patterns: Vec<Pattern<'_>> = texts.iter().map(|text| pattern(text)).collect();
-        let paths = Paths {
-            of_tasks: &[],
-            steps: Steps::new(steps),
-        };
+    #[test]
+    fn a_directory_replaces_the_writers_below_it_but_for_those_beside_it() {
+        let paths = Paths::new(&[]);
+        let (file, directory) = (pattern("src/a.rs"), pattern("src"));
         let mut writers = Writers::default();
-        let recorded = patterns
-            .iter()
-            .enumerate()
-            .map(|(at, pattern)| writers.record(&paths, pattern, at, |_| false));
-        let compared = recorded
-            .take_while(|earlier| *earlier != Err(Excess::Steps))
-            .count();
-        (compared, paths.steps.0.get())
+        writers.record(&paths, &file, 0, |_| false);
+        assert_eq!(
+            writers.record(&paths, &directory, 1, |_| true),
+            Some(vec![0])
+        );
+        assert_eq!(
+            writers.record(&paths, &directory, 2, |_| false),
+            Some(vec![0, 1])
+        );
+        assert_eq!(writers.record(&paths, &file, 3, |_| false), Some(vec![2]));
     }
 
     #[test]
-    fn hostile_globs_take_no_more_than_the_steps_that_they_have() {
-        let (compared_all, left) = compared(10, 20, 1_000_000);
-        assert_eq!(compared_all, 10);
-        let taken = 1_000_000 - left;
-        assert!(
-            taken > 45 * 20 * 20 / 2,
-            "what each comparison takes counts: {taken}"
-        );
-        // Twice as many of them take four times as many steps, as far as these reach.
-        let (compared_all, left) = compared(20, 20, 1_000_000);
-        assert_eq!(compared_all, 20);
-        assert!(
-            (3 * taken..6 * taken).contains(&(1_000_000 - left)),
-            "{taken}, then {}",
-            1_000_000 - left
-        );
-        let (compared_few, left) = compared(20, 20, taken);
-        assert!(
-            (5..20).contains(&compared_few) && left == 0,
-            "{compared_few} compared, {left} left"
-        );
-        assert_eq!(compared(2, 4_000, 1_000), (1, 0));
+    fn globs_are_compared_until_it_takes_too_long() {
+        let paths = Paths::new(&[]);
+        let (glob, file) = (pattern("src/*.rs"), pattern("src/a.rs"));
+        let mut writers = Writers::default();
+        writers.record(&paths, &glob, 0, |_| false);
+        paths.compared.set(MAX_COMPARED_BYTES - 20);
+        assert_eq!(writers.record(&paths, &file, 1, |_| false), Some(vec![0]));
+        assert_eq!(writers.record(&paths, &file, 2, |_| false), None);
     }
 
     #[test]

@@ -3,27 +3,29 @@
 use serde::{Deserialize, Serialize};
 
 /// Why a task waits for others that it does not name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// Whether some of what it depends on is the phase before its own.
-    pub barrier: bool,
-    /// Why it comes after others that need not succeed.
-    pub order: Option<Cause>,
+    /// The number of tasks before its own phase, if it depends on what these leave to do.
+    pub before_phase: Option<usize>,
+    /// Why it comes after each of those that need not succeed, in their order.
+    pub after: Vec<Cause>,
 }
 
-/// Why a task comes after others that need not succeed.
+/// Why a task comes after another that need not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The plan writes it after them.
+    /// The plan writes it after that one.
     Written,
     /// It has a later number.
     Numbered,
-    /// It tests or reviews what stands before it.
+    /// That one sets up what it needs.
+    SetUp,
+    /// It tests, reviews or releases what the others make.
     Closing,
     /// It is optional.
     Optional,
-    /// It writes a path that an earlier one writes too.
+    /// It writes a path that the earlier one writes too.
     SamePath,
     /// The plan says that tasks go one after another.
     Sequential,
@@ -35,7 +37,8 @@ impl Cause {
         match self {
             Self::Written => "the plan's order",
             Self::Numbered => "its number",
-            Self::Closing => "tests and reviews follow the work",
+            Self::SetUp => "the set-up comes first",
+            Self::Closing => "tests, reviews and releases follow the work",
             Self::Optional => "optional tasks come last",
             Self::SamePath => "the same path",
             Self::Sequential => "`parallel: sequential`",

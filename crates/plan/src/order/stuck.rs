@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::check::finding::{Finding, FindingCode, MAX_FINDINGS};
+use crate::finding::{Finding, FindingCode, MAX_FINDINGS};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::{Progress, Schedule};
 use orchestrate_core::task::{Task, TaskStatus};
@@ -40,9 +40,10 @@ fn finding(task: &Task, on: &Task) -> Finding {
             "is marked as cancelled",
             Some(format!("mark {} as open or done", on.id)),
         ),
+        // A task does not say which; neither is for an agent to end.
         TaskStatus::Blocked => (
-            "is marked as blocked",
-            Some(format!("mark {} as open or done", on.id)),
+            "is blocked or the work of a person",
+            Some(format!("mark {} as done once it is", on.id)),
         ),
         _ => ("will not run either", None),
     };

@@ -47,13 +47,11 @@ warnings 4: this is prose, of which only words that look like paths count as fil
 #[test]
 fn a_timeout_is_at_most_a_year() {
     reads(
-        "- [ ] T1 a (timeout: 365d)\n- [ ] T2 b (timeout: 99999999h)\n- [ ] T3 c\n  - timeout: 8761h\n",
+        "- [ ] T1 a (timeout: 365d)\n- [ ] T2 b (timeout: 99999999h)\n",
         "\
 T1 [todo] a
 T2 [todo] b
-T3 [todo] c
 errors 2: a timeout is at most a year (8760h)
-errors 4: a timeout is at most a year (8760h)
 ",
     );
 }
@@ -107,7 +105,7 @@ T2 [todo] B
 }
 
 #[test]
-fn further_lines_of_a_bullet_are_no_part_of_its_command() {
+fn a_command_is_judged_with_the_further_lines_of_its_bullet() {
     reads(
         "- [ ] T1 a\n  - verify: true\n    files: f_T1\n- [ ] T2 b\n  - verify: cd x &&\n    make\n    \
          depends: T1\n  - files: src/a.rs,\n    src/b.rs\n- [ ] T3 c\n  - Verify: `ls`\n    shows nothing\n",
@@ -117,14 +115,15 @@ T2 [todo] b | files src/a.rs / src/b.rs | verify cd x && / make
 T3 [todo] c | details Verify: `ls` / shows nothing
 > T1 / T3: nothing comes before; together: nothing orders them
 > T2: after T1: dependency
+warnings 11: this is read as text, not as a command
 ",
     );
     reads(
         "- [ ] T1 a\n  - verify: true\n    and look\n",
         "\
-T1 [todo] a | details and look | verify true
+T1 [todo] a | details verify: true / and look
 > T1: nothing comes before
-warnings 3: this is no part of the command above, so it is a detail of the task
+warnings 2: this is read as text, not as a command
 ",
     );
 }
@@ -194,6 +193,139 @@ T5 [todo] e | files x.rs
 > T1 / T2 / T3: nothing comes before; together: nothing orders them
 > T4 / T5: T5 after T1: dependency; T4 after T1, T2: dependency; together: nothing orders them
 warnings 3: attributes need parentheses, so this stays in the title
+",
+    );
+}
+
+#[test]
+fn keys_that_are_words_of_prose_stay_in_the_title() {
+    reads(
+        "- [ ] T1 Log in\n- [ ] T2 Greet (after: login)\n- [ ] T3 Ship (after: T2) (needs: more thought)\n\
+         - [ ] T4 Notify (agent: the customer)\n- [ ] T5 Fork (branch: main) (requires: T9)\n\
+         - [ ] T6 Leave (after: log in)\n",
+        "\
+T1 [todo] Log in
+T2 [todo] Greet (after: login)
+T3 [todo] Ship (needs: more thought)
+T4 [todo] Notify (agent: the customer)
+T5 [todo] Fork (branch: main)
+T6 [todo] Leave (after: log in)
+warnings 2: this names no task, so it stays in the title
+warnings 3: this names no task, so it stays in the title
+warnings 4: this stays in the title: `agent` is a role elsewhere
+warnings 5: `branch` has no effect: each task has a branch named after its run and id
+errors 5: there is no task `T9`
+",
+    );
+}
+
+#[test]
+fn a_heading_has_limits_and_roles_but_no_prose_as_attributes() {
+    reads(
+        "# Plan\n\n### Task 1: Page\n\n**Files:** `src/page.rs` (new function `draw`, used by `App`), tests in `tests/page.rs`\n\
+         **Verify:** open the page and look\n**Timeout:** 30s\n\n- Timeout: 30 s for each request\n\n\
+         ### Task 2: Menu\n\n**Depends on:** Task 1\n**Verification:** run the app\n**Agent:** backend developer\n",
+        "\
+T1 [todo] Page | files src/page.rs / tests/page.rs | details Files: `src/page.rs` (new function `draw`, used by `App`), tests in `tests/page.rs` / **Verify:** open the page and look / Timeout: 30 s for each request
+T2 [todo] Menu | details **Verification:** run the app / **Agent:** backend developer
+> T1: nothing comes before
+> T2: after T1: dependency
+warnings 5: this is prose, of which only words that look like paths count as files
+warnings 6: this is read as text, not as a command
+",
+    );
+}
+
+#[test]
+fn marks_in_brackets_are_no_ids_and_leading_numbers_give_no_order() {
+    reads(
+        "- [ ] [HUMAN] Ask\n- [ ] [wip] Build\n- [ ] [BLOCKED] Sell\n- [ ] [NEW] Tell\n\
+         - [ ] (Optional) Logo\n- [ ] Icon [optional]\n- [x] [blocked] Plan\n",
+        "\
+ask [blocked] Ask
+build [in_progress] Build
+sell [blocked] Sell
+new_tell [todo] [NEW] Tell
+logo [todo] Logo
+icon [todo] Icon
+plan [done] Plan
+> build / new_tell: nothing comes before; together: nothing orders them
+> logo / icon: after build, new_tell: optional tasks come last; together: nothing orders them
+",
+    );
+    reads(
+        "- [x] 3 unit tests\n- [ ] 1 test\n- [ ] 2 screens\n- [ ] 404 page\n- [ ] 1st draft\n",
+        "\
+3_unit_tests [done] 3 unit tests
+1_test [todo] 1 test
+2_screens [todo] 2 screens
+404_page [todo] 404 page
+1st_draft [todo] 1st draft
+> 1_test / 2_screens / 404_page / 1st_draft: nothing comes before; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn the_name_of_a_thing_is_the_id_of_one_task() {
+    reads(
+        "- [ ] F1: Log in\n- [ ] S3: Create it\n- [ ] S3: Fill it (depends: F1)\n- [ ] S3 upload\n",
+        "\
+F1 [todo] Log in
+S3 [todo] Create it
+s3_fill_it [todo] Fill it
+s3_upload [todo] S3 upload
+> F1 / S3 / s3_upload: nothing comes before; together: nothing orders them
+> s3_fill_it: after F1: dependency
+warnings 3: another task has the id `S3`: this one is `s3_fill_it`
+",
+    );
+}
+
+/// Returns what the tasks of a plan that name others depend on.
+fn dependencies(source: &str) -> Vec<String> {
+    let tasks = plan(source).tasks.into_iter();
+    let waiting = tasks.filter(|task| !task.depends.is_empty());
+    waiting
+        .map(|task| {
+            let depends: Vec<&str> = task.depends.iter().map(|id| id.as_str()).collect();
+            format!("{}: {}", task.id, depends.join(" "))
+        })
+        .collect()
+}
+
+#[test]
+fn a_number_means_the_task_of_its_own_section() {
+    assert_eq!(
+        dependencies(
+            "## Server\n\n- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c (depends: T1-T2)\n\n## Client\n\n- [ ] T1 d\n\
+             - [ ] T2 e (depends: T1)\n- [ ] T3 f (depends: T1-T2)\n",
+        ),
+        ["P1-T3: P1-T1 P1-T2", "P2-T2: P2-T1", "P2-T3: P2-T1 P2-T2"]
+    );
+    assert_eq!(
+        dependencies(
+            "## One\n\n- [ ] Task 1: a\n- [ ] Task 2: b\n\n## Two\n\n- [ ] Task 1: c\n\
+             - [ ] Task 2: d (depends: Task 1)\n- [ ] Task 3: e (depends: Tasks 1-2)\n",
+        ),
+        ["task_2_d: task_1_c", "task_3_e: task_1_c task_2_d"]
+    );
+}
+
+#[test]
+fn a_fence_below_its_key_is_a_command() {
+    reads(
+        "### Task 1: A\n\nText.\n**Verify:**\n\n```bash\ncargo test\ncargo clippy\n```\n\n### Task 2: B\n\n\
+         - Verify:\n\n  ~~~\n  npm test\n  ~~~\n\n### Task 3: C\n\n**Verify:**\n\n- Open the page\n\n\
+         Verify:\n\n```\nlook\n```\n\n**Verify:** as here:\n\n```\nlook\n```\n",
+        "\
+T1 [todo] A | details Text. | verify set -e / cargo test / cargo clippy
+T2 [todo] B | verify npm test
+T3 [todo] C | details **Verify:** / Open the page / Verify: / ``` / look / ``` / **Verify:** as here: / ``` / look / ```
+> T1: nothing comes before
+> T2: after T1: its number
+> T3: after T2: its number
+warnings 31: this is read as text, not as a command
 ",
     );
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod attributes;
 #[cfg(test)]
+mod formats_page;
+#[cfg(test)]
 mod habits;
 #[cfg(test)]
 mod misread;

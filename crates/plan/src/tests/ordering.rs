@@ -2,6 +2,7 @@
 //! optional tasks.
 
 use crate::tests::parsing::{fails, reads, warns};
+use crate::tests::styles;
 
 #[test]
 fn phases_are_barriers() {
@@ -38,12 +39,27 @@ fn parallel_marks_run_neighbours_together() {
 fn order_by_front_matter() {
     reads(
         "---\nparallel: sequential\n---\n- [ ] T1 a (depends: T3)\n- [ ] T2 b\n- [ ] T3 c\n",
-        &["T1: a | depends T3 | after T3", "T2: b", "T3: c | after T2"],
+        &["T1: a | depends T3", "T2: b", "T3: c | after T2"],
     );
     reads(
         "---\nparallel: phases\n---\n## A\n- [ ] T1 a\n- [ ] T2 b\n## B\n- [ ] T3 c\n",
         &["T1: a", "T2: b", "T3: c | depends T1 T2"],
     );
+    for order in ["eager", "depends"] {
+        reads(
+            &format!(
+                "---\nparallel: {order}\n---\n## Phase 1\n1. [ ] a\n2. [ ] b (files: x)\n## Phase 2\n\
+                 - [ ] Test c (depends: a)\n- [ ] d (files: x)\n- [ ]* e\n"
+            ),
+            &[
+                "a: a",
+                "b: b | files x",
+                "test_c: Test c | depends a",
+                "d: d | after b | files x",
+                "e: e | after b test_c d | optional yes",
+            ],
+        );
+    }
 }
 
 #[test]
@@ -77,15 +93,15 @@ fn who_writes_after_tasks_that_run_together_waits_for_all_of_them() {
 }
 
 #[test]
-fn optional_tasks_come_last_but_for_what_closes_the_plan() {
+fn optional_tasks_come_last() {
     reads(
         "- [ ]* a\n- [ ] b\n- [ ]* c\n- [ ] d\n- [ ] Review all\n",
         &[
-            "a: a | after b d | optional yes",
+            "a: a | after review_all | optional yes",
             "b: b",
-            "c: c | after b d | optional yes",
+            "c: c | after review_all | optional yes",
             "d: d",
-            "review_all: Review all | after a c",
+            "review_all: Review all | after b d",
         ],
     );
     // What a required task depends on is required.
@@ -95,6 +111,14 @@ fn optional_tasks_come_last_but_for_what_closes_the_plan() {
             "T1: a | optional yes",
             "T2: b | depends T1",
             "T3: c | after T2 | optional yes",
+        ],
+    );
+    reads(
+        "- [ ]* T1 a\n- [!] T2 b (depends: T1)\n- [ ] T3 c (depends: T2)\n",
+        &[
+            "T1: a | optional yes",
+            "T2: b | is Blocked | depends T1",
+            "T3: c | depends T2",
         ],
     );
     reads(
@@ -122,5 +146,165 @@ fn a_number_that_may_be_a_place_or_an_id_is_said() {
     fails(
         "## A\n1. [ ] a\n\n## B\n1. [ ] b\n\n## C\n- [ ] c (depends: 1)\n",
         &["8:19 unknown_dependency 1 → write the id of the one that is meant"],
+    );
+}
+
+#[test]
+fn a_flat_checklist_sets_up_first_and_tests_and_releases_last() {
+    for heading in ["", "# Site\n\n", "# Site\n\nText.\n\n## 2. Tasks\n\n"] {
+        reads(
+            &format!(
+                "{heading}- [ ] Set up the project\n- [ ] Write the API\n- [ ] Test the API\n\
+                 - [ ] QA\n- [ ] Final polish\n- [ ] Deploy to production\n- [ ] Release 1.0\n\
+                 - [ ] Documentation\n- [ ] Code review\n- [ ] Verification & Manual Testing\n"
+            ),
+            &[
+                "set_up_the: Set up the project",
+                "write_the_api: Write the API | after set_up_the",
+                "test_the_api: Test the API | after write_the_api documentation",
+                "qa: QA | after test_the_api",
+                "final_polish: Final polish | after qa",
+                "deploy_to: Deploy to production | after final_polish",
+                "release_1_0: Release 1.0 | after deploy_to",
+                "documentation: Documentation | after set_up_the",
+                "code_review: Code review | after release_1_0",
+                "verification: Verification & Manual Testing | after code_review",
+            ],
+        );
+    }
+    styles::reads(
+        "- [ ] Write the API\n- [ ] Set up CI\n- [ ] Initialise the workspace\n",
+        "\
+write_the_api [todo] Write the API
+set_up_ci [todo] Set up CI
+initialise_the [todo] Initialise the workspace
+> initialise_the: nothing comes before
+> write_the_api / set_up_ci: after initialise_the: the set-up comes first; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn a_flat_checklist_with_dependencies_follows_them() {
+    reads(
+        "- [ ] Test the tokenizer\n- [ ] Scaffold the crate\n- [ ] Test the parser\n- [ ] Parse\n\
+         - [ ] Document (depends: Test the parser)\n- [ ] Release (depends: Parse)\n- [ ] Final review\n",
+        &[
+            "test_the: Test the tokenizer",
+            "scaffold_the: Scaffold the crate",
+            "test_the_parser: Test the parser | after test_the scaffold_the",
+            "parse: Parse",
+            "document: Document | depends test_the_parser",
+            "release: Release | depends parse",
+            "final_review: Final review | after test_the_parser parse document release",
+        ],
+    );
+    // What a test before all work depends on cannot come after that work.
+    reads(
+        "- [ ] T1 Test a (depends: T3)\n- [ ] T2 b\n- [ ] T3 Test c\n- [ ] T4 d\n",
+        &[
+            "T1: Test a | depends T3",
+            "T2: b",
+            "T3: Test c | after T2",
+            "T4: d",
+        ],
+    );
+    // What writes the same path follows in this order, too.
+    reads(
+        "- [ ] Test it (files: a)\n- [ ] Parse (files: a)\n- [ ] Test all (files: a)\n- [ ] Print (files: a)\n",
+        &[
+            "test_it: Test it | files a",
+            "parse: Parse | after test_it | files a",
+            "test_all: Test all | after test_it parse print | files a",
+            "print: Print | after parse | files a",
+        ],
+    );
+}
+
+#[test]
+fn tasks_of_a_section_follow_one_another() {
+    reads(
+        "# P\n\n## Backend\n\n- [ ] Set up the server\n- [ ] Users API\n- [ ] Posts API\n",
+        &[
+            "set_up_the: Set up the server",
+            "users_api: Users API | after set_up_the",
+            "posts_api: Posts API | after users_api",
+        ],
+    );
+    reads(
+        "# P\n\n## Backend\n\n- [ ] Users API\n- [ ] Posts API\n\n## Frontend\n\n- [ ] Users page\n- [ ] Posts page\n",
+        &[
+            "users_api: Users API",
+            "posts_api: Posts API | after users_api",
+            "users_page: Users page | after posts_api",
+            "posts_page: Posts page | after users_page",
+        ],
+    );
+    reads(
+        "# Tasks\n\n1.  **Dependencies**\n    -   [ ] Add the crate.\n    -   [ ] Remove the old runner.\n\n\
+         2.  **Verification**\n    -   [ ] Start the server.\n    -   [ ] Call the endpoint with curl.\n",
+        &[
+            "add_the_crate: Add the crate. | details Part of 1: Dependencies",
+            "remove_the_old: Remove the old runner. | after add_the_crate | details Part of 1: Dependencies",
+            "start_the_server: Start the server. | depends add_the_crate remove_the_old | details Part of 2: Verification",
+            "call_the: Call the endpoint with curl. | depends add_the_crate remove_the_old | after start_the_server | details Part of 2: Verification",
+        ],
+    );
+}
+
+#[test]
+fn sections_go_side_by_side_if_they_are_marked_or_their_files_differ() {
+    reads(
+        "## A\n- [ ] a [P]\n- [ ] b [P]\n## B\n- [ ] c [P]\n## C\n- [ ] d [P]\n- [ ] e\n",
+        &[
+            "a: a | parallel yes",
+            "b: b | parallel yes",
+            "c: c | parallel yes",
+            "d: d | after a b c | parallel yes",
+            "e: e | after d",
+        ],
+    );
+    reads(
+        "## A\n- [ ] a (files: x)\n- [ ] b (files: x/1)\n## B\n- [ ] c (files: y)\n## C\n- [ ] d (files: x/2)\n",
+        &[
+            "a: a | files x",
+            "b: b | after a | files x/1",
+            "c: c | files y",
+            "d: d | after b c | files x/2",
+        ],
+    );
+}
+
+#[test]
+fn optional_phases_come_last_in_their_order() {
+    reads(
+        "## Phase 1: core\n- [ ] Build\n## Phase 2: push (optional)\n- [ ] Push\n\
+         ## Phase 3: logo (optional)\n- [ ] Draw\n## Phase 4: ship\n- [ ] Ship\n",
+        &[
+            "build: Build",
+            "push: Push | depends build | after ship | optional yes",
+            "draw: Draw | depends build | after push | optional yes",
+            "ship: Ship | depends build",
+        ],
+    );
+}
+
+#[test]
+fn each_cause_of_a_wave_is_said() {
+    styles::reads(
+        "## Phase 1\n- [ ] T1 a\n## Phase 2\n- [ ] T2 b (files: x)\n- [ ] T3 c (files: y)\n\
+         - [ ] T4 d (depends: T2) (files: y)\n- [ ]* T5 e (depends: T4)\n",
+        "\
+T1 [todo] a
+T2 [todo] b | files x
+T3 [todo] c | files y
+T4 [todo] d | files y
+T5 [todo] e
+> T1: nothing comes before
+> T2 / T3: after T1: the phase before; together: different files
+> T4: T4 after T2: dependency; T4 after T3: the same path
+> T5: after T4: dependency
+warnings 6: `T3` and `T4` write the same path: the second waits for the first
+",
     );
 }

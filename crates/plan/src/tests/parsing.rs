@@ -174,10 +174,10 @@ fn boxes_and_their_marks() {
             "a: a",
             "b: b | is Done",
             "c: c | is Done",
-            "d: d | is InProgress",
+            "d: d | is InProgress | after a",
             "e: e | is Cancelled",
             "f: f | is Blocked",
-            "g: g | after a d | optional yes",
+            "g: g | after d | optional yes",
         ],
     );
 }
@@ -301,11 +301,17 @@ fn headings_with_fields_are_tasks() {
 fn sections_hold_their_boxes() {
     reads(
         "### Task 1: Set up\n\n- [ ] T1 a\n\n### Task 2: Go\n\n- [ ] T2 b\n",
-        &["T1: a", "T2: b | after T1"],
+        &[
+            "T1: Set up | details [ ] T1 a",
+            "T2: Go | after T1 | details [ ] T2 b",
+        ],
     );
     reads(
         "### Step 1: Set up\n\n- [ ] a\n\n### Step 2: Go\n\n- [ ] b\n",
-        &["a: a", "b: b | after a"],
+        &[
+            "S1: Set up | details [ ] a",
+            "S2: Go | after S1 | details [ ] b",
+        ],
     );
 }
 
@@ -327,7 +333,7 @@ fn open_tasks_that_never_start_are_warned_of() {
         [
             "line 2, column 1: T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open or done)",
             "line 3, column 1: T3 will not run: it depends on T2, which will not run either",
-            "line 5, column 1: T5 will not run: it depends on T4, which is marked as blocked (mark T4 as open or done)",
+            "line 5, column 1: T5 will not run: it depends on T4, which is blocked or the work of a person (mark T4 as done once it is)",
         ]
     );
 }
@@ -482,7 +488,7 @@ fn errors_of_the_whole_file() {
     fails(
         "# Title\n\nprose\n",
         &[
-            "1:1 no_tasks  → write a list of `- [ ] task` lines; looked for: boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark such as ✅, a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps, bullets below `Phase 1` or `To do`",
+            "1:1 no_tasks  → write a list of `- [ ] task` lines; looked for: boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark such as ✅, a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps",
         ],
     );
     fails(
@@ -497,7 +503,7 @@ fn errors_of_the_whole_file() {
         &["0:0 plan_too_large  → split it into several plans"],
     );
     fails(
-        &"- [ ] a\n".repeat(crate::read::headings::collect::MAX_TASKS + 1),
+        &"- [ ] a\n".repeat(crate::formats::walk::MAX_TASKS + 1),
         &["1:1 too_many_tasks"],
     );
     fails(
@@ -558,7 +564,7 @@ fn front_matter_is_text_where_a_text_is_wanted() {
 
 #[test]
 fn front_matter_is_read_and_checked() {
-    let source = "---   \ntitle: T\nbase: main\nverify: make\nverify_retries: 2\nparallel: phases\nmax_agents: 4\nagent: tester\nmodel: openai/x\nbudget_tokens: 50k\nbudget_usd: 2.5\nmerge: review\nreview: required\n--- \n- [ ] a\n";
+    let source = "---   \ntitle: T\nbase: main\nverify: make\nverify_retries: 2\nparallel: phases\nmax_agents: 4\nagent: tester\nmodel: openai/x\nbudget_tokens: 50k\nbudget_usd: 2.5\nmerge: review\nreview: required\nread: boxes\n--- \n- [ ] a\n";
     let expected = FrontMatter {
         title: Some("T".to_owned()),
         base: Some("main".to_owned()),
@@ -572,6 +578,7 @@ fn front_matter_is_read_and_checked() {
         budget_usd: Some(2.5),
         merge: Some(orchestrate_core::event::settings::MergeMode::Review),
         review: Some(orchestrate_core::ReviewMode::Always),
+        read: Some(ReadAs::Boxes),
         lines: (2..)
             .zip(front_matter::KEYS)
             .map(|(line, key)| ((*key).to_owned(), line))
@@ -696,9 +703,13 @@ fn a_mention_that_is_no_role_is_text() {
     );
     // Writing back knows no roles, but finds the same tasks.
     assert_eq!(
-        write_boxes(plan, &["test_it".into(), "fix_it".into()])
-            .matches("[x]")
-            .count(),
+        write_boxes(
+            plan,
+            &["test_it".into(), "fix_it".into()],
+            &KnownNames::default()
+        )
+        .matches("[x]")
+        .count(),
         2
     );
 }
@@ -729,15 +740,17 @@ fn a_document_without_tasks_keeps_its_title() {
 
 #[test]
 fn boxes_are_written_back_and_nothing_else() {
-    let source = "\u{feff}# P\r\n\r\n- [ ] T1 a\r\n-  [~]\tT2 b\r\n   - [ ] T1 inner\r\n- [ ]* T3 é\r\n- [x] T4\tc\r\n\r\n### [ ] Task 9: h\r\n\r\n**Type**: x\r\n";
+    let source = "\u{feff}# P\r\n\r\n- [ ] T1 a\r\n-  [~]\tT2 b\r\n   - [ ] T1 inner\r\n- [ ]* T3 é\r\n- [x] T4\tc\r\n";
     let landed = ["T1", "T2", "T3", "T4", "T9", "T77"].map(TaskId::from);
     let expected = source
         .replace("- [ ] T1 a", "- [x] T1 a")
         .replace("[~]", "[x]")
-        .replace("[ ]*", "[x]*")
-        .replace("### [ ]", "### [x]");
-    assert_eq!(write_boxes(source, &landed), expected);
-    assert_eq!(write_boxes(source, &[]), source);
+        .replace("[ ]*", "[x]*");
+    assert_eq!(
+        write_boxes(source, &landed, &KnownNames::default()),
+        expected
+    );
+    assert_eq!(write_boxes(source, &[], &KnownNames::default()), source);
 }
 
 /// Checks a plan with the settings from its front matter.
@@ -789,10 +802,7 @@ fn a_check_refuses_what_a_run_refuses() {
             "3:1 program_not_found nosuch → install `nosuch` outside of repositories, or correct the command"
         ]
     );
-    assert_eq!(
-        (report.waves, report.estimate.tokens),
-        (Vec::<Vec<TaskId>>::new(), [9, 9])
-    );
+    assert_eq!((report.waves, report.estimate.tokens), (Vec::new(), [9, 9]));
     let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
     let settings = orchestrate_core::RunSettings {
         agent: "nobody".to_owned(),
@@ -840,46 +850,66 @@ fn a_check_says_that_nothing_would_run() {
 
 #[test]
 fn the_report_of_a_check() {
-    let source = "---\nverify: make check\n---\n# P\n\n- [ ] T1 a (verify: nosuch --now) (files: x)\n- [x] T2 b\n- [ ] T3 c (run: echo hi) (depends: T1, T2)\n- plain\n";
+    let source = "---\nverify: make check\n---\n# P\n\n- [ ] T1 a (verify: nosuch --now) (files: x) (model: openai/m) \
+                  (tokens: 5k) (turns: 9) (timeout: 90s) (priority: 2) (review: always)\n- [x] T2 b\n\
+                  - [ ]* T3 c (run: echo hi) (depends: T1, T2)\n  - say it\n- plain\n";
     let report = checked(source, &[], &|first| first == FirstWord::Program("make"));
     let expected = serde_json::json!({
         "plan": "plan.md",
+        "format": "boxes",
         "title": "P",
         "tasks": [
             {"id": "T1", "title": "a", "status": "todo", "section": "P", "line": 6, "depends": [], "files": ["x"],
-             "agent": "implementer", "verify": "nosuch --now", "parallel": false, "details": []},
+             "agent": "implementer", "verify": "nosuch --now", "run": null, "model": "openai/m", "optional": false,
+             "parallel": false, "limits": {"tokens": 5000, "turns": 9, "timeout_ms": 90_000}, "priority": 2,
+             "review": "always", "details": []},
             {"id": "T2", "title": "b", "status": "done", "section": "P", "line": 7, "depends": [], "files": [],
-             "agent": "implementer", "verify": null, "parallel": false, "details": []},
+             "agent": "implementer", "verify": null, "run": null, "model": null, "optional": false, "parallel": false,
+             "limits": {}, "priority": 0, "review": null, "details": []},
             {"id": "T3", "title": "c", "status": "todo", "section": "P", "line": 8, "depends": ["T1", "T2"], "files": [],
-             "agent": null, "verify": null, "parallel": false, "details": []}
+             "agent": null, "verify": null, "run": "echo hi", "model": null, "optional": true, "parallel": false,
+             "limits": {}, "priority": 0, "review": null, "details": ["say it"]}
         ],
-        "waves": [["T1"], ["T3"]],
-        "why": ["nothing comes before", "after T1: dependency"],
-        "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
+        "waves": [
+            {"tasks": ["T1"], "why": "nothing comes before"},
+            {"tasks": ["T3"], "why": "after T1: dependency"}
+        ],
+        "lines": [
+            {"from": 1, "to": 3, "role": "settings"},
+            {"from": 4, "to": 4, "role": "structure"},
+            {"from": 6, "to": 6, "role": "task", "task": "T1"},
+            {"from": 7, "to": 7, "role": "task", "task": "T2"},
+            {"from": 8, "to": 8, "role": "task", "task": "T3"},
+            {"from": 9, "to": 9, "role": "part", "task": "T3"},
+            {"from": 10, "to": 10, "role": "not_run", "reason": "no checkbox, unlike its neighbours"}
+        ],
+        "readings": [],
         "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "text": "nosuch --now",
                       "message": "the program `nosuch` is not available to sandboxed commands, which see the programs of \
                                   the system and of your PATH, but none of a repository",
                       "suggestion": "install `nosuch` outside of repositories, or correct the command"}],
         "errors": [],
-        "estimate": {"tokens": [7500, 1205760], "cost_usd": null}
+        "estimate": {"tokens": [5000, 5000], "cost_usd": null}
     });
     assert_eq!(serde_json::to_value(&report).unwrap(), expected);
     let text = "\
 plan.md: P
+read as: boxes
 
 Tasks:
-  [ ] T1  a  @implementer  files: x  verify: nosuch --now
+  [ ] T1  a  @implementer  model: openai/m  files: x  verify: nosuch --now
+          tokens: 5000  turns: 9  timeout: 1m 30s  priority: 2  review: always
   [x] T2  b  @implementer
-  [ ] T3  c  run: echo hi  depends: T1, T2
+  [ ] T3  c  (optional)  run: echo hi  depends: T1, T2
 
 Order:
   wave 1: T1 (nothing comes before)
   wave 2: T3 (after T1: dependency)
 
-Tokens: 7500 to 1205760; cost unknown
+Tokens: 5000 to 5000; cost unknown
 
-Not tasks:
-  line 9: no checkbox, unlike its neighbours
+Not run:
+  line 10: no checkbox, unlike its neighbours
 warning: line 6, column 1: the program `nosuch` is not available to sandboxed commands, which see the programs of the \
 system and of your PATH, but none of a repository (install `nosuch` outside of repositories, or correct the command)
 ";
@@ -887,13 +917,36 @@ system and of your PATH, but none of a repository (install `nosuch` outside of r
 }
 
 #[test]
+fn a_check_shows_the_ways_to_read_a_plan() {
+    let source = "# P\n\n## Task 1: a\n\nIt.\n\n## Task 2: b\n\n## Rollout\n\n- [ ] c\n- [ ] d\n- [ ] e\n- [ ] f\n";
+    let report = checked(source, &[], &|_| true);
+    let codes: Vec<FindingCode> = report.errors.iter().map(|error| error.code).collect();
+    assert_eq!(codes, [FindingCode::Ambiguous]);
+    let text = "
+Ways to read it:
+  headings     2 tasks  the plan's tasks are its headings
+                        a
+                        b
+  boxes        4 tasks  the plan's tasks are its boxes
+                        c
+                        d
+                        e
+                        and 1 more
+  whole        1 task   the whole document is one goal
+";
+    assert_eq!(render_readings(&report.readings), text);
+    assert!(report.render().contains(text), "{}", report.render());
+    assert_eq!(render_readings(&[]), "");
+}
+
+#[test]
 fn a_command_whose_quote_is_not_closed_is_told() {
     let advice = "→ write the command between backticks if a `)` belongs to it";
     fails(
-        "- [ ] T1 x (verify: test \"a)b\" = \"a)b\")\n- [ ] T2 y\n  - run: echo it's done\n- [ ] T3 z (run: echo ')' > u)\n",
+        "- [ ] T1 x (verify: test \"a)b\" = \"a)b\")\n- [ ] T2 y\n  - run: `echo it's done`\n- [ ] T3 z (run: echo ')' > u)\n",
         &[
             &format!("1:21 unclosed test \"a {advice}"),
-            &format!("3:10 unclosed echo it's done {advice}"),
+            &format!("3:10 unclosed `echo it's done` {advice}"),
             &format!("4:18 unclosed echo ' {advice}"),
         ],
     );
@@ -923,7 +976,7 @@ fn a_command_that_ends_within_a_case_is_told() {
         ],
     );
     reads(
-        "- [ ] T1 x (run: `case x in x) echo;; esac`)\n- [ ] T2 y (run: case x in (x) echo;; esac)\n- [ ] T3 z\n  - run: case x in x) echo;; esac\n",
+        "- [ ] T1 x (run: `case x in x) echo;; esac`)\n- [ ] T2 y (run: case x in (x) echo;; esac)\n- [ ] T3 z\n  - run: `case x in x) echo;; esac`\n",
         &[
             "T1: x | run case x in x) echo;; esac",
             "T2: y | run case x in (x) echo;; esac",
@@ -947,7 +1000,7 @@ fn an_escaped_parenthesis_belongs_to_the_command() {
 fn a_check_shows_the_tasks_beside_the_errors() {
     let report = checked("- [ ] T1 a (depends: T9)\n", &[], &|_| true);
     assert_eq!(report.tasks.len(), 1);
-    assert_eq!(report.waves, Vec::<Vec<TaskId>>::new());
+    assert_eq!(report.waves, []);
     assert_eq!(
         brief(&report.errors),
         ["1:22 unknown_dependency T9 → did you mean `T1`?"]

@@ -69,6 +69,9 @@ warnings 4: `Claude` is no role, so it is a detail of the task
 #[test]
 fn tables_of_several_kinds() {
     let plan = "\
+---
+read: table
+---
 # Status
 
 | Feature | Status | Owner |
@@ -94,7 +97,7 @@ B1 [todo] Crash
 B2 [done] Time zone
 billing [todo] Billing
 > login_a_b / B1 / billing: nothing comes before; together: nothing orders them
-warnings 3: this column chooses no role, so it is a detail of each task
+warnings 6: this column chooses no role, so it is a detail of each task
 ",
     );
 }
@@ -102,6 +105,9 @@ warnings 3: this column chooses no role, so it is a detail of each task
 #[test]
 fn a_table_beside_lists() {
     let plan = "\
+---
+read: table
+---
 # 开发计划
 
 ## 阶段一：基础
@@ -110,14 +116,13 @@ fn a_table_beside_lists() {
 
 | 任务 | 状态 |
 |---|---|
-| 登录 | 进行中 |
+| 登录 | 🚧 |
 ";
     reads(
         plan,
         "\
 登录 [in_progress] 登录
 > 登录: nothing comes before
-line 5: no checkbox; the plan's tasks are the rows of its table
 ",
     );
 }
@@ -129,13 +134,13 @@ fn chinese() {
 
 ### 任务1：索引
 
-**文件：** `src/index.rs`
+**Files：** `src/index.rs`
 
 建立索引。
 
 ### 任务2：查询
 
-**依赖：** 任务1
+**Depends：** 任务1
 
 ## 验收标准
 
@@ -144,11 +149,11 @@ fn chinese() {
     reads(
         plan,
         "\
-T1 [todo] 索引 | files src/index.rs | details 建立索引。
-T2 [todo] 查询
-> T1: nothing comes before
-> T2: after T1: dependency
-line 15: under \"验收标准\"
+任务1_索引 [todo] 任务1：索引 | files src/index.rs | details 建立索引。
+任务2_查询 [todo] 任务2：查询
+line 15: a box; the plan's tasks are its headings
+errors 1: this plan can be read in several ways, since headings and boxes outside of them look like tasks
+errors 11: there is no task `任务1`
 ",
     );
 }
@@ -156,7 +161,7 @@ line 15: under \"验收标准\"
 #[test]
 fn attributes_in_wide_parentheses() {
     reads(
-        "- [ ] T1 解析（文件：src/a.rs，src/b.rs）\n- [ ] T2 打印（依赖：T1）\n- [ ] T3 说明（见文档）（依赖于：T1、T2）\n",
+        "- [ ] T1 解析（files：src/a.rs，src/b.rs）\n- [ ] T2 打印（depends：T1）\n- [ ] T3 说明（见文档）（depends on：T1、T2）\n",
         "\
 T1 [todo] 解析 | files src/a.rs / src/b.rs
 T2 [todo] 打印
@@ -190,9 +195,10 @@ fn japanese() {
         "\
 P1-1 [todo] 準備する
 P2-1 [todo] 検索する
+全テストが通る [todo] 全テストが通る
 > P1-1: nothing comes before
-> P2-1: after P1-1: the phase before
-line 13: under \"完了条件\"
+> P2-1: after P1-1: its number
+> 全テストが通る: after P2-1: the plan's order
 warnings 9: the numbers restart, so each id begins with its part of the plan
 ",
     );
@@ -222,9 +228,10 @@ fn korean() {
 저장소_만들기 [todo] 저장소 만들기
 검색 [todo] 검색
 목록 [done] 목록
+모든_테스트_통과 [todo] 모든 테스트 통과
 > 저장소_만들기: nothing comes before
-> 검색: after 저장소_만들기: the phase before
-line 14: under \"완료 조건\"
+> 검색: after 저장소_만들기: the plan's order
+> 모든_테스트_통과: after 검색: the plan's order
 ",
     );
 }
@@ -241,7 +248,7 @@ fn russian() {
 ## Этап 2: Функции
 
 - [ ] 1. Поиск
-- [ ] 2. Список (зависит от: 1)
+- [ ] 2. Список (depends: 1)
 
 ## Критерии приёмки
 
@@ -253,10 +260,11 @@ fn russian() {
 P1-1 [todo] Создать репозиторий
 P2-1 [todo] Поиск
 P2-2 [todo] Список
+тесты_проходят [todo] Тесты проходят
 > P1-1: nothing comes before
-> P2-1: after P1-1: the phase before
+> P2-1: after P1-1: its number
 > P2-2: after P2-1: dependency
-line 14: under \"Критерии приёмки\"
+> тесты_проходят: after P2-2: the plan's order
 warnings 9: the numbers restart, so each id begins with its part of the plan
 ",
     );
@@ -271,11 +279,11 @@ fn spanish() {
 
 ### Tarea 1: Modelo
 
-**Archivos:** `src/modelo.py`
+**Files:** `src/modelo.py`
 
 ### Tarea 2: Servicio
 
-**Depende de:** Tarea 1
+**Depends on:** Tarea 1
 
 ## Preguntas abiertas
 
@@ -284,11 +292,11 @@ fn spanish() {
     reads(
         plan,
         "\
-T1 [todo] Modelo | files src/modelo.py
-T2 [todo] Servicio
-> T1: nothing comes before
-> T2: after T1: dependency
-line 15: under \"Preguntas abiertas\", which waits for a person
+tarea_1_modelo [todo] Tarea 1: Modelo | files src/modelo.py
+tarea_2_servicio [todo] Tarea 2: Servicio | details Depends on: Tarea 1
+line 15: a box; the plan's tasks are its headings
+warnings 11: `Tarea 1` names no task, so it is read as a remark
+errors 1: this plan can be read in several ways, since headings and boxes outside of them look like tasks
 ",
     );
 }
@@ -301,7 +309,7 @@ fn portuguese() {
 ## Fase 1: Preparação
 
 - [ ] T001 Criar o projeto
-- [ ] T002 [P] Configurar (arquivos: ci.yml)
+- [ ] T002 [P] Configurar (files: ci.yml)
 
 ## Critérios de aceitação
 
@@ -314,7 +322,7 @@ T001 [todo] Criar o projeto
 T002 [todo] Configurar | files ci.yml
 > T001: nothing comes before
 > T002: after T001: the plan's order
-line 10: under \"Critérios de aceitação\"
+line 10: a box without the number of a task
 ",
     );
 }
@@ -339,11 +347,10 @@ fn french() {
     reads(
         plan,
         "\
-créer_le_dépôt [todo] Créer le dépôt
-recherche [todo] Recherche
-> créer_le_dépôt: nothing comes before
-> recherche: after créer_le_dépôt: the phase before
-line 13: under \"Critères d'acceptation\"
+étape_1 [todo] Étape 1 : Préparation | details Créer le dépôt
+étape_2 [todo] Étape 2 : Fonctions | details Recherche
+line 13: a box; the plan's tasks are its headings
+errors 1: this plan can be read in several ways, since boxes and headings in a series look like tasks
 ",
     );
 }
@@ -392,7 +399,6 @@ fn a_group_that_depends_on_one_of_its_tasks() {
 2.2 [todo] b | details Part of 2: Ship (blocked by 2.1)
 > 2.1: nothing comes before
 > 2.2: after 2.1: dependency
-line 1: it groups the tasks below it
 ",
     );
 }
@@ -511,7 +517,7 @@ fn forms(text: &str) -> Vec<(&'static str, String)> {
 /// Marks a task as done, and requires that exactly one place changes, from `before` to `after`.
 fn writes(text: &str, task: &str, before: &str, after: &str) {
     for (form, source) in forms(text) {
-        let written = write_boxes(&source, &[TaskId::from(task)]);
+        let written = write_boxes(&source, &[TaskId::from(task)], &KnownNames::default());
         let (old, new): (Vec<char>, Vec<char>) =
             (source.chars().collect(), written.chars().collect());
         let start = old
@@ -578,14 +584,14 @@ fn only_the_status_changes_in_any_form_of_a_plan() {
         "Done",
     );
     writes(
-        "# P\n\n## Progress\n\n- [ ] (2025-10-02) [a] A\n- [ ] [b] B\n",
+        "# P\n\n## Work\n\n- [ ] (2025-10-02) [a] A\n- [ ] [b] B\n",
         "a",
         " ",
         "x",
     );
     writes("- ⏳ Printer\n- ⬜ Loader\n", "loader", "⬜", "✅");
     writes(
-        "# 计划\n\n### 任务1：[ ] 索引\n\n### 任务2：[ ] 查询\n",
+        "# 计划\n\n### Task 1: [ ] 索引\n\n### Task 2: [ ] 查询\n",
         "T1",
         " ",
         "x",

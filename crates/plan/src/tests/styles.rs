@@ -14,7 +14,8 @@ fn rendered(source: &str) -> String {
     let known = KnownNames::roles(["implementer", "reviewer", "tester"]);
     let settings = orchestrate_core::RunSettings::default();
     let around = Surroundings::unpriced(&known, &settings, &|_| true);
-    let report = serde_json::to_value(check("plan.md", source, &around)).unwrap();
+    let checked = check("plan.md", source, &around);
+    let report = serde_json::to_value(&checked).unwrap();
     let mut out = String::new();
     for task in report["tasks"].as_array().unwrap() {
         out.push_str(&format!(
@@ -34,20 +35,15 @@ fn rendered(source: &str) -> String {
         }
         out.push('\n');
     }
-    for (wave, why) in report["waves"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(report["why"].as_array().unwrap())
-    {
-        out.push_str(&format!("> {}: {}\n", text(wave), text(why)));
-    }
-    for skipped in report["skipped"].as_array().unwrap() {
+    for wave in report["waves"].as_array().unwrap() {
         out.push_str(&format!(
-            "line {}: {}\n",
-            skipped["line"],
-            text(&skipped["reason"])
+            "> {}: {}\n",
+            text(&wave["tasks"]),
+            text(&wave["why"])
         ));
+    }
+    for skipped in &checked.skipped {
+        out.push_str(&format!("line {}: {}\n", skipped.line, skipped.reason));
     }
     for kind in ["warnings", "errors"] {
         for found in report[kind].as_array().unwrap() {
@@ -90,17 +86,10 @@ fn a_box_at_the_end_of_a_heading_is_its_box() {
 T1 [done] Setup | details Text.
 T2 [todo] Build | details [ ] a step
 clean_up [todo] Clean up
-pack [done] Pack
-send [todo] Send
-rest [todo] Rest
-> T2: nothing comes before
-> clean_up: after T2: the plan's order
-> send: after clean_up: the plan's order
-> rest: after send: the phase before
-line 9: it is a step of the task above
-line 13: it groups the tasks below it
-line 18: it groups the tasks below it
-warnings 13: boxes below this heading are open, although it says `done`, so they are run
+line 15: a box; the plan's tasks are its headings
+line 16: a box; the plan's tasks are its headings
+line 20: a box; the plan's tasks are its headings
+errors 1: this plan can be read in several ways, since headings and boxes outside of them look like tasks
 ",
     );
     let expected = plan
@@ -108,7 +97,11 @@ warnings 13: boxes below this heading are open, although it says `done`, so they
         .replace("[ ] a step", "[x] a step");
     let expected = expected.replace("Clean up [ ]", "Clean up [x]");
     assert_eq!(
-        write_boxes(plan, &["T2".into(), "clean_up".into()]),
+        write_boxes(
+            plan,
+            &["T2".into(), "clean_up".into()],
+            &KnownNames::default()
+        ),
         expected
     );
 }
@@ -123,7 +116,7 @@ T1 [todo] Hooks | files a.sh / tests/a.sh | details [ ] **Step 1: Write the test
 T2 [todo] Docs | files docs/a.md | verify make docs
 > T1: nothing comes before
 > T2: after T1: its number
-line 6: it is a step of the task above
+warnings 13: this is read as text, not as a command
 ");
 }
 
@@ -134,16 +127,17 @@ fn boxes_below_a_checklist_are_work_where_nothing_else_is() {
         "\
 tag [todo] Tag
 build [done] Build
-> tag: nothing comes before
 line 10: under \"Waiting for user\", which waits for a person
+errors 1: this plan can be read in several ways, since all boxes stand below headings of checks
 ",
     );
     reads(
         "# Veröffentlichung\n\n## Akzeptanzkriterien\n\n- [ ] läuft\n\n## Aufgaben\n\n- [ ] Bauen\n",
         "\
+läuft [todo] läuft
 bauen [todo] Bauen
-> bauen: nothing comes before
-line 5: under \"Akzeptanzkriterien\"
+> läuft: nothing comes before
+> bauen: after läuft: the plan's order
 ",
     );
 }
@@ -157,21 +151,19 @@ fn boxes_of_progress_are_what_is_left_and_a_checklist_is_not() {
 read_the_old [done] Read the old parser
 write_the_reader [todo] Write the reader
 write_the [todo] Write the tokenizer
-> write_the_reader: nothing comes before
-> write_the: after write_the_reader: the plan's order
+it_works [todo] it works
 line 11: no checkbox; the plan's tasks are its boxes
 line 12: no checkbox; the plan's tasks are its boxes
-line 16: under \"Checklist\"
+errors 1: this plan can be read in several ways, since all boxes stand below headings of checks
 ",
     );
     reads(
         "# Release\n\n## Plan\n\n1. Build\n2. Ship\n\n## Checklist\n\n- [ ] it works\n",
         "\
-build [todo] Build
-ship [todo] Ship
-> build: nothing comes before
-> ship: after build: its number
-line 10: under \"Checklist\"
+it_works [todo] it works
+line 5: no checkbox; the plan's tasks are its boxes
+line 6: no checkbox; the plan's tasks are its boxes
+errors 1: this plan can be read in several ways, since all boxes stand below headings of checks
 ",
     );
 }
@@ -211,15 +203,11 @@ fn ids_of_other_programs() {
     reads(
         plan,
         "\
-0 [todo] Plan it | details [ ] look
+1 [todo] look | details Part of Plan it
 2 [todo] Do it
 T-001 [todo] Name it
 mark [todo] Mark it
-> 0: nothing comes before
-> 2: after 0: dependency
-> T-001: after 2: the plan's order
-> mark: after T-001: the plan's order
-line 2: it is a step of the task above
+errors 3: there is no task `0`
 ",
     );
 }
@@ -237,7 +225,6 @@ fn a_line_that_sums_up_the_ones_after_it_is_a_group() {
 > 1.1: nothing comes before
 > 1.2: after 1.1: its number
 > 2: after 1.2: dependency
-line 1: it groups the tasks after it
 ",
     );
     let plan = "- [ ] Phase 1: Storage\n  - [ ] T001 Open\n  - [ ] T002 Close\n- [ ] Phase 2: Interface\n  - [ ] T003 Show\n";
@@ -247,10 +234,9 @@ line 1: it groups the tasks after it
 T001 [todo] Open | details Part of Phase 1: Storage
 T002 [todo] Close | details Part of Phase 1: Storage
 T003 [todo] Show | details Part of Phase 2: Interface
-> T001 / T002: nothing comes before; together: nothing orders them
-> T003: after T001, T002: the phase before
-line 1: it groups the tasks below it
-line 4: it groups the tasks below it
+> T001: nothing comes before
+> T002: after T001: the plan's order
+> T003: after T002: the phase before
 ",
     );
 }
@@ -277,7 +263,8 @@ write_docs_of [todo] Write docs of Phase 1
 ship [todo] Ship
 > phase_1_create: nothing comes before
 > phase_2_build: after phase_1_create: the phase before
-> write_docs_of / ship: after phase_2_build: the phase before; together: nothing orders them
+> write_docs_of: after phase_2_build: the phase before
+> ship: after write_docs_of: the plan's order
 ",
     );
     let plan = "* [ ] **Phase 1: Setup**\n  * [ ] Install\n  * [ ] Configure\n* [ ] **Phase 2: Build**\n  * [ ] Compile\n";
@@ -287,10 +274,9 @@ ship [todo] Ship
 install [todo] Install | details Part of Phase 1: Setup
 configure [todo] Configure | details Part of Phase 1: Setup
 compile [todo] Compile | details Part of Phase 2: Build
-> install / configure: nothing comes before; together: nothing orders them
-> compile: after install, configure: the phase before
-line 1: it groups the tasks below it
-line 4: it groups the tasks below it
+> install: nothing comes before
+> configure: after install: the plan's order
+> compile: after configure: the phase before
 ",
     );
     written(
@@ -316,7 +302,7 @@ T6 [todo] Test it all | files t
 > T1 / T2: nothing comes before; together: different files
 > T3: after T1, T2: the plan's order
 > T4 / T5: after T3: the plan's order; together: marked [P]
-> T6: after T4, T5: tests and reviews follow the work
+> T6: after T4, T5: tests, reviews and releases follow the work
 ",
     );
     reads(
@@ -328,8 +314,8 @@ write_tests [todo] Write tests
 add_dates [todo] Add dates
 final_review [todo] Final review
 > add_slugs / add_words / add_dates: nothing comes before; together: nothing orders them
-> write_tests: after add_slugs, add_words: tests and reviews follow the work
-> final_review: after write_tests: tests and reviews follow the work
+> write_tests: after add_slugs, add_words, add_dates: tests, reviews and releases follow the work
+> final_review: after write_tests: tests, reviews and releases follow the work
 ",
     );
     reads(
@@ -350,9 +336,10 @@ fn prose_below_a_task_is_no_attribute_and_refuses_nothing() {
                 (tiles: 3)\n";
     reads(plan, "\
 T1 [todo] Add tokens | details Tokens: JWT / Model: User / Agent: the user agent string / Run: the whole suite / Reviews: two / Priority: must have / Verified: by hand
-T2 [todo] Tune (tiles: 3)
+T2 [todo] Tune (priority: must) (tiles: 3)
 > T1 / T2: nothing comes before; together: nothing orders them
-warnings 9: this priority has no effect: expected a whole number, high, medium or low
+warnings 5: this is read as text, not as a command
+warnings 9: this stays in the title: `priority` is a whole number, high, medium or low elsewhere
 warnings 9: unknown key `tiles`
 ");
 }
@@ -364,12 +351,11 @@ fn lines_that_look_like_work_are_said() {
     reads(
         plan,
         "\
-build [todo] Build
-> build: nothing comes before
-line 9: no checkbox; the plan's tasks are its boxes
-line 11: it has neither a box nor fields; the plan's tasks are its boxes
-line 17: a row of a table; the plan's tasks are its boxes
-line 21: no checkbox; the plan's tasks are its boxes
+T9 [todo] Later | details Prose. / | Task | Status | / |---|---| / | Sell | open |
+line 5: a box; the plan's tasks are its headings
+line 9: no checkbox; the plan's tasks are its headings
+line 21: no checkbox; the plan's tasks are its headings
+errors 1: this plan can be read in several ways, since headings and boxes outside of them look like tasks
 ",
     );
 }
@@ -379,9 +365,12 @@ line 21: no checkbox; the plan's tasks are its boxes
 #[track_caller]
 pub(crate) fn written(source: &str, landed: &[&str], expected: &str) {
     let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::from(*id)).collect();
-    let written = write_boxes(source, &landed);
+    let written = write_boxes(source, &landed, &KnownNames::default());
     assert_eq!(written, expected);
-    assert_eq!(write_boxes(&written, &landed), written);
+    assert_eq!(
+        write_boxes(&written, &landed, &KnownNames::default()),
+        written
+    );
     let parsed = |source: &str| -> Plan { read(source, &KnownNames::default()).0 };
     let (before, after) = (parsed(source), parsed(&written));
     assert_eq!(before.tasks.len(), after.tasks.len());
@@ -443,9 +432,9 @@ fn a_status_is_written_in_the_plans_own_form() {
     );
     // A field that says otherwise than the box would undo it.
     written(
-        "### [ ] Task 1: Parse\n\n**Status**: Offen\n",
+        "### [ ] Task 1: Parse\n\n**Status**: Open\n",
         &["T1"],
-        "### [x] Task 1: Parse\n\n**Status**: Erledigt\n",
+        "### [x] Task 1: Parse\n\n**Status**: Done\n",
     );
 }
 
@@ -455,18 +444,12 @@ fn boxes_below_a_task_are_said_to_be_its_steps() {
         "- [ ] T1 Build\n  - [ ] T3 Ship (depends: T2) (run: make ship)\n  - [ ] Test\n    - verify: make\n    \
          - [x] deeper\n\n  > - [ ] quoted\n- [x] T2 Design\n  - [ ] forgotten\n  - [-] given up\n",
         "\
-T1 [todo] Build | details [ ] T3 Ship (depends: T2) (run: make ship) / [ ] Test /   - verify: make /   - [x] deeper / \
-         > - [ ] quoted
+T1 [todo] Build | details [ ] T3 Ship (depends: T2) (run: make ship) / [ ] Test /   - verify: make /   - [x] deeper / > - [ ] quoted
 T2 [done] Design | details [ ] forgotten / [-] given up
 > T1: nothing comes before
-line 2: it is a step of the task above
-line 3: it is a step of the task above
-line 5: it is a step of the task above
 line 7: in a quote
 line 9: it is an open step of a task that is done: write it beside that task to have it carried out
-line 10: it is a step of the task above
 warnings 2: ignored, because this box is a step of the task above: `depends`, `run`
-warnings 3: ignored, because this box is a step of the task above: `verify`
 ",
     );
 }
@@ -477,17 +460,12 @@ fn a_line_that_is_nearly_a_box_is_said_below_steps_and_bullets() {
         reads(
             &format!("- [x] Old\n  {last}\n-[ ] new\n").replace("[ ] a step", "[x] a step"),
             &format!(
-                "old [done] Old | details {}\n{}line 3: no blank before the box, so this is no item of a list: write \
+                "old [done] Old | details {}\nline 3: no blank before the box, so this is no item of a list: write \
                  `- [ ]`\n",
                 if last == "- a remark" {
                     "a remark / -[ ] new"
                 } else {
                     "[x] a step / -[ ] new"
-                },
-                if last == "- a remark" {
-                    ""
-                } else {
-                    "line 2: it is a step of the task above\n"
                 },
             ),
         );
@@ -505,8 +483,6 @@ show [todo] Show | details [ ] draw
 > 1.1: nothing comes before
 > 1.2: after 1.1: its number
 > show: after 1.2: its number
-line 1: it groups the tasks below it
-line 5: it is a step of the task above
 ",
     );
 }

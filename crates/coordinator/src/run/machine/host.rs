@@ -10,6 +10,7 @@ use orchestrate_checks::Site;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::{GitError, Identities, Repo};
 use orchestrate_model::LazyCounter;
+use orchestrate_plan::KnownNames;
 use orchestrate_tools::{Executor, SharedValues};
 
 use crate::error::CoordinatorError;
@@ -24,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) site: Site,
     /// The file of the run's plan, if the repository has it: no agent changes its boxes.
     pub(crate) plan: Option<PathBuf>,
+    /// The names with which that file is read.
+    pub(crate) plan_names: KnownNames,
     pub(crate) identities: Identities,
     pub(crate) executor: Executor,
     /// The stored results of tools.

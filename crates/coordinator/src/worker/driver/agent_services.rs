@@ -15,7 +15,6 @@ use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::run::child::{KeptWork, assigned};
 use orchestrate_core::run::{AskedWait, Receipt};
 use orchestrate_core::task::Work;
-use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor,
     RequestedChange, ReviewVerdict, Task, TaskId,
@@ -475,25 +474,16 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
 #[async_trait]
 impl PlanService for AgentServices {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
+        let asked = ReadPlan {
+            section: section.map(str::to_owned),
+        };
         let text = self
             .workplace()?
             .link
-            .ask(ReadPlan {})
+            .ask(asked)
             .await
             .map_err(|error| service_error(&error))?;
-        let text = text.ok_or_else(|| ServiceError::Invalid("this run has no plan".to_owned()))?;
-        let Some(heading) = section else {
-            return Ok(text);
-        };
-        let headings = |headings: Vec<String>| {
-            format!(
-                "the plan has no section `{}`; its sections: {}",
-                shown(heading),
-                headings.join(", ")
-            )
-        };
-        let found = orchestrate_plan::section(&text, heading).map(str::to_owned);
-        found.map_err(|known| ServiceError::Invalid(headings(known)))
+        text.map_err(ServiceError::Invalid)
     }
 }
 

@@ -543,6 +543,7 @@ impl Workspace {
             return Ok(Vec::new());
         };
         let worktree = Arc::clone(&self.worktree);
+        let names = self.host.plan_names.clone();
         let kept = self.host.git(move |repo| {
             let Some(before) = repo.store().read_stored(&tip, &plan)? else {
                 return Ok(Vec::new());
@@ -556,7 +557,7 @@ impl Workspace {
                 let KeptBoxes {
                     text,
                     changed: boxes,
-                } = keep_boxes(before, edited)?;
+                } = keep_boxes(before, edited, &names)?;
                 changed = boxes;
                 Some(text.into_bytes())
             };

@@ -1,0 +1,45 @@
+//! Antigravity's design of a change: `implementation_plan.md`.
+//!
+//! It names the files that one agent changes, `[MODIFY]`, `[NEW]` or `[DELETE]`; so the whole of it
+//! is one goal.
+
+use crate::formats::document::{BoxedItem, Document, Heading};
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::tasks::section::Kind;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "antigravity-plan",
+    claims,
+    decide,
+    finish: None,
+    dash_is_progress: false,
+    example: include_str!("antigravity_plan.md"),
+};
+
+/// What stands before the name of a file in a heading.
+const MARKS: &[&str] = &["[MODIFY]", "[NEW]", "[DELETE]"];
+
+/// What a heading contains that leads to a file, whatever the mark before it.
+const LINK: &str = "](file:///";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let names_file = |own: &Heading| {
+        let written = document.source.slice(own.range.clone());
+        let title = written.trim_start_matches(['#', ' ']);
+        MARKS.iter().any(|mark| title.starts_with(mark))
+            || (title.starts_with('[') && title.contains(LINK))
+    };
+    let is_check = |own: &BoxedItem| document.is_below(own, |it| it.kind == Kind::Checks);
+    let has_files = document.headings.iter().any(names_file);
+    match has_files && document.boxes.iter().all(is_check) {
+        true => Claim::Mine("its headings name the files to change ([MODIFY], [NEW])"),
+        false => Claim::NotMine,
+    }
+}
+
+fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}

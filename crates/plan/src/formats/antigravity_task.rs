@@ -1,0 +1,70 @@
+//! Antigravity's list of tasks: `task.md`.
+//!
+//! The boxes at the ends of its tree are the tasks, one after the other; a box above others groups
+//! them, unless it alone has an id.
+
+use crate::fields::identify;
+use crate::finding::Findings;
+use crate::formats::document::{BoxedItem, Document};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::walk::Collected;
+use orchestrate_core::text::parts::Parts;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "antigravity-task",
+    claims,
+    decide,
+    finish: Some(finish),
+    dash_is_progress: false,
+    example: include_str!("antigravity_task.md"),
+};
+
+/// How the comment with the id of a box begins.
+const ID: &str = "<!-- id:";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let boxes = &document.boxes;
+    if boxes.iter().any(|own| document.text(own).contains(ID)) {
+        return Claim::Mine("its boxes end with ids in comments (<!-- id: 0 -->)");
+    }
+    let before = |own: &BoxedItem| document.source.slice(own.at.saturating_sub(2)..own.at);
+    if boxes.iter().any(|own| before(own) == "`[") {
+        return Claim::Mine("its boxes stand between backticks");
+    }
+    let is_begun = |own: &BoxedItem| document.source.slice(own.at..own.at + 1) == "/";
+    let is_nested = boxes.iter().any(|own| own.depth > 0);
+    let with_ids = boxes
+        .iter()
+        .filter(|own| identify::of_item(document.text(own)).is_some());
+    match is_nested && boxes.iter().any(is_begun) && with_ids.count() * 2 < boxes.len() {
+        true => Claim::Weakly("its boxes are nested, and `[/]` marks those that are begun"),
+        false => Claim::NotMine,
+    }
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() && !item.is_above_boxes => Decision::Task,
+        Node::Item(item) if item.mark.is_some() && is_alone_with_id(item, scope) => Decision::Task,
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(item) if item.is_beside_boxes => {
+            Decision::not_run("no checkbox, unlike its neighbours")
+        }
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+/// Reports whether a box has an id, and none of those below it.
+fn is_alone_with_id(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
+    let whole = scope.document.source.slice(item.item.range.clone());
+    let own = whole.lines().next().map_or("", |line| line);
+    own.contains(ID) && !whole.tail(own.len()).contains(ID)
+}
+
+/// Lets the tasks go in their order: one agent has written them for itself.
+fn finish(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
+    for draft in &mut found.drafts {
+        draft.counts = true;
+    }
+}

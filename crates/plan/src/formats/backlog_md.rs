@@ -1,0 +1,147 @@
+//! Backlog.md: `backlog/tasks/*.md`, each of which is one task.
+//!
+//! Its front matter has the task's id, title and status; criteria, plan and notes stand below, and
+//! are parts of it. What it depends on is in other files.
+
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::document::{BoxedItem, Document};
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::walk::Collected;
+use crate::formats::yaml;
+use crate::mark::Mark;
+use crate::tasks::draft::Draft;
+use crate::tasks::section::Kind;
+use orchestrate_core::task::TaskStatus;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "backlog-md",
+    claims,
+    decide,
+    finish: Some(finish),
+    dash_is_progress: false,
+    example: include_str!("backlog_md.md"),
+};
+
+/// The keys of its front matter.
+const KEYS: &[&str] = &[
+    "id",
+    "title",
+    "status",
+    "assignee",
+    "reporter",
+    "created_date",
+    "updated_date",
+    "labels",
+    "milestone",
+    "dependencies",
+    "parent_task_id",
+    "subtasks",
+    "priority",
+    "type",
+    "ordinal",
+    "references",
+    "documentation",
+    "modified_files",
+];
+
+/// One of these stands in each beside `id`, `title` and `status`.
+const OTHERS: &[&str] = &["created_date", "assignee", "dependencies", "parent_task_id"];
+
+/// What the status of a task is once it is done.
+const DONE: &str = "Done";
+
+/// The status of a task that a person has not accepted.
+const DRAFT: &str = "draft";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let is_task = ["id", "title", "status"]
+        .iter()
+        .all(|key| document.has_key(key));
+    let has_other = OTHERS.iter().any(|key| document.has_key(key));
+    if !is_task || !(has_other || document.contains("<!-- AC:BEGIN -->")) {
+        return Claim::NotMine;
+    }
+    let sections = sections(document);
+    let is_criterion = |own: &BoxedItem| {
+        sections
+            .iter()
+            .any(|(from, to)| (*from..*to).contains(&own.text.start))
+            || document.is_below(own, |heading| heading.kind == Kind::Checks)
+    };
+    match document.boxes.iter().all(is_criterion) {
+        true => Claim::Mine("its front matter is that of one task of Backlog.md"),
+        false => {
+            let why = "its front matter says that it is one task, but it has boxes of its own";
+            Claim::Contradicting(why.to_owned())
+        }
+    }
+}
+
+/// Returns the places of what stands between `<!-- AC:BEGIN -->` and the comment that ends it.
+fn sections(document: &Document<'_, '_>) -> Vec<(usize, usize)> {
+    let source = document.source;
+    let mut found = Vec::new();
+    let mut begun = None;
+    for (offset, line) in source.lines(document.start..source.text.len()) {
+        let line = line.trim();
+        if line.starts_with("<!--") && line.ends_with(":BEGIN -->") {
+            begun = Some(offset);
+        } else if line.starts_with("<!--") && line.ends_with(":END -->") {
+            found.extend(begun.take().map(|from| (from, offset)));
+        }
+    }
+    found
+}
+
+fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    let lines = yaml::lines(document.source, 0..document.start);
+    let mut draft = Draft::default();
+    let mut is_draft = false;
+    let mut others = Vec::new();
+    for entry in yaml::entries(&lines) {
+        match entry.key {
+            "id" => {
+                let id = entry.word();
+                draft.at = id.offset;
+                draft.id = Some(id);
+            }
+            "title" => draft.title = entry.text(),
+            "status" => {
+                is_draft = entry.word().text.eq_ignore_ascii_case(DRAFT);
+                entry.set_status(&mut draft, DONE, findings);
+            }
+            "dependencies" => others = entry.list(),
+            _ => {}
+        }
+    }
+    if is_draft {
+        draft.status = TaskStatus::Blocked;
+        findings.skip(draft.at, "it is a draft, which a person has to accept");
+    }
+    for on in others.iter().filter(|_| draft.status.runs()) {
+        let message = format!(
+            "it depends on {}, which is not in this file: is it done?",
+            on.text
+        );
+        let code = FindingCode::UnknownDependency;
+        findings.warn(Pending::new(on.offset, code, &on.text, message));
+    }
+    for own in &document.boxes {
+        if own.mark.status != TaskStatus::Cancelled {
+            draft.marks.push(Mark::of_box(own.at));
+        }
+    }
+    // The body is told as notes, and is a part of the only task.
+    let source = document.source;
+    let at = draft.at;
+    found.add(source, draft, at);
+    found.add_part(source, document.start..source.text.len());
+    found.keys = KEYS;
+}

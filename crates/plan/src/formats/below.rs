@@ -1,0 +1,38 @@
+//! What stands right below a heading: fields of a task, and boxes.
+
+use crate::fields::attributes;
+use crate::fields::key::{self, Key};
+use crate::formats::document::{Document, Heading};
+use crate::lines::outline::Block;
+use crate::lines::source::Inline;
+use crate::tasks::checkbox::read_box;
+use crate::tasks::draft::items_of;
+
+/// Reports whether a field that makes a task stands below a heading, rather than one that describes
+/// a section as well.
+pub(crate) fn has_task_fields(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let makes_task = |text: &str| {
+        let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
+        let key = word.and_then(|word| key::key_of(&word));
+        key.is_some_and(|key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify))
+    };
+    document.own(heading).iter().any(|block| match block {
+        Block::Paragraph(range) => document
+            .source
+            .lines(range.clone())
+            .any(|(_, line)| makes_task(line.trim())),
+        _ => items_of(block).iter().any(|item| {
+            let line = Inline::new(document.source, item.text.clone());
+            makes_task(&line.text)
+        }),
+    })
+}
+
+/// Reports whether an item with a box stands right below a heading.
+pub(crate) fn holds_boxes(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let mut items = document.own(heading).iter().flat_map(items_of);
+    items.any(|item| {
+        let line = Inline::new(document.source, item.text.clone());
+        read_box(&line.text).is_some()
+    })
+}

@@ -1,0 +1,178 @@
+//! Stories of the BMAD method: one story a file, with criteria, tasks and notes for the developer.
+//!
+//! The outer boxes of "Tasks / Subtasks" are the tasks, carried out exactly in their order; those
+//! within them are their parts. Other boxes (definition of done, results of a review) are not run.
+
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::document::{BoxedItem, Document};
+use crate::formats::finish;
+use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::numbers;
+use crate::formats::walk::Collected;
+use crate::lines::text;
+use crate::tasks::section;
+use crate::tasks::status;
+use orchestrate_core::task::TaskStatus;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "bmad-story",
+    claims,
+    decide,
+    finish: Some(refine),
+    dash_is_progress: false,
+    example: include_str!("bmad_story.md"),
+};
+
+/// The key of its front matter.
+const KEYS: &[&str] = &["baseline_commit"];
+
+/// Headings of the template.
+const SECTIONS: &[&str] = &[
+    "Story",
+    "Acceptance Criteria",
+    "Dev Notes",
+    "Dev Agent Record",
+    "QA Results",
+];
+
+/// How many of them tell a story.
+const ENOUGH: usize = 2;
+
+/// What the heading of the tasks says, in lower case: "Tasks / Subtasks" or "Tasks".
+const TASKS: &str = "tasks";
+const SUBTASKS: &str = "subtasks";
+
+/// What a task that comes from a review begins with.
+const OF_REVIEW: &str = "[AI-Review]";
+
+/// What a story is ready for once its tasks are done.
+const AFTER_WORK: &[&str] = &["review", "qa", "testing", "merge", "done"];
+
+/// The key, or the heading, of the status.
+const STATUS: &str = "status";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let mut tasks = document
+        .boxes
+        .iter()
+        .filter(|boxed| boxed.depth == 0)
+        .collect::<Vec<_>>();
+    tasks.retain(|boxed| is_task(document, boxed));
+    let known = SECTIONS
+        .iter()
+        .filter(|title| document.has_heading(title))
+        .count();
+    let said = status_of(document);
+    let has_criteria = tasks.iter().any(|task| names_criteria(document.text(task)));
+    let is_story = known >= ENOUGH || (has_criteria && said.is_some());
+    if tasks.is_empty() || !is_story {
+        return Claim::NotMine;
+    }
+    let is_open = tasks.iter().any(|task| task.mark.status.runs());
+    match said.filter(|said| is_open && is_over(said.text)) {
+        Some(said) => {
+            let word = said.text;
+            Claim::Contradicting(format!("its status is \"{word}\", but it has open tasks"))
+        }
+        None => Claim::Mine("it has the sections of a story, with tasks for its criteria"),
+    }
+}
+
+fn is_task(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
+    names_criteria(document.text(boxed)) || document.is_below(boxed, |it| names_tasks(&it.title))
+}
+
+fn names_tasks(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    lower == TASKS || lower.contains(SUBTASKS)
+}
+
+/// Reports whether a text names the criteria that it is for: `(AC: 1, 2)`, `(AC1)`, `(ACs 3-4)`.
+fn names_criteria(text: &str) -> bool {
+    let after = text
+        .split_once("(AC")
+        .map(|(_, rest)| rest.trim_start_matches('s'));
+    after.is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ':' | '：' | ' ' | '#'))
+    })
+}
+
+/// The status that a story says.
+struct Said<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// Returns the status in a heading (`## Status: Done`), below the heading "Status", or in a line
+/// (`Status: done`) above all boxes.
+fn status_of<'a>(document: &Document<'_, 'a>) -> Option<Said<'a>> {
+    let source = document.source;
+    let end = document.boxes.first().map_or(0, |first| first.at);
+    let mut is_heading = false;
+    for (at, line) in source.lines(document.start..end) {
+        let bare = line.trim_start_matches(['#', '*', ' ']);
+        let (word, rest) = bare.split_at(text::position(bare, |c| !c.is_alphabetic()));
+        let value = rest.trim_start_matches('*');
+        let is_status = text::is_same_word(STATUS, word)
+            && (value.is_empty() || value.starts_with([':', '：']));
+        let text = match is_heading {
+            true => line.trim_matches(['*', ' ']),
+            false if is_status => value.trim_matches(['*', ':', ' ', '：']),
+            false => continue,
+        };
+        if !text.is_empty() {
+            return Some(Said { text, at });
+        }
+        is_heading |= line.starts_with('#');
+    }
+    None
+}
+
+/// Reports whether a status says that nothing is left to do: done, or waiting for a review.
+fn is_over(said: &str) -> bool {
+    let lower = said.to_lowercase();
+    match section::words(&lower).as_slice() {
+        ["review", ..] => true,
+        ["ready", "for", what, ..] => AFTER_WORK.contains(what),
+        _ => status::of_text(said) == Some(TaskStatus::Done),
+    }
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => match scope.excluded() {
+            Some(open) => Decision::not_run(open.reason()),
+            None if is_among_tasks(item, scope) => Decision::Task,
+            None => Decision::not_run("a box outside of the tasks of the story"),
+        },
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
+    let is_named = scope.sections.iter().any(|open| names_tasks(&open.title));
+    let first = scope.document.first_box_beside(item.item);
+    is_named
+        || names_criteria(item.text)
+        || item.text.starts_with(OF_REVIEW)
+        || first.is_some_and(|boxed| names_criteria(scope.document.text(boxed)))
+}
+
+fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    found.keys = KEYS;
+    finish::keep_order(&mut found.drafts);
+    finish::tick_parts(document, &mut found.drafts);
+    findings.know(&["AC", "ACs"]);
+    for draft in &mut found.drafts {
+        if numbers::is_task(&draft.title) {
+            finish::count(draft);
+        }
+    }
+    if let Some(said) = status_of(document).filter(|said| text::is_same_word("draft", said.text)) {
+        let message = "the story is a draft, which nobody has approved; its tasks run nevertheless";
+        let found = Pending::new(said.at, FindingCode::UnusedKey, said.text, message);
+        findings.warn(found.suggest(Some("write `Approved` once it is".to_owned())));
+    }
+}

@@ -1,0 +1,58 @@
+//! What Claude writes in its mode for plans: `.claude/plans/*.md`.
+//!
+//! It is meant for one session, so the whole of it is one goal. One that has headings such as
+//! `Step 1` or `1.` is read by these, or asked about.
+
+use crate::formats::document::{Document, Heading};
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::tasks::heading;
+use crate::tasks::section;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "claude-plan",
+    claims,
+    decide,
+    finish: None,
+    dash_is_progress: false,
+    example: include_str!("claude_plan.md"),
+};
+
+/// The title of its first section.
+const CONTEXT: &str = "context";
+
+/// The titles of which at least one stands below.
+const LATER: &[&str] = &[
+    "verification",
+    "critical files",
+    "files to modify",
+    "key files",
+];
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let sections = || document.headings.iter().filter(|own| own.level > 1);
+    let begins = |own: &Heading, words: &str| own.title.to_lowercase().starts_with(words);
+    let is_later = |own: &Heading| LATER.iter().any(|words| begins(own, words));
+    let has_sections =
+        sections().any(|own| begins(own, CONTEXT)) && sections().any(|own| is_later(own));
+    let may_be_tasks =
+        sections().any(is_numbered) || !document.boxes.is_empty() || document.has_task_table();
+    match has_sections && !may_be_tasks {
+        true => {
+            Claim::Weakly("it has a context and a verification, and nothing between is numbered")
+        }
+        false => Claim::NotMine,
+    }
+}
+
+fn is_numbered(own: &Heading) -> bool {
+    own.task().is_some()
+        || own.is_phase()
+        || section::number(heading::after_mark(&own.title)).is_some()
+}
+
+fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}

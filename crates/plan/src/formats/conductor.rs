@@ -1,0 +1,83 @@
+//! Conductor's `conductor/tracks/*/plan.md`: phases with boxes `Task: …`, whose boxes are parts.
+//!
+//! Each phase ends with a verification by the user, which holds the next one back until the heading
+//! of the phase ends with its checkpoint. Done tasks end with their commit.
+
+use crate::finding::Findings;
+use crate::formats::document::Document;
+use crate::formats::finish::{self, OF_PERSON};
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::walk::Collected;
+use crate::tasks::phase;
+use orchestrate_core::task::TaskStatus;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "conductor",
+    claims,
+    decide,
+    finish: Some(refine),
+    dash_is_progress: false,
+    example: include_str!("conductor.md"),
+};
+
+/// What a verification names: who asks for it, and the file that says how it is done.
+const VERIFICATION: &[&str] = &["Conductor", "workflow.md"];
+
+/// What the heading of a phase ends with.
+const CHECKPOINT: &str = "[checkpoint: ";
+
+/// What the text of a task begins with.
+const TASK: &str = "Task:";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let mut headings = document.headings.iter();
+    if !headings.any(|heading| heading.is_phase()) || document.boxes.is_empty() {
+        return Claim::NotMine;
+    }
+    let mut outer = document.boxes.iter().filter(|boxed| boxed.depth == 0);
+    let mut titles = document.headings.iter().map(|heading| &heading.title);
+    let is_marked = outer.any(|boxed| is_verification(document.text(boxed)))
+        || titles.any(|title| title.contains(CHECKPOINT));
+    match is_marked {
+        true => Claim::Mine("its phases have the checkpoints or verifications of Conductor"),
+        false => Claim::NotMine,
+    }
+}
+
+fn is_verification(text: &str) -> bool {
+    VERIFICATION.iter().all(|word| text.contains(word))
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => match scope.excluded() {
+            Some(open) => Decision::not_run(open.reason()),
+            None if phase::begins(item.text) => Decision::Nested,
+            None => Decision::Task,
+        },
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    finish::keep_order(&mut found.drafts);
+    finish::tick_parts(document, &mut found.drafts);
+    let mut open_phase = None;
+    for draft in &mut found.drafts {
+        if is_verification(&draft.title) {
+            let phase = draft.section.as_deref();
+            let is_checked = phase.is_some_and(|title| title.contains(CHECKPOINT));
+            match is_checked && open_phase != Some(draft.phase) {
+                true => draft.status = TaskStatus::Done,
+                false => finish::hold(draft, OF_PERSON, findings),
+            }
+        } else if draft.status.runs() {
+            open_phase = Some(draft.phase);
+        }
+        if let Some(title) = draft.title.strip_prefix(TASK) {
+            draft.title = title.trim_start().to_owned();
+        }
+    }
+}

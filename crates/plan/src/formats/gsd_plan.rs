@@ -1,0 +1,276 @@
+//! The plans of phases of GSD (get-shit-done): `.planning/phases/*/*-PLAN.md`, whose tasks are
+//! `<task>` elements.
+//!
+//! They go in their order. A checkpoint is work of a person, and what stands after it waits. What
+//! is outside of them is told to all.
+
+use std::ops::Range;
+
+use crate::fields::attributes::{Field, Located};
+use crate::fields::key::Key;
+use crate::fields::programs;
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::document::Document;
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::walk::Collected;
+use crate::formats::whole;
+use crate::lines::source::Source;
+use crate::lines::text;
+use crate::tasks::checkbox::looks_like_box;
+use crate::tasks::draft::Draft;
+use crate::tasks::heading;
+use crate::tasks::note::Note;
+use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "gsd-plan",
+    claims,
+    decide,
+    finish: Some(finish),
+    dash_is_progress: false,
+    example: include_str!("gsd_plan.md"),
+};
+
+/// The keys of its front matter, which concern all plans of a phase.
+const KEYS: &[&str] = &[
+    "phase",
+    "plan",
+    "type",
+    "wave",
+    "depends_on",
+    "files_modified",
+    "autonomous",
+    "requirements",
+    "must_haves",
+    "user_setup",
+    "gap_closure",
+    "domain",
+    "tags",
+];
+
+/// The elements of which at least one is in a task, and what one without a name is about.
+const PARTS: &[&str] = &["name", "action", "what-built", "decision", "files"];
+const SUBJECTS: &[&str] = &["what-built", "decision", "action"];
+
+/// Why a box is no task.
+const NO_ELEMENT: &str = "the plan's tasks are its `<task>` elements";
+
+/// How the type of an element begins that is work of a person.
+const CHECKPOINT: &str = "checkpoint";
+
+/// An element that is a task.
+struct Element<'a> {
+    /// Its place, with its tags.
+    range: Range<usize>,
+    /// The place of what is between them.
+    inner: Range<usize>,
+    /// The value of its attribute `type`.
+    kind: &'a str,
+    is_closed: bool,
+}
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let elements = elements(document);
+    if elements.is_empty() {
+        return Claim::NotMine;
+    }
+    match elements.iter().all(|own| own.is_closed) {
+        true => Claim::Mine("it has `<task>` elements with a name or an action"),
+        false => Claim::Contradicting("one of its `<task>` elements is not closed".to_owned()),
+    }
+}
+
+fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    let source = document.source;
+    let elements = elements(document);
+    // Elements are blocks of HTML, quotes and lists by chance.
+    findings.skipped.clear();
+    let mut told = Vec::new();
+    for place in outside(document, &elements) {
+        told.push(source.slice(place.clone()).trim());
+        for (offset, line) in source.lines(place) {
+            if looks_like_box(line) {
+                let end = offset + line.len();
+                found.lines.not_run(source, offset..end, NO_ELEMENT);
+                findings.skip(offset, NO_ELEMENT);
+            }
+        }
+    }
+    told.retain(|text| !text.is_empty());
+    found.notes = vec![Note {
+        line: 1,
+        text: told.join("\n\n"),
+        ..Note::default()
+    }];
+    found.title = child(source, document.start..source.text.len(), "objective")
+        .map(|objective| whole::headline(source.slice(objective).trim()));
+    let mut phase = 0;
+    for (at, own) in elements.into_iter().enumerate() {
+        let mut draft = read(source, &own, findings);
+        draft.section_index = at;
+        let is_checkpoint = own.kind.starts_with(CHECKPOINT);
+        phase += usize::from(is_checkpoint);
+        draft.phase = phase;
+        phase += usize::from(is_checkpoint);
+        if is_checkpoint {
+            draft.status = TaskStatus::Blocked;
+            findings.skip(draft.at, format!("it is work of a person ({})", own.kind));
+        }
+        found.add(source, draft, own.range.end);
+    }
+    if let Some(first) = found.drafts.iter().find(|draft| draft.status.runs()) {
+        let message = "tasks of GSD have no status, so landing will not mark them as done";
+        findings.warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
+    }
+    found.keys = KEYS;
+}
+
+/// Returns the tasks outside of code; a plan of the type `tdd` has one feature instead.
+fn elements<'a>(document: &Document<'_, 'a>) -> Vec<Element<'a>> {
+    let tasks = elements_named(document, "task");
+    if tasks.is_empty() && document.has_key("phase") && document.has_key("plan") {
+        return elements_named(document, "feature");
+    }
+    tasks
+}
+
+fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a>> {
+    let source = document.source;
+    let (opening, closing) = (format!("<{name}"), format!("</{name}>"));
+    let mut found: Vec<Element<'a>> = Vec::new();
+    let mut fences = document.fences.iter().peekable();
+    for (offset, line) in source.lines(document.start..source.text.len()) {
+        while fences.next_if(|fence| fence.end <= offset).is_some() {}
+        if fences.peek().is_some_and(|fence| fence.contains(&offset)) {
+            continue;
+        }
+        if let Some(open) = found.last_mut().filter(|last| !last.is_closed) {
+            if let Some(at) = line.find(&closing) {
+                open.inner.end = offset + at;
+                open.range.end = offset + at + closing.len();
+                open.is_closed = true;
+            }
+            continue;
+        }
+        let text = line.trim_start();
+        let rest = text.strip_prefix(&opening);
+        let Some((attributes, _)) = rest.and_then(|rest| rest.split_once('>')) else {
+            continue;
+        };
+        if attributes.is_empty() || attributes.starts_with([' ', '\t']) {
+            let start = offset + line.len() - text.len();
+            let after = start + opening.len() + attributes.len() + 1;
+            found.push(Element {
+                range: start..source.text.len(),
+                inner: after..source.text.len(),
+                kind: kind(attributes),
+                is_closed: false,
+            });
+        }
+    }
+    let has_part = |own: &Element<'_>| {
+        PARTS
+            .iter()
+            .any(|part| child(source, own.inner.clone(), part).is_some())
+    };
+    found.retain(has_part);
+    found
+}
+
+/// Returns the value of the attribute `type`.
+fn kind(attributes: &str) -> &str {
+    let value = attributes
+        .split_once("type=")
+        .map_or("", |(_, value)| value);
+    let quoted = value.strip_prefix(['"', '\'']);
+    quoted
+        .and_then(|value| value.split(['"', '\'']).next())
+        .unwrap_or("")
+}
+
+/// Returns the place of what is in the first element with this name.
+fn child(source: &Source<'_>, within: Range<usize>, name: &str) -> Option<Range<usize>> {
+    let (opening, closing) = (format!("<{name}>"), format!("</{name}>"));
+    let text = source.slice(within.clone());
+    let start = text.find(&opening)? + opening.len();
+    let length = text.get(start..)?.find(&closing)?;
+    let start = within.start + start;
+    Some(start..start + length)
+}
+
+/// Returns the place of what an element in a task says, unless it is blank.
+fn said(source: &Source<'_>, own: &Element<'_>, name: &str) -> Option<Range<usize>> {
+    let place = child(source, own.inner.clone(), name)?;
+    Some(place).filter(|place| !source.slice(place.clone()).trim().is_empty())
+}
+
+/// Returns an element as a task.
+fn read(source: &Source<'_>, own: &Element<'_>, findings: &mut Findings) -> Draft {
+    let mut draft = Draft {
+        at: own.range.start,
+        counts: true,
+        ..Draft::default()
+    };
+    let mut details = source.slice(own.inner.clone()).to_owned();
+    if let Some(place) = said(source, own, "name") {
+        let written = source.slice(place.clone());
+        details = details.replace(&format!("<name>{written}</name>"), "");
+        draft.title = written.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(found) = heading::task(&draft.title) {
+            draft.number = Some(found.number.to_owned());
+            draft.id = Some(Located {
+                text: found.id(),
+                offset: place.start,
+            });
+            draft.title = draft.title.tail(found.rest).to_owned();
+        }
+    } else if let Some(place) = SUBJECTS.iter().find_map(|name| said(source, own, name)) {
+        draft.title = whole::headline(source.slice(place).trim());
+    }
+    draft.details = vec![details.trim().to_owned()];
+    if let Some(files) = child(source, own.inner.clone(), "files") {
+        for (offset, line) in source.lines(files) {
+            set(&mut draft, Key::Files, offset, line, findings);
+        }
+    }
+    let verify = child(source, own.inner.clone(), "automated")
+        .or_else(|| child(source, own.inner.clone(), "verify"));
+    if let Some(verify) = verify {
+        let written = source.slice(verify.clone());
+        let text = written.trim();
+        if text::unwrap_marks(text) != text || programs::is_command(text) {
+            set(&mut draft, Key::Verify, verify.start, written, findings);
+        }
+    }
+    draft
+}
+
+/// Sets an attribute to a text that is not blank.
+fn set(draft: &mut Draft, key: Key, start: usize, written: &str, findings: &mut Findings) {
+    let value = written.trim();
+    let offset = start + written.len() - written.trim_start().len();
+    if !value.is_empty() {
+        let field = Field { key, value, offset };
+        draft.attributes.set(&field, findings);
+    }
+}
+
+/// Returns the places outside the elements.
+fn outside(document: &Document<'_, '_>, elements: &[Element<'_>]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut from = document.start;
+    for own in elements {
+        places.push(from..own.range.start);
+        from = own.range.end;
+    }
+    places.push(from..document.source.text.len());
+    places
+}

@@ -1,0 +1,228 @@
+//! The roadmap of GSD (get-shit-done): `.planning/ROADMAP.md`.
+//!
+//! It names each phase several times: in a list with boxes, as a heading with its goal, and in a
+//! table. A phase is one entity: its plans (`02-01`) are the tasks if it has any, else it is a task
+//! itself. A phase whose box is ticked is done: boxes of its plans are seldom ticked.
+
+use crate::fields::attributes::Located;
+use crate::finding::Findings;
+use crate::formats::document::{BoxedItem, Document, Heading, named};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::walk::Collected;
+use crate::lines::outline::Block;
+use crate::mark::Mark;
+use crate::tasks::draft::Draft;
+use crate::tasks::draft::Group;
+use orchestrate_core::text::parts::Parts;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "gsd-roadmap",
+    claims,
+    decide,
+    finish: Some(finish),
+    dash_is_progress: false,
+    example: include_str!("gsd_roadmap.md"),
+};
+
+/// What stands in place of a plan that is not written yet.
+const TO_BE_PLANNED: &str = "TBD";
+
+/// The minimum number of phases that tell a roadmap without plans.
+const LEAST: usize = 2;
+
+/// The maximum number of digits of a phase, and of a plan: a year has more.
+const DIGITS: usize = 3;
+
+/// A plan of a phase, as its box names it.
+struct Plan<'a> {
+    id: &'a str,
+    /// The number of its phase.
+    phase: &'a str,
+    title: &'a str,
+}
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let boxes = document.boxes_named();
+    let headings = document.headings_named();
+    let mut phases = Vec::new();
+    for (name, at) in headings {
+        let heading = document.headings.get(*at);
+        phases.extend(heading.filter(|_| boxes.contains_key(name)));
+    }
+    if !phases.is_empty() && document.boxes.iter().any(|own| is_plan(document, own)) {
+        return Claim::Mine("its phases are boxes and headings, with numbered plans (01-02)");
+    }
+    if phases.len() >= LEAST && phases.iter().all(|phase| has_fields(document, phase)) {
+        return Claim::Mine("its phases are boxes, and headings with fields");
+    }
+    Claim::NotMine
+}
+
+/// Returns the number in `Phase 2`.
+fn number(name: &str) -> &str {
+    name.trim_start_matches(|c: char| !c.is_ascii_digit())
+}
+
+fn is_same(number: &str, other: &str) -> bool {
+    number.trim_start_matches('0') == other.trim_start_matches('0')
+}
+
+/// Reports whether a box is a plan of the phase that it stands below.
+fn is_plan(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    plan(document.text(own))
+        .is_some_and(|plan| document.is_below(own, |heading| is_phase(&heading.title, plan.phase)))
+}
+
+/// Reports whether a heading is that of the phase with this number.
+fn is_phase(title: &str, phase: &str) -> bool {
+    named(title).is_some_and(|name| is_same(number(name), phase))
+}
+
+/// Returns the plan that a text begins with: `02-01: Title`, `02-01-PLAN.md — Title`.
+fn plan(text: &str) -> Option<Plan<'_>> {
+    let body = text.trim_start_matches(['`', '*', '~']);
+    let (phase, rest) = body.split_once('-')?;
+    let is_number = |word: &str| {
+        !word.is_empty() && word.len() <= DIGITS && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (own, rest) = rest.split_at(digits);
+    if !phase.split('.').all(is_number) || !is_number(own) {
+        return None;
+    }
+    let after = rest.strip_prefix("-PLAN").unwrap_or(rest);
+    let after = after.strip_prefix(".md").unwrap_or(after);
+    if after.starts_with(|c: char| c.is_alphanumeric() || c == '-') {
+        return None;
+    }
+    let after = after.strip_prefix('`').unwrap_or(after);
+    let title = after.trim_start_matches([' ', ':', '*', '-', '–', '—']);
+    Some(Plan {
+        id: body.head(phase.len() + 1 + digits),
+        phase,
+        title,
+    })
+}
+
+/// Reports whether a paragraph right below a heading begins with an emphasised key.
+fn has_fields(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    document.own(heading).iter().any(|block| match block {
+        Block::Paragraph(range) => {
+            let text = document.source.slice(range.clone());
+            text.starts_with("**") && (text.contains("**:") || text.contains(":**"))
+        }
+        _ => false,
+    })
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(heading) => match is_task(scope.document, heading) {
+            true => Decision::Task,
+            false => Decision::Within,
+        },
+        Node::Item(item) if item.mark.is_some() => boxed(item, scope),
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+/// Reports whether a heading is that of a phase of the list, without plans.
+fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let is_listed = named(&heading.title).is_some_and(|name| {
+        let first = document.headings_named().get(name);
+        let is_first = first.and_then(|at| document.headings.get(*at));
+        is_first.is_some_and(|first| first.at == heading.at)
+            && document.boxes_named().contains_key(name)
+    });
+    is_listed
+        && !document
+            .boxes_below(heading)
+            .iter()
+            .any(|own| is_plan(document, own) && is_planned(document.text(own)))
+}
+
+/// Reports whether the text of a plan's box says what it is.
+fn is_planned(text: &str) -> bool {
+    let title = plan(text).map_or("", |plan| plan.title);
+    !title.is_empty() && !title.starts_with('[') && !title.starts_with(TO_BE_PLANNED)
+}
+
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    if let Some(plan) = plan(item.text) {
+        let is_below = scope
+            .sections
+            .iter()
+            .any(|open| is_phase(&open.title, plan.phase));
+        return match is_below && is_planned(item.text) {
+            true => Decision::Task,
+            false => Decision::not_run("it says no plan of the phase above it"),
+        };
+    }
+    match named(item.text) {
+        Some(name) if scope.document.headings_named().contains_key(name) => Decision::Told,
+        Some(_) => Decision::Task,
+        None => Decision::not_run("it is neither a phase nor a numbered plan of one"),
+    }
+}
+
+fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    for draft in &mut found.drafts {
+        name(draft);
+    }
+    for (name, at) in document.boxes_named() {
+        let heading = document.headings_named().get(name);
+        let heading = heading.and_then(|at| document.headings.get(*at));
+        if let (Some(heading), Some(own)) = (heading, document.boxes.get(*at)) {
+            phase(document, heading, own, found, findings);
+        }
+    }
+}
+
+/// Gives a plan its number as its id.
+fn name(draft: &mut Draft) {
+    let Some(plan) = plan(&draft.title) else {
+        return;
+    };
+    draft.id = Some(Located {
+        text: plan.id.to_owned(),
+        offset: draft.at,
+    });
+    draft.counts = true;
+    let title = plan.title.to_owned();
+    if !title.is_empty() {
+        draft.title = title;
+    }
+}
+
+/// Lets the box of a phase in the list say its status, and has it ticked with the phase.
+fn phase(
+    document: &Document<'_, '_>,
+    heading: &Heading,
+    own: &BoxedItem,
+    found: &mut Collected,
+    findings: &mut Findings,
+) {
+    let section = document.section(heading);
+    let first = found
+        .drafts
+        .partition_point(|draft| draft.at < section.start);
+    let last = found.drafts.partition_point(|draft| draft.at < section.end);
+    let mark = Mark::of_box(own.at);
+    for draft in found.drafts.iter_mut().take(last).skip(first) {
+        if draft.at == section.start {
+            draft.status = own.mark.status;
+            draft.marks.insert(0, mark);
+            return;
+        }
+        if draft.status.runs() && !own.mark.status.runs() {
+            draft.status = own.mark.status;
+            findings.skip(draft.at, "the box of its phase says that it is over");
+        }
+    }
+    found.phases.push(Group {
+        id: String::new(),
+        mark: Some(mark),
+        leaves: first..last,
+    });
+}

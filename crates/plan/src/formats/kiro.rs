@@ -1,0 +1,117 @@
+//! Kiro's `.kiro/specs/*/tasks.md`, and those of cc-sdd: numbered boxes on two levels.
+//!
+//! A box with boxes numbered under it, below or beside it, is their group. The requirements that a
+//! task is for stand in italics as its last item; `[ ]*` is optional, and `[-]` is in progress.
+
+use crate::finding::Findings;
+use crate::formats::agent_os;
+use crate::formats::document::{BoxedItem, Document};
+use crate::formats::finish::{self, BLOCKED};
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::numbers::{self, number};
+use crate::formats::walk::Collected;
+use crate::lines::outline::{Block, Item};
+use crate::tasks::draft::items_of;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "kiro",
+    claims,
+    decide,
+    finish: Some(refine),
+    dash_is_progress: true,
+    example: include_str!("kiro.md"),
+};
+
+/// The line with which cc-sdd says that a task is blocked.
+const BLOCKING: &str = "_Blocked:";
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let numbered = document
+        .boxes
+        .iter()
+        .filter(|boxed| number(document.text(boxed)).is_some());
+    let are_most = numbered.count() * 2 > document.boxes.len();
+    if !are_most || !is_marked(document) || agent_os::has_groups(document) {
+        return Claim::NotMine;
+    }
+    let mut headings = document.headings.iter();
+    match headings.find(|heading| numbers::is_task(&heading.title)) {
+        Some(task) => {
+            let title = &task.title;
+            Claim::Contradicting(format!("it has numbered boxes and the heading \"{title}\""))
+        }
+        None => {
+            Claim::Mine("its numbered boxes have the marks of Kiro (`_…: 1.2_`, `[ ]*`, `(P)`)")
+        }
+    }
+}
+
+/// Reports whether boxes have marks that only this format has.
+pub(crate) fn is_marked(document: &Document<'_, '_>) -> bool {
+    let mut boxes = document.boxes.iter();
+    let mut items = document.blocks.iter().flat_map(items_of);
+    boxes.any(|boxed| is_marked_box(document, boxed))
+        || items.any(|item| names_requirements(document, &item.blocks))
+}
+
+/// Reports whether a numbered box is optional (`[ ]* 1.1`) or marked as parallel (`1.1 (P)`).
+fn is_marked_box(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
+    let text = document.text(boxed);
+    let after = number(text).and_then(|number| text.split_once(number));
+    after.is_some_and(|(_, rest)| {
+        boxed.mark.optional || rest.trim_start_matches(['.', '*', ' ']).starts_with("(P)")
+    })
+}
+
+/// Reports whether an item in italics that names numbers (`_Requirements: 1.1, 2.3_`, in any
+/// language) stands below another item.
+fn names_requirements(document: &Document<'_, '_>, blocks: &[Block]) -> bool {
+    let mut items = blocks.iter().flat_map(items_of);
+    items.any(|item| is_reference(document, item) || names_requirements(document, &item.blocks))
+}
+
+fn is_reference(document: &Document<'_, '_>, item: &Item) -> bool {
+    let text = document.source.slice(item.text.clone()).trim();
+    let inner = ['_', '*']
+        .into_iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
+    let value = inner.and_then(|inner| inner.split_once([':', '：']));
+    value.is_some_and(|(key, value)| {
+        !key.starts_with(['_', '*']) && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => {
+            let is_numbered = item.number.is_some() || number(item.text).is_some();
+            let excluded = match is_numbered {
+                true => scope.put_off(),
+                false => scope.excluded(),
+            };
+            match excluded {
+                Some(open) => Decision::not_run(open.reason()),
+                None if is_numbered || numbers::is_among_numbered(scope.document, item.item) => {
+                    Decision::Nested
+                }
+                None => Decision::not_run("a box without a number, in a section without tasks"),
+            }
+        }
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(item) if item.is_beside_boxes && number(item.text).is_some() => {
+            Decision::not_run("no checkbox, unlike its neighbours")
+        }
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    finish::number(&mut found.drafts);
+    finish::tick_parts(document, &mut found.drafts);
+    for draft in &mut found.drafts {
+        if draft.details.iter().any(|line| line.starts_with(BLOCKING)) {
+            finish::hold(draft, BLOCKED, findings);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Formats of plans: which one a document has, and what its parts are in it.
+//!
+//! Each file after the first few is one format; [`numbers`] and [`finish`] are what several share.
+//! [`table`] lists them; [`generic`] reads what is of none of them.
+
+pub(crate) mod below;
+pub(crate) mod document;
+pub(crate) mod format;
+pub(crate) mod generic;
+pub(crate) mod known;
+pub(crate) mod lines;
+pub(crate) mod table;
+pub(crate) mod walk;
+pub(crate) mod whole;
+pub(crate) mod yaml;
+
+mod finish;
+mod numbers;
+
+mod agent_os;
+mod agent_os_v1;
+mod antigravity_plan;
+mod antigravity_task;
+mod backlog_md;
+mod bmad_story;
+mod claude_plan;
+mod conductor;
+mod cursor;
+mod execplan;
+mod gsd_plan;
+mod gsd_roadmap;
+mod kiro;
+mod openspec;
+mod ralph;
+mod spec_kit;
+mod status_table;
+mod superpowers;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! OpenSpec's `openspec/changes/*/tasks.md`: headings `N. …` above boxes `N.M …`.
+//!
+//! Each box that is in no other one is a task, and those within it are its parts. The groups are in
+//! the order of their dependencies.
+
+use crate::finding::Findings;
+use crate::formats::agent_os_v1;
+use crate::formats::document::Document;
+use crate::formats::finish;
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::kiro;
+use crate::formats::numbers::{self, number};
+use crate::formats::walk::Collected;
+use crate::tasks::heading;
+use crate::tasks::section::Kind;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "openspec",
+    claims,
+    decide,
+    finish: Some(tick),
+    dash_is_progress: false,
+    example: include_str!("openspec.md"),
+};
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let (mut numbered, mut others) = (0, 0);
+    for boxed in document.boxes.iter().filter(|boxed| boxed.depth == 0) {
+        if numbers::is_below_heading(document, boxed) {
+            numbered += 1;
+        } else if document.is_below(boxed, |heading| is_group(&heading.title)) {
+            others += 1;
+        }
+    }
+    let is_shaped = numbered > 0 && numbered >= others;
+    match is_shaped && !agent_os_v1::is_titled(document) && !kiro::is_marked(document) {
+        true => Claim::Mine("its boxes are numbered under numbered headings (`## 2.`, `2.1`)"),
+        false => Claim::NotMine,
+    }
+}
+
+/// Reports whether a heading is that of a group: `2. Login`.
+fn is_group(title: &str) -> bool {
+    number(heading::after_mark(title)).is_some()
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => {
+            // A group is work, also one called "Validation".
+            let excluded = scope.excluded();
+            match excluded.filter(|open| open.kind != Kind::Checks || !is_group(&open.title)) {
+                Some(open) => Decision::not_run(open.reason()),
+                None => Decision::Task,
+            }
+        }
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(item) if item.is_beside_boxes && number(item.text).is_some() => {
+            Decision::not_run("no checkbox, unlike its neighbours")
+        }
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn tick(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
+    finish::tick_parts(document, &mut found.drafts);
+}

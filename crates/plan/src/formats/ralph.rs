@@ -1,0 +1,90 @@
+//! Ralph's list of tasks: `fix_plan.md`, `@fix_plan.md`.
+//!
+//! Each box is a task, and priorities follow each other. What is optional or for the future does not
+//! hold the end up; what is below a heading of completed work is done.
+
+use crate::finding::Findings;
+use crate::formats::document::{Document, Heading};
+use crate::formats::format::{Claim, Decision, Format, Node, Open, Scope};
+use crate::formats::walk::Collected;
+use crate::tasks::phase;
+use crate::tasks::section::Kind;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "ralph-fix-plan",
+    claims,
+    decide,
+    finish: Some(finish),
+    dash_is_progress: false,
+    example: include_str!("ralph.md"),
+};
+
+/// The title, with which alone a document is no such list.
+const TITLE: &str = "fix plan";
+
+/// The beginning of the headings of what may be done last, beside those that say so.
+const FUTURE: &str = "future";
+
+/// The minimum number of priorities.
+const LEAST: usize = 2;
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let has_title = document
+        .headings
+        .first()
+        .is_some_and(|first| first.title.to_lowercase().contains(TITLE));
+    let has_sections = || document.has_heading("Completed") && document.has_heading("Notes");
+    let priorities = document
+        .headings
+        .iter()
+        .filter(|own| is_priority(own))
+        .count();
+    let is_flat = document.boxes.iter().all(|own| own.depth == 0);
+    match (has_title || has_sections()) && priorities >= LEAST && is_flat {
+        true => Claim::Mine("its headings are priorities, below the title of a fix plan"),
+        false => Claim::NotMine,
+    }
+}
+
+fn is_priority(heading: &Heading) -> bool {
+    phase::of_heading(&heading.title).is_some_and(|phase| phase.label.is_none())
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => {
+            let is_over = |open: &&Open| match open.kind {
+                Kind::Waiting => true,
+                Kind::Dropped => !is_future(&open.title),
+                _ => false,
+            };
+            match scope.sections.iter().find(is_over) {
+                Some(open) => Decision::not_run(open.reason()),
+                None => Decision::Task,
+            }
+        }
+        Node::Item(item) if item.is_beside_boxes => {
+            Decision::not_run("no checkbox, unlike its neighbours")
+        }
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn is_future(title: &str) -> bool {
+    title.to_lowercase().starts_with(FUTURE)
+}
+
+/// Makes what is below a heading of the future optional.
+fn finish(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
+    for heading in document.headings.iter().filter(|own| is_future(&own.title)) {
+        let section = document.section(heading);
+        let first = found
+            .drafts
+            .partition_point(|draft| draft.at < section.start);
+        let last = found.drafts.partition_point(|draft| draft.at < section.end);
+        for draft in found.drafts.iter_mut().take(last).skip(first) {
+            draft.optional = true;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Tables of tasks with their status.
+//!
+//! Each row is a task. The tables are alike, and number their rows, call them tasks, or
+//! have boxes for their status: what else has a status, such as a feature, may be a fact.
+
+use std::ops::Range;
+
+use crate::formats::document::Document;
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::generic;
+use crate::tasks::section::Kind;
+use crate::tasks::table::Table;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "status-table",
+    claims,
+    decide,
+    finish: None,
+    dash_is_progress: false,
+    example: include_str!("status_table.md"),
+};
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    if !document.boxes.is_empty() {
+        return Claim::NotMine;
+    }
+    let mut tables: Vec<Table> = Vec::new();
+    for (heading, table) in document.tables() {
+        if !document.is_in(heading, |own| {
+            !matches!(own.kind, Kind::Work | Kind::Optional)
+        }) {
+            tables.push(table);
+        }
+    }
+    let heading = |cell: &Option<Range<usize>>| {
+        let text = cell.clone().map(|cell| document.source.slice(cell));
+        text.map(str::to_lowercase)
+    };
+    let are_alike = tables.windows(2).all(|pair| match pair {
+        [one, other] => {
+            heading(&one.title) == heading(&other.title)
+                && heading(&one.status) == heading(&other.status)
+        }
+        _ => true,
+    });
+    let are_certain = !tables.is_empty() && tables.iter().all(|table| table.is_certain);
+    match are_certain && are_alike && !generic::has_headings(document) {
+        true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
+        false => Claim::NotMine,
+    }
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match (node, scope.excluded()) {
+        (Node::Heading(_), _) => Decision::Within,
+        (Node::Table, None) => Decision::Task,
+        (Node::Table, Some(open)) => Decision::not_run(open.reason()),
+        (Node::Item(_), _) => Decision::Told,
+    }
+}

@@ -1,0 +1,134 @@
+//! Plans of the superpowers skills, by `writing-plans`: headings `Task N` with files and steps.
+//!
+//! A task is all from its heading to the next one; the boxes below it are its steps. Everything
+//! else is told, and no box outside of the tasks is run (self-review, "done when").
+
+use crate::finding::Findings;
+use crate::formats::document::{Document, Heading};
+use crate::formats::finish;
+use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::numbers::{self, counted};
+use crate::formats::walk::Collected;
+use crate::lines::outline::{Block, Opaque};
+use crate::lines::source::Inline;
+use crate::tasks::checkbox::read_box;
+use crate::tasks::draft::items_of;
+use crate::tasks::{heading, phase};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "superpowers",
+    claims,
+    decide,
+    finish: Some(number),
+    dash_is_progress: false,
+    example: include_str!("superpowers.md"),
+};
+
+/// What the quote at the top names: the skill that carries the plan out, of whatever collection.
+const SKILLS: &[&str] = &[
+    "superpowers:",
+    ":executing-plans",
+    ":subagent-driven-development",
+];
+
+/// What the list of a task's files says of each.
+const FILES: &[&str] = &["Create: `", "Modify: `", "Test: `"];
+
+fn claims(document: &Document<'_, '_>) -> Claim {
+    let tasks: Vec<&Heading> = document
+        .headings
+        .iter()
+        .filter(|heading| is_task(document, heading))
+        .collect();
+    let Some(first) = tasks.first() else {
+        return Claim::NotMine;
+    };
+    let mut above = document.blocks.iter().take(first.at);
+    let is_named = above.any(|block| names_skill(document, block));
+    let is_shaped = tasks
+        .iter()
+        .any(|task| has_steps(document, task) && lists_files(document, task));
+    if !is_named && !is_shaped {
+        return Claim::NotMine;
+    }
+    let torn = tasks
+        .iter()
+        .find(|task| has_steps(document, task) && holds_tasks(document, task));
+    match torn {
+        Some(torn) => {
+            let title = &torn.title;
+            Claim::Contradicting(format!("\"{title}\" has steps, and other tasks below it"))
+        }
+        None => Claim::Mine("its headings of tasks have the files and steps of superpowers"),
+    }
+}
+
+fn names_skill(document: &Document<'_, '_>, block: &Block) -> bool {
+    let Block::Opaque {
+        kind: Opaque::Quote,
+        range,
+    } = block
+    else {
+        return false;
+    };
+    let text = document.source.slice(range.clone());
+    SKILLS.iter().any(|skill| text.contains(skill))
+}
+
+/// Reports whether a heading is that of a task: `Task N`, or another word with a number above
+/// steps, since people translate it.
+fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let title = &heading.title;
+    let is_other = heading::is_step(title) || phase::begins(title) || counted(title).is_none();
+    numbers::is_task(title) || (!is_other && has_steps(document, heading))
+}
+
+/// Reports whether boxes, or lines `**Step 1: …**`, stand right below a heading.
+fn has_steps(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    document.own(heading).iter().any(|block| match block {
+        Block::Paragraph(range) => {
+            let text = document.source.slice(range.clone()).trim_start();
+            text.starts_with("**") && counted(text).is_some()
+        }
+        _ => items_of(block)
+            .iter()
+            .any(|item| read_box(&Inline::new(document.source, item.text.clone()).text).is_some()),
+    })
+}
+
+fn lists_files(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let mut items = document.own(heading).iter().flat_map(items_of);
+    items.any(|item| {
+        let line = document.source.slice(item.text.clone());
+        FILES.iter().any(|file| line.starts_with(file))
+    })
+}
+
+/// Reports whether the heading of a task stands in the section of another one.
+fn holds_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let first = document.headings.partition_point(|it| it.at <= heading.at);
+    let after = document.headings.iter().skip(first);
+    let mut below = after.take_while(|it| it.at < heading.end);
+    below.any(|it| is_task(document, it))
+}
+
+fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+    match node {
+        Node::Heading(heading) if is_task(scope.document, heading) => {
+            match holds_tasks(scope.document, heading) {
+                true => Decision::Within,
+                false => Decision::Task,
+            }
+        }
+        Node::Heading(_) => Decision::Within,
+        Node::Item(item) if item.mark.is_some() => {
+            Decision::not_run("a box outside of the tasks, which are headings")
+        }
+        Node::Item(item) if item.is_above_boxes => Decision::Within,
+        Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+fn number(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
+    found.drafts.iter_mut().for_each(finish::count);
+}

@@ -1,0 +1,208 @@
+//! Makes one task, the goal, of a document that describes work in prose, without marking any tasks.
+//!
+//! A document that says nothing, or only what is done already, is no goal.
+
+use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
+
+use crate::fields::attributes;
+use crate::formats::walk::Collected;
+use crate::lines::text;
+use crate::tasks::draft::Draft;
+use crate::tasks::note::Note;
+use crate::tasks::section::{self, Kind};
+use crate::tasks::status;
+
+/// What the task's agent is told before the document itself, which stands in the message anyway.
+const INSTRUCTION: &str = "The goal is everything that the whole of this plan describes.";
+
+/// The maximum number of characters of a title that is taken from the text.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// The length from which on a text may describe work.
+const MIN_WORDS: usize = 3;
+const MIN_IDEOGRAPHS: usize = 6;
+
+/// The maximum level of a section that concerns the whole document.
+const SECTION_LEVEL: u8 = 2;
+
+/// What a document without work says, in lower case.
+const NO_WORK: &[&str] = &[
+    "nothing to do",
+    "no tasks",
+    "no open tasks",
+    "all tasks are done",
+    "all done",
+    "tbd",
+    "todo",
+];
+
+/// First words of headings below which everything was done before.
+const HISTORY: &[&str] = &["changelog", "history", "archive"];
+
+/// Returns the document as one task; `None` if it describes no work.
+pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
+    let notes: Vec<&Note> = open_notes(&found.notes);
+    let first = notes
+        .iter()
+        .map(|note| note.text.trim())
+        .find(|text| !text.is_empty())?;
+    let is_stub = !is_sentence(&words_of(&notes));
+    if is_stub
+        || notes.iter().any(|note| says_no_work(&note.text))
+        || status_of(&found.notes).is_some()
+    {
+        return None;
+    }
+    let title = found
+        .title
+        .clone()
+        .unwrap_or_else(|| headline(first.trim_start_matches(['-', '*', '+', ' '])));
+    Some(Draft {
+        at,
+        title,
+        details: vec![INSTRUCTION.to_owned()],
+        goal: true,
+        ..Draft::default()
+    })
+}
+
+/// Returns the notes that are neither below a heading of done work nor below one that holds no
+/// tasks.
+fn open_notes(notes: &[Note]) -> Vec<&Note> {
+    let mut closed_at: Option<u8> = None;
+    let mut open = Vec::new();
+    for note in notes {
+        if closed_at.is_some_and(|level| note.level > level) {
+            continue;
+        }
+        let is_closed = note.heading.as_deref().is_some_and(is_closed);
+        closed_at = is_closed.then_some(note.level);
+        if !is_closed {
+            open.push(note);
+        }
+    }
+    open
+}
+
+fn is_closed(heading: &str) -> bool {
+    let is_work = matches!(section::kind(heading), Kind::Work | Kind::Optional);
+    let is_history = section::each_word(heading)
+        .next()
+        .is_some_and(|first| text::is_one_of(first, HISTORY));
+    !is_work || is_history || status::of_section(heading) == Some(TaskStatus::Done)
+}
+
+/// Returns all that some notes say, with their headings.
+fn words_of(notes: &[&Note]) -> String {
+    let mut words = String::new();
+    for note in notes {
+        for text in note.heading.iter().chain([&note.text]) {
+            words.push_str(text);
+            words.push('\n');
+        }
+    }
+    words
+}
+
+/// Reports whether a text is long enough to describe work; some languages put no blanks between
+/// words.
+fn is_sentence(text: &str) -> bool {
+    let words = text
+        .split_whitespace()
+        .filter(|word| word.contains(char::is_alphabetic));
+    let ideographs = text
+        .chars()
+        .filter(|c| !c.is_ascii() && c.is_alphabetic())
+        .count();
+    words.count() >= MIN_WORDS || ideographs >= MIN_IDEOGRAPHS
+}
+
+fn says_no_work(text: &str) -> bool {
+    outside_code(text).any(says_none)
+}
+
+fn says_none(line: &str) -> bool {
+    let line = line
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
+    NO_WORK.iter().any(|words| {
+        line.strip_prefix(words)
+            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })
+}
+
+/// Iterates over the lines of a text that are not in a fenced code block: what an example says is
+/// not said of the plan.
+fn outside_code(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let line = line.trim_start();
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// Returns the status that a document says of all its work, if that is not to be done: in a heading
+/// `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
+pub(crate) fn status_of(notes: &[Note]) -> Option<TaskStatus> {
+    notes.iter().find_map(said_by)
+}
+
+fn said_by(note: &Note) -> Option<TaskStatus> {
+    let heading = note
+        .heading
+        .as_deref()
+        .filter(|_| note.level <= SECTION_LEVEL)
+        .map_or("", |heading| heading);
+    let beside = heading.split_once(':').filter(|(word, _)| is_status(word));
+    if let Some(status) = beside.and_then(|(_, value)| over(value)) {
+        return Some(status);
+    }
+    if is_status(heading) {
+        return note.text.lines().next().and_then(over);
+    }
+    if note.level > 1 {
+        return None;
+    }
+    // A bullet after prose belongs to what that is about.
+    let mut is_after_prose = false;
+    for line in outside_code(&note.text) {
+        let line = line.trim();
+        let is_bullet = line.starts_with('-');
+        let field = attributes::detail_key(line.trim_start_matches(['-', '>', ' ']));
+        is_after_prose |= !is_bullet && !line.is_empty() && field.is_none();
+        let own = line.trim_start_matches(['-', '>', ' ']);
+        let value = field
+            .filter(|(word, _)| is_status(word) && !(is_bullet && is_after_prose))
+            .map(|(_, at)| own.tail(at).trim_start_matches(['*', '_']));
+        if let Some(status) = value.and_then(over) {
+            return Some(status);
+        }
+    }
+    None
+}
+
+fn over(text: &str) -> Option<TaskStatus> {
+    status::of_text(text.trim()).filter(|status| !status.runs())
+}
+
+fn is_status(word: &str) -> bool {
+    word.trim().eq_ignore_ascii_case("status")
+}
+
+/// Returns the first line of a text as a title.
+pub(crate) fn headline(text: &str) -> String {
+    let words: Vec<&str> = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", line.head(end)),
+        None => line,
+    }
+}

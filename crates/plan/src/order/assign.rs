@@ -1,0 +1,200 @@
+//! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of
+//! its title.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::fields::attributes::Located;
+use crate::fields::identify::{self, Slugs};
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::tasks::draft::Draft;
+use orchestrate_core::ids::TaskId;
+
+/// The names by which a task is referred to.
+#[derive(Clone, Debug)]
+pub(crate) struct Name<'d> {
+    pub(crate) id: TaskId,
+    /// The number of `Task N` or of an ordered list.
+    pub(crate) number: Option<&'d str>,
+    pub(crate) title: &'d str,
+    /// The index of its section in the document.
+    pub(crate) section: usize,
+    /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
+    pub(crate) prefix: Option<String>,
+    /// The letter and number of its phase, such as `P2`.
+    pub(crate) phase: Option<&'d str>,
+}
+
+/// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
+pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Name<'d>> {
+    let keys: Vec<Option<String>> = drafts
+        .iter()
+        .map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text)))
+        .collect();
+    let prefixes = prefixes(drafts, &keys, findings);
+    let written: Vec<Option<Written<'_>>> = drafts
+        .iter()
+        .zip(&prefixes)
+        .map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix)))
+        .collect();
+    let mut first: HashMap<String, &Written<'_>> = HashMap::with_capacity(drafts.len());
+    let mut things: HashSet<usize> = HashSet::new();
+    for (at, id) in written.iter().enumerate() {
+        let Some(id) = id else { continue };
+        if let Some(reason) = TaskId::refusal(&id.text) {
+            let message = format!("invalid id `{}`: {reason}", id.text);
+            findings.error(id.found(FindingCode::InvalidId, message));
+        }
+        let known = first.entry(TaskId::key(&id.text)).or_insert(id);
+        if std::ptr::eq(*known, id) {
+            continue;
+        }
+        // What may be the name of a thing (`S3: …`) is no id of several tasks.
+        if known.text == id.text && identify::is_unusual(&id.text) {
+            things.insert(at);
+            continue;
+        }
+        let message = match known.text == id.text {
+            true => format!("another task has the id `{}`", id.text),
+            false => format!(
+                "the id `{}` is not always distinguishable from `{}`",
+                id.text, known.text
+            ),
+        };
+        let found = id.found(FindingCode::DuplicateId, message);
+        findings.error(found.suggest(Some("change the id of one of them".to_owned())));
+    }
+    let titles = written.iter().filter(|id| id.is_none()).count() + things.len();
+    let taken = first.into_keys().filter(|_| titles > 0);
+    let mut slugs = Slugs::new(titles, taken);
+    let mut names = Vec::with_capacity(drafts.len());
+    for (at, (draft, prefix)) in drafts.iter().zip(prefixes).enumerate() {
+        let title = draft.title.as_str();
+        let id = match written.get(at).and_then(Option::as_ref) {
+            Some(id) if things.contains(&at) => {
+                let own = slugs.give(&format!("{} {title}", id.text));
+                let message = format!("another task has the id `{}`: this one is `{own}`", id.text);
+                findings.warn(id.found(FindingCode::LookAlike, message));
+                own
+            }
+            Some(id) => TaskId::new(id.text.to_string()),
+            None => slugs.give(title),
+        };
+        let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
+        names.push(Name {
+            id,
+            number,
+            title,
+            section: draft.section_index,
+            prefix,
+            phase,
+        });
+    }
+    names
+}
+
+/// An id as it counts, with the offset at which it is written.
+struct Written<'d> {
+    text: Cow<'d, str>,
+    offset: usize,
+}
+
+impl Written<'_> {
+    fn found(&self, code: FindingCode, message: String) -> Pending {
+        Pending::new(self.offset, code, &self.text, message)
+    }
+}
+
+/// Returns an id with the prefix before it, if it is one that counts.
+fn with_prefix<'d>(id: &'d Located, prefix: &Option<String>) -> Written<'d> {
+    let text = match prefix.as_ref().filter(|_| restarts(&id.text)) {
+        Some(prefix) => Cow::Owned(format!("{prefix}{}", id.text)),
+        None => Cow::Borrowed(id.text.as_str()),
+    };
+    Written {
+        text,
+        offset: id.offset,
+    }
+}
+
+/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`,
+/// `F2`, `US-1`.
+fn restarts(id: &str) -> bool {
+    let number = id
+        .strip_prefix("US-")
+        .or_else(|| id.strip_prefix('T'))
+        .unwrap_or(id);
+    let is_number = number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_number && !number.is_empty()) || identify::is_unusual(id)
+}
+
+/// A part of a plan within which numbers count on.
+type Part = fn(&Draft) -> usize;
+
+/// Returns what has to stand before the numbers of each draft: nothing, unless the same number
+/// stands in several phases, or in several sections, but only once in each.
+fn prefixes(
+    drafts: &[Draft],
+    keys: &[Option<String>],
+    findings: &mut Findings,
+) -> Vec<Option<String>> {
+    let none = vec![None; drafts.len()];
+    let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
+    let Some(repeated) = repeated(drafts, keys, |_| 0) else {
+        return none;
+    };
+    for part in parts {
+        if self::repeated(drafts, keys, part).is_some() {
+            continue;
+        }
+        let message = "the numbers restart, so each id begins with its part of the plan";
+        let labels = labels(drafts, part);
+        let own = drafts
+            .get(repeated)
+            .and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
+        if let Some((id, label)) = own {
+            let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
+            findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
+        }
+        return drafts
+            .iter()
+            .map(|draft| labels.get(&part(draft)).cloned())
+            .collect();
+    }
+    none
+}
+
+/// Returns the first draft whose number an earlier one of the same part has.
+fn repeated(drafts: &[Draft], keys: &[Option<String>], part: Part) -> Option<usize> {
+    let mut seen = HashSet::with_capacity(keys.iter().flatten().count());
+    drafts.iter().zip(keys).position(|(draft, key)| {
+        let restarts = draft.id.as_ref().is_some_and(|id| restarts(&id.text));
+        restarts && !seen.insert((part(draft), key))
+    })
+}
+
+/// Returns the prefix of each part: the letter and number of its phase if that is unique, else `P`
+/// and its place.
+fn labels(drafts: &[Draft], part: Part) -> HashMap<usize, String> {
+    let mut labels: HashMap<usize, String> = HashMap::new();
+    let mut taken = BTreeSet::new();
+    for draft in drafts {
+        let place = labels.len() + 1;
+        labels.entry(part(draft)).or_insert_with(|| {
+            let own = draft
+                .phase_label
+                .as_deref()
+                .map(str::to_owned)
+                .filter(|label| taken.insert(label.clone()));
+            let free = || {
+                (place..)
+                    .map(|at| format!("P{at}"))
+                    .find(|label| taken.insert(label.clone()))
+            };
+            format!("{}-", own.or_else(free).unwrap_or_default())
+        });
+    }
+    labels
+}

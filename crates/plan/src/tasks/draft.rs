@@ -1,0 +1,859 @@
+//! How a line of a plan becomes a task: its box, its attributes, and the fields and details below
+//! it.
+//!
+//! The walk of a document finds the lines. Ids are assigned once all lines are known.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::fields::attributes;
+use crate::fields::attributes::{Attributes, Field, Form, Located};
+use crate::fields::closing;
+use crate::fields::identify;
+use crate::fields::key::{Key, key_of};
+use crate::fields::names;
+use crate::fields::names::KnownNames;
+use crate::fields::value;
+use crate::fields::value::PathList;
+use crate::finding::{FindingCode, Findings, Pending};
+use crate::lines::outline::{Block, Item, Opaque};
+use crate::lines::source::{Inline, Source};
+use crate::lines::text;
+use crate::mark::Mark;
+use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
+use crate::tasks::done;
+use crate::tasks::heading;
+use crate::tasks::status;
+use crate::tasks::taken::{OpenKey, Taken};
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::task::{Task, TaskStatus, Work};
+use orchestrate_core::text::invisible::without_hidden;
+use orchestrate_core::text::parts::{self, Parts};
+
+/// The role whose agent carries a goal out.
+pub const COORDINATOR: &str = "coordinator";
+
+/// A task as written, before its id and its dependencies are determined.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    /// The byte offset of its first line.
+    pub(crate) at: usize,
+    /// What is written when it is done; empty for a heading without a box of its own or below it.
+    pub(crate) marks: Vec<Mark>,
+    /// The written id, if any.
+    pub(crate) id: Option<Located>,
+    /// The number of `Task N` or `Step N`, if the title begins so.
+    pub(crate) number: Option<String>,
+    /// Whether its number counts (`1.2`, `Task 3: …`, an item of an ordered list), and so gives an
+    /// order.
+    pub(crate) counts: bool,
+    pub(crate) title: String,
+    pub(crate) status: TaskStatus,
+    pub(crate) details: Vec<String>,
+    pub(crate) section: Option<String>,
+    /// The index of its section in the document.
+    pub(crate) section_index: usize,
+    /// The index of its block; phase barriers separate blocks.
+    pub(crate) phase: usize,
+    /// The letter and number of its phase, such as `P2`.
+    pub(crate) phase_label: Option<Arc<str>>,
+    pub(crate) optional: bool,
+    /// The index of the task that it is an optional part of.
+    pub(crate) extends: Option<usize>,
+    /// Whether the whole document is the task.
+    pub(crate) goal: bool,
+    pub(crate) attributes: Attributes,
+}
+
+impl Draft {
+    /// Replaces the id.
+    pub(crate) fn set_id(&mut self, id: Located) {
+        self.counts |= counts(&id.text);
+        self.id = Some(id);
+    }
+
+    /// Returns where what stands below its line goes.
+    fn taken(&mut self) -> Taken<'_> {
+        Taken {
+            attributes: &mut self.attributes,
+            details: &mut self.details,
+        }
+    }
+
+    /// Adds the boxes below its heading. They say that the task is done only if nothing else says
+    /// its status.
+    pub(crate) fn add_steps(&mut self, steps: Steps, is_said: bool) {
+        if !is_said && steps.done > 0 && steps.open == 0 {
+            self.status = TaskStatus::Done;
+        }
+        self.marks.extend(steps.marks);
+    }
+
+    /// Returns the task. Its line, its dependencies, its review and what it may leave as it is
+    /// follow from the rest of the plan.
+    pub(crate) fn into_task(self, id: TaskId) -> Task {
+        let attributes = self.attributes;
+        let agent = attributes.agent.map(|agent| agent.text);
+        let agent = agent.or_else(|| self.goal.then(|| COORDINATOR.to_owned()));
+        let mut files: Vec<String> = Vec::new();
+        for file in attributes.files {
+            if !files.contains(&file.text) {
+                files.push(file.text);
+            }
+        }
+        Task {
+            id,
+            title: self.title,
+            status: self.status,
+            details: self.details,
+            section: self.section,
+            line: 0,
+            depends: Vec::new(),
+            after: Vec::new(),
+            files,
+            work: attributes.run.map_or(Work::Agent(agent), Work::Run),
+            verify: attributes.verify,
+            model: attributes.model.map(|model| model.text),
+            tokens: attributes.tokens,
+            turns: attributes.turns,
+            timeout_ms: attributes.timeout_ms,
+            priority: attributes.priority.unwrap_or_default(),
+            review: None,
+            verdict: false,
+            parallel: attributes.parallel,
+            optional: self.optional,
+            may_change_nothing: false,
+            tests_what_it_follows: false,
+            goal: self.goal,
+        }
+    }
+}
+
+/// A parent that only groups tasks; a reference to it means all its tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) id: String,
+    /// Its box, which is ticked once all its tasks are done.
+    pub(crate) mark: Option<Mark>,
+    /// Indices of its drafts.
+    pub(crate) leaves: Range<usize>,
+}
+
+/// The boxes below the heading of a task, which are ticked with it.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    marks: Vec<Mark>,
+    open: usize,
+    done: usize,
+}
+
+/// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
+fn counts(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+impl Steps {}
+
+/// The value of a bullet below a key.
+struct ListValue {
+    text: String,
+    /// Whether the bullet says more than that.
+    is_less: bool,
+}
+
+/// The position of a task in the document.
+#[derive(Clone, Default)]
+pub(crate) struct Location {
+    pub(crate) section: Option<String>,
+    pub(crate) section_index: usize,
+    pub(crate) phase: usize,
+    /// The level of the enclosing phase's heading, if any.
+    pub(crate) phase_level: Option<u8>,
+    /// The letter and number of that phase.
+    pub(crate) phase_label: Option<Arc<str>>,
+}
+
+/// The line that a task is read from.
+pub(crate) struct TaskLine<'l, 'a> {
+    /// The paragraph of the box.
+    pub(crate) inline: &'l Inline<'a>,
+    pub(crate) mark: BoxMark,
+    /// Where the task begins.
+    pub(crate) at: usize,
+    /// Whether it may group tasks: only a group may have a bare number as its id.
+    pub(crate) is_group: bool,
+}
+
+/// Parses the text of tasks.
+pub(crate) struct Reader<'s, 'a> {
+    pub(crate) source: &'s Source<'a>,
+    pub(crate) known: &'s KnownNames,
+    pub(crate) findings: &'s mut Findings,
+}
+
+impl<'a> Reader<'_, 'a> {
+    /// Returns the first paragraph of an item as inline text; empty if it begins with another
+    /// block.
+    pub(crate) fn first_line(&self, item: &Item) -> Inline<'a> {
+        Inline::new(self.source, item.text.clone())
+    }
+
+    /// Returns the box that an item begins with, and the line that begins with it.
+    pub(crate) fn boxed_line(&self, item: &Item) -> Option<(Inline<'a>, BoxMark)> {
+        // Most items below a task have none.
+        if !self
+            .source
+            .slice(item.text.clone())
+            .trim_start()
+            .starts_with('[')
+        {
+            return None;
+        }
+        let line = self.first_line(item);
+        let mark = read_box(&line.text)?;
+        Some((line, mark))
+    }
+
+    /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become
+    /// a detail.
+    pub(crate) fn draft_line(&mut self, line: &TaskLine<'_, '_>, place: &Location) -> Draft {
+        let TaskLine {
+            inline,
+            mark,
+            at,
+            is_group,
+        } = *line;
+        // Most tasks have one line.
+        let fields = match inline.is_one_line() {
+            true => Vec::new(),
+            false => {
+                self.note_odd_lines(inline, mark.rest);
+                self.field_places(inline, Form::Paragraph, Some(mark.rest))
+            }
+        };
+        let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
+        let with_fields = inline;
+        let inline = without_fields.as_ref().unwrap_or(inline);
+        let mut line = attributes::read_line(inline, mark.rest, self.known, self.findings);
+        let mut cuts = line.cuts;
+        cuts.sort_unstable_by_key(|cut| cut.start);
+        let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
+        start += inline
+            .text
+            .get(start..)
+            .and_then(identify::date)
+            .unwrap_or_default();
+        let leading = identify::of_item(inline.text.tail(start))
+            .filter(|found| is_group || !found.bare_number);
+        let mut id = line.marked_id;
+        let mut is_struck = false;
+        if let Some(found) = leading.filter(|_| id.is_none()) {
+            is_struck = inline.slice(start..start + found.start).contains("~~");
+            id = Some(Located {
+                text: found.id.to_owned(),
+                offset: inline.offset(start + found.start),
+            });
+            start += found.rest;
+        }
+        // A box at the end of a heading.
+        cuts.extend(
+            mark.at
+                .filter(|at| *at > mark.rest)
+                .map(|at| at - 1..at + 2),
+        );
+        let (title, further) = text::without(&inline.text, start, &cuts);
+        let title = if title.contains("**") {
+            text::without_strong(title)
+        } else {
+            title
+        };
+        let title = if is_struck { unstruck(title) } else { title };
+        let mut details: Vec<String> = Vec::new();
+        push_detail(&mut details, further.join("\n").trim().to_owned());
+        let mut taken = Taken {
+            attributes: &mut line.attributes,
+            details: &mut details,
+        };
+        self.fields_at(with_fields, Form::Paragraph, &fields, &mut taken);
+        details.extend(
+            line.attributes
+                .labels
+                .iter()
+                .map(|label| format!("Story: {label}")),
+        );
+        let (number, is_counted) = match heading::task(&title) {
+            Some(found) => (Some(found.number.to_owned()), found.counts),
+            None => (None, false),
+        };
+        let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
+        Draft {
+            at,
+            marks: mark
+                .at
+                .map(|at| Mark::of_box(inline.offset(at)))
+                .into_iter()
+                .collect(),
+            id,
+            number,
+            counts: is_number || is_counted,
+            title,
+            status: line.attributes.status_beside(mark.status),
+            details,
+            section: place.section.clone(),
+            section_index: place.section_index,
+            phase: place.phase,
+            phase_label: place.phase_label.clone(),
+            optional: mark.optional || line.attributes.optional,
+            extends: None,
+            goal: false,
+            attributes: line.attributes,
+        }
+    }
+
+    /// Records the lines of an item's paragraph after a byte that look like items with a box but
+    /// belong to it.
+    pub(crate) fn note_odd_lines(&mut self, inline: &Inline<'_>, after: usize) {
+        for line in inline.lines().filter(|line| line.start > after) {
+            if let Some(reason) = odd_item(inline.slice(line.clone())) {
+                self.findings.skip(inline.offset(line.start), reason);
+            }
+        }
+    }
+
+    /// Records the lines of a paragraph that look like items with a box or like headings of tasks.
+    fn note_odd_paragraph(&mut self, paragraph: Range<usize>) {
+        for (offset, line) in self.source.lines(paragraph) {
+            let reason = odd_item(line).or_else(|| heading::odd(line).map(str::to_owned));
+            if let Some(reason) = reason {
+                self.findings.skip(offset, reason);
+            }
+        }
+    }
+
+    /// Returns the places of the attributes in a paragraph, or in its lines after a byte, each with
+    /// the lines that continue its list or its command. An item of a list that does not begin with
+    /// one is prose.
+    fn field_places(
+        &mut self,
+        inline: &Inline<'_>,
+        form: Form,
+        after: Option<usize>,
+    ) -> Vec<Range<usize>> {
+        let is_item = matches!(form, Form::Bullet | Form::Point);
+        let mut places: Vec<Range<usize>> = Vec::new();
+        let mut open: Option<Key> = None;
+        for line in inline.lines() {
+            if after.is_some_and(|after| line.start <= after) {
+                continue;
+            }
+            let part = inline.part(line.clone());
+            let so_far = inline.slice(places.last().cloned().unwrap_or_default());
+            let is_command = matches!(open, Some(Key::Run | Key::Verify));
+            let is_unfinished = is_command && closing::goes_on(so_far);
+            let goes_on = match open {
+                Some(_) if is_command => is_item || is_unfinished,
+                Some(key) => so_far.ends_with(',') || value::continues(key, &part.text),
+                None => false,
+            };
+            let begun = match is_unfinished {
+                true => None,
+                false => self.begins_field(&part, form),
+            };
+            if let Some(key) = begun {
+                let is_long = matches!(key, Key::Depends | Key::Files | Key::Run | Key::Verify);
+                open = Some(key).filter(|_| is_long);
+                places.push(line);
+            } else if goes_on && let Some(last) = places.last_mut() {
+                last.end = line.end;
+            } else if is_item && places.is_empty() {
+                return places;
+            } else {
+                open = None;
+            }
+        }
+        if !inline.is_one_line() {
+            text::retain_outside(&inline.text, &mut places);
+        }
+        // Whether a command is one shows at its end.
+        places.retain(|place| {
+            let part = inline.part(place.clone());
+            attributes::command_key(&part.text, form).is_none()
+                || attributes::read_detail(&part, form, self.findings).is_some()
+        });
+        places
+    }
+
+    /// Returns the key of a line that begins an attribute, and warns if it names one without effect.
+    fn begins_field(&mut self, line: &Inline<'_>, form: Form) -> Option<Key> {
+        if let Some(key) = attributes::command_key(&line.text, form) {
+            return Some(key);
+        }
+        let field = attributes::read_detail(line, form, self.findings)?;
+        let name = field.value.trim_start_matches('@');
+        let found = if field.value.is_empty() && form == Form::Paragraph {
+            let message = "this key has no value in its line, so it is a detail";
+            let advice = "write the values behind the key, or as a list below it";
+            Pending::new(field.offset, FindingCode::UnusedKey, field.value, message)
+                .suggest(Some(advice.to_owned()))
+        } else if field.key == Key::Agent && !names::is_meant(name, self.known) {
+            let message = format!("`{name}` is no role, so this is a detail of the task");
+            Pending::new(field.offset, FindingCode::UnknownRole, field.value, message)
+        } else {
+            return Some(field.key);
+        };
+        self.findings.warn(found);
+        None
+    }
+
+    /// Stores the fields at these places of a paragraph, and returns the key of the last one if it
+    /// ends the paragraph without a value, which is the list that follows then.
+    fn fields_at(
+        &mut self,
+        inline: &Inline<'_>,
+        form: Form,
+        places: &[Range<usize>],
+        taken: &mut Taken<'_>,
+    ) -> Option<OpenKey> {
+        let mut open = None;
+        for place in places {
+            let part = inline.part(place.clone());
+            // What there is to say of it has been said.
+            let field = attributes::read_detail(&part, form, &mut Findings::default());
+            let Some(field) = field else { continue };
+            match field.value.is_empty() {
+                true => open = Some(OpenKey::from_field(&field)),
+                false => self.field(&field, taken.attributes, taken.details),
+            }
+        }
+        let end = places.last().map(|last| last.end);
+        open.filter(|_| end == Some(inline.text.len()))
+    }
+
+    /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
+    pub(crate) fn item_detail(
+        &mut self,
+        item: &Item,
+        attributes: &mut Attributes,
+        details: &mut Vec<String>,
+    ) {
+        let taken = Taken {
+            attributes,
+            details,
+        };
+        self.item_detail_as(Form::Bullet, item, taken);
+    }
+
+    fn item_detail_as(&mut self, form: Form, item: &Item, mut taken: Taken<'_>) {
+        let line = self.first_line(item);
+        if self.takes_fence(&line, form, item.blocks.first(), &mut taken) {
+            let others = item.blocks.iter().skip(1);
+            return others.for_each(|block| {
+                self.block_detail(block, taken.attributes, taken.details);
+            });
+        }
+        let places = match read_box(&line.text) {
+            Some(_) => Vec::new(),
+            None => self.field_places(&line, form, None),
+        };
+        if places.is_empty() {
+            return push_detail(taken.details, self.item_text(item));
+        }
+        let open = self.fields_at(&line, form, &places, &mut taken);
+        if let Some(open) = open {
+            let children = item.blocks.iter().flat_map(items_of);
+            let (others, values): (Vec<&Item>, Vec<&Item>) =
+                children.partition(|item| self.is_other_field(open.key, item));
+            self.listed(open, &values, taken.again());
+            for other in others {
+                self.item_detail_as(form, other, taken.again());
+            }
+        }
+        push_detail(taken.details, self.prose(&line, &places));
+        for block in &item.blocks {
+            if open.is_none() || !matches!(block, Block::List(_)) {
+                self.block_detail(block, taken.attributes, taken.details);
+            }
+        }
+    }
+
+    /// Takes the code in a fence as the command of the key that the line above it ends with, and
+    /// reports whether it did. A command of several lines ends with the first that fails.
+    fn takes_fence(
+        &mut self,
+        line: &Inline<'_>,
+        form: Form,
+        next: Option<&Block>,
+        taken: &mut Taken<'_>,
+    ) -> bool {
+        let Some(Block::Opaque { kind, range }) = next else {
+            return false;
+        };
+        let key = attributes::command_key(&line.text, form);
+        let value = attributes::detail_key(&line.text).map_or(0, |(_, at)| at);
+        let is_open = line
+            .text
+            .tail(value)
+            .trim_matches(['*', '_', ' '])
+            .is_empty();
+        let Some(key) = key.filter(|_| is_open && *kind == Opaque::Code) else {
+            return false;
+        };
+        let written = self.dedented(range.clone());
+        let is_fence = kind.slip(&written).is_none();
+        let code = written
+            .split_once('\n')
+            .and_then(|(_, rest)| rest.rsplit_once('\n'));
+        let Some((code, _)) = code.filter(|(code, _)| is_fence && !code.trim().is_empty()) else {
+            return false;
+        };
+        let code = match code.contains('\n') {
+            true => format!("set -e\n{code}"),
+            false => code.to_owned(),
+        };
+        let (value, offset) = (code.as_str(), range.start);
+        taken
+            .attributes
+            .set(&Field { key, value, offset }, self.findings);
+        true
+    }
+
+    /// Returns the lines of a paragraph that are no attributes.
+    fn prose(&self, inline: &Inline<'_>, attributes: &[Range<usize>]) -> String {
+        let prose = inline.lines_outside(attributes);
+        let prose = prose.map(|line| self.dedented(inline.place(&line)));
+        prose.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the text of an item without its marker; what is nested in it stays indented.
+    fn item_text(&self, item: &Item) -> String {
+        let (content, nested) = match item.blocks.first() {
+            Some(block) if item.text.is_empty() => (block.range().start, item.range.end),
+            None if item.text.is_empty() => (item.range.start, item.range.end),
+            _ => (item.text.start, item.text.end),
+        };
+        // The range of an item that a tab sets in begins before it.
+        let blanks = self.source.slice(item.range.start..content);
+        let marker = item.range.start + blanks.len() - blanks.trim_start().len();
+        self.dedented_to(content..item.range.end, nested, marker)
+    }
+
+    /// Stores the value of a field; prose among files remains a detail.
+    fn field(&mut self, field: &Field<'_>, attributes: &mut Attributes, details: &mut Vec<String>) {
+        attributes.set(field, self.findings);
+        if field.key == Key::Files && PathList::read(field.value).says_more() {
+            push_detail(details, format!("Files: {}", field.value));
+        }
+    }
+
+    /// Stores the items below a key, whose value would be at the offset, as its values; one that
+    /// says more is a detail as well.
+    pub(crate) fn listed(
+        &mut self,
+        OpenKey { key, offset }: OpenKey,
+        items: &[&Item],
+        taken: Taken<'_>,
+    ) {
+        let Taken {
+            attributes,
+            details,
+        } = taken;
+        let values = items.iter().map(|item| self.list_value(key, item));
+        let values: Vec<ListValue> = values.collect();
+        let texts: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
+        let value = &texts.join(", ");
+        self.field(&Field { key, value, offset }, attributes, details);
+        for (item, value) in items.iter().zip(&values) {
+            if value.is_less {
+                push_detail(details, self.item_text(item));
+            }
+        }
+    }
+
+    /// Reports whether an item below a key may be a value of it: no box, and no field of its own.
+    pub(crate) fn is_value(&self, key: Key, item: &Item) -> bool {
+        self.boxed_line(item).is_none() && !self.is_other_field(key, item)
+    }
+
+    /// Reports whether an item below a key is a field of another key (`verify: make`) rather than a
+    /// value with a remark before it (`Model: src/model.rs`).
+    fn is_other_field(&self, key: Key, item: &Item) -> bool {
+        let line = self.first_line(item).text;
+        let Some((word, at)) = attributes::detail_key(&line) else {
+            return false;
+        };
+        let mut said = line
+            .tail(at)
+            .trim_matches(['*', '_', ' ', '`'])
+            .split_whitespace();
+        let is_other = key_of(word).is_some_and(|other| other != key);
+        is_other && !(key == Key::Files && said.next().is_some_and(value::looks_like_path))
+    }
+
+    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it.
+    fn list_value(&self, key: Key, item: &Item) -> ListValue {
+        let line = self.first_line(item).text;
+        let value = match attributes::detail_key(&line) {
+            Some((_, value)) => line.tail(value).trim_start_matches(['*', '_']).trim(),
+            None => line.as_ref(),
+        };
+        let has_blocks = !item.blocks.is_empty();
+        if key != Key::Files {
+            return ListValue {
+                text: value.to_owned(),
+                is_less: has_blocks,
+            };
+        }
+        let list = PathList::read(value);
+        let paths = list.paths.iter().map(|path| format!("`{path}`"));
+        ListValue {
+            text: paths.collect::<Vec<_>>().join(", "),
+            is_less: has_blocks || list.says_more(),
+        }
+    }
+
+    /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
+    pub(crate) fn block_detail(
+        &mut self,
+        block: &Block,
+        attributes: &mut Attributes,
+        details: &mut Vec<String>,
+    ) {
+        let Block::Paragraph(range) = block else {
+            return push_detail(details, self.dedented(block.range()));
+        };
+        self.note_odd_paragraph(range.clone());
+        let inline = Inline::new(self.source, range.clone());
+        let places = self.field_places(&inline, Form::Paragraph, None);
+        if places.is_empty() {
+            return push_detail(details, self.dedented(range.clone()));
+        }
+        let mut taken = Taken {
+            attributes,
+            details,
+        };
+        self.fields_at(&inline, Form::Paragraph, &places, &mut taken);
+        push_detail(details, self.prose(&inline, &places));
+    }
+
+    /// Returns a range's lines without the indentation of the first, HTML comments and hidden
+    /// characters.
+    pub(crate) fn dedented(&self, range: Range<usize>) -> String {
+        let (end, start) = (range.end, range.start);
+        self.dedented_to(range, end, start)
+    }
+
+    /// Like [`Self::dedented`], but the lines from an offset on keep their indentation below that
+    /// of another place.
+    fn dedented_to(&self, range: Range<usize>, nested: usize, outer: usize) -> String {
+        let written = self.source.slice(range.clone()).trim();
+        if text::all_bytes(written, is_plain) {
+            return written.to_owned();
+        }
+        let column = self.source.column(range.start);
+        let nested_column = if nested < range.end {
+            self.source.column(outer)
+        } else {
+            column
+        };
+        let mut text = String::with_capacity(range.len());
+        for (at, (offset, line)) in self.source.lines(range).enumerate() {
+            let column = if offset < nested {
+                column
+            } else {
+                nested_column
+            };
+            let (separator, blanks) = if at == 0 {
+                ("", 0)
+            } else {
+                ("\n", text::blanks_before(line, column))
+            };
+            text.push_str(separator);
+            text.push_str(line.tail(blanks).trim_end());
+        }
+        let comments = text::spans(&text).comments.into_iter();
+        let kept = parts::replaced(&text, comments.map(|comment| (comment, "")));
+        without_hidden(&kept).trim().to_owned()
+    }
+
+    /// Parses the fields below a task's heading; everything else there is a detail. A field without
+    /// a value takes the list after it, up to the first box, which is a step of the task. Returns
+    /// the steps.
+    pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
+        let mut steps = Steps::default();
+        let mut open: Option<OpenKey> = None;
+        let mut blocks = body.iter().peekable();
+        while let Some(block) = blocks.next() {
+            match block {
+                Block::Paragraph(range) => {
+                    let mut range = range.clone();
+                    let last = self.source.lines(range.clone()).last();
+                    let (at, line) = last.unwrap_or((range.start, ""));
+                    let line = Inline::new(self.source, at..at + line.len());
+                    let taken = &mut draft.taken();
+                    if self.takes_fence(&line, Form::Line, blocks.peek().copied(), taken) {
+                        range.end = at;
+                        blocks.next();
+                    }
+                    open = self.field_lines(range, draft);
+                }
+                Block::List(items) => {
+                    for item in self.values_below(open.take(), items, draft.taken()) {
+                        self.steps(item, &mut steps);
+                        if !self.status_field(&self.first_line(item), draft) {
+                            self.item_detail_as(Form::Point, item, draft.taken());
+                        }
+                    }
+                }
+                other => {
+                    open = None;
+                    self.block_detail(other, &mut draft.attributes, &mut draft.details);
+                }
+            }
+        }
+        steps
+    }
+
+    /// Adds the boxes of an item and of the lists in it; a cancelled one stays as it is.
+    fn steps(&self, item: &Item, steps: &mut Steps) {
+        if let Some((line, mark)) = self
+            .boxed_line(item)
+            .filter(|(_, mark)| mark.status != TaskStatus::Cancelled)
+        {
+            steps
+                .marks
+                .extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
+            *(if mark.status == TaskStatus::Done {
+                &mut steps.done
+            } else {
+                &mut steps.open
+            }) += 1;
+        }
+        item.blocks
+            .iter()
+            .flat_map(items_of)
+            .for_each(|item| self.steps(item, steps));
+    }
+
+    /// Parses a paragraph line by line; returns the key of its last line if its value is the list
+    /// that follows.
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
+        let inline = Inline::new(self.source, range);
+        let places = self.field_places(&inline, Form::Line, None);
+        let open = self.fields_at(&inline, Form::Line, &places, &mut draft.taken());
+        let mut prose = Vec::new();
+        for line in inline.lines_outside(&places) {
+            if !self.status_field(&inline.part(line.clone()), draft) {
+                prose.push(self.dedented(inline.place(&line)));
+            }
+        }
+        push_detail(&mut draft.details, prose.join("\n"));
+        open
+    }
+
+    /// Parses a line such as `**Status**: done`; returns whether it set the status.
+    pub(crate) fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
+        let Some((word, at)) = attributes::detail_key(&line.text) else {
+            return false;
+        };
+        if !word.eq_ignore_ascii_case("status") {
+            return false;
+        }
+        let said = line.text.tail(at);
+        let value = said.trim_matches(['*', '_', ' ', '`']);
+        let status = status::of_text(value).filter(|_| !value.is_empty());
+        if let (Some(status), Some(start)) = (status, said.find(value)) {
+            draft.status = status;
+            draft
+                .marks
+                .extend(done::mark(value, line.offset(at + start)));
+        }
+        status.is_some()
+    }
+
+    /// Warns of attributes of a box below a task, which is its step: they have no effect.
+    pub(crate) fn warn_of_step(&mut self, item: &Item, line: &Inline<'_>, rest: usize) {
+        let own = attributes::read_line(line, rest, self.known, &mut Findings::default());
+        let keys: Vec<String> = own
+            .attributes
+            .given_keys()
+            .map(|key| format!("`{key}`"))
+            .collect();
+        if keys.is_empty() {
+            return;
+        }
+        let message = format!(
+            "ignored, because this box is a step of the task above: {}",
+            keys.join(", ")
+        );
+        let advice =
+            "write it beside that task, without the indentation, to make it a task of its own";
+        let text = line.text.lines().next().map_or("", |first| first);
+        let found = Pending::new(item.range.start, FindingCode::UnusedKey, text, message);
+        self.findings.warn(found.suggest(Some(advice.to_owned())));
+    }
+
+    /// Warns of a word at the end of a title that may be meant as a status.
+    pub(crate) fn note_doubtful_status(&mut self, draft: &Draft) {
+        let Some(word) = status::doubtful(&draft.title) else {
+            return;
+        };
+        let message =
+            format!("`{word}` at the end is read as part of the title, so the task is open");
+        let advice = "write `(done)` or `(cancelled)` if it is";
+        let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
+        self.findings.warn(found.suggest(Some(advice.to_owned())));
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`')
+}
+
+/// Returns the items of a list; empty for any other block.
+pub(crate) fn items_of(block: &Block) -> &[Item] {
+    match block {
+        Block::List(items) => items,
+        _ => &[],
+    }
+}
+
+/// Returns a title without the end of the strikes that begin before its id, or with their beginning
+/// if they end within it.
+fn unstruck(title: String) -> String {
+    if title.matches("~~").count().is_multiple_of(2) {
+        return title;
+    }
+    match title.strip_suffix("~~") {
+        Some(own) => own.trim_end().to_owned(),
+        None => format!("~~{title}"),
+    }
+}
+
+fn push_detail(details: &mut Vec<String>, detail: String) {
+    if detail.is_empty() {
+        return;
+    }
+    // Most tasks have no other one.
+    if details.is_empty() {
+        details.reserve_exact(1);
+    }
+    details.push(detail);
+}
+
+/// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are
+/// in order.
+fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
+    let mut at = start;
+    let mut cuts = cuts.iter().skip_while(|cut| cut.start < start).peekable();
+    loop {
+        let rest = text.tail(at);
+        at += rest
+            .bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
+        match cuts.next_if(|cut| cut.start == at) {
+            Some(cut) => at = cut.end,
+            None => return at,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! How a row of a table becomes a task.
+
+use std::ops::Range;
+
+use crate::fields::attributes::{Field, Located};
+use crate::fields::key::{Key, key_of};
+use crate::fields::names;
+use crate::fields::value;
+use crate::finding::{FindingCode, Pending};
+use crate::lines::source::Inline;
+use crate::lines::text;
+use crate::mark::Mark;
+use crate::tasks::checkbox::{BoxMark, read_box};
+use crate::tasks::done;
+use crate::tasks::draft::{Draft, Location, Reader, TaskLine};
+use crate::tasks::strike;
+use crate::tasks::table::Row;
+
+/// The maximum number of characters of a column's heading, which each row of the table repeats.
+const MAX_COLUMN_CHARS: usize = 200;
+
+/// The marks around the heading of a table's column.
+const MARKS: [char; 4] = ['*', '_', '`', ' '];
+
+/// Headings of the columns that name a person.
+const OWNER_COLUMNS: &[&str] = &[
+    "owner",
+    "assignee",
+    "assigned to",
+    "assigned",
+    "responsible",
+    "who",
+    "zuständig",
+];
+
+impl Reader<'_, '_> {
+    /// Returns a row of a table as a task.
+    pub(crate) fn row(&mut self, row: &Row, place: &Location) -> Draft {
+        let source = self.source;
+        let said = source.slice(row.status.clone());
+        // A box may be shown as code.
+        let bare = said.trim_start_matches('`');
+        let in_cell = read_box(bare.trim_end_matches('`'));
+        let status = in_cell
+            .map(|mark| mark.status)
+            .or_else(|| done::status_of_cell(said));
+        let inline = Inline::new(source, row.title.clone());
+        let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
+        let mark = match own {
+            Some(own) if said.is_empty() => own,
+            Some(own) => BoxMark {
+                status: status.unwrap_or(own.status),
+                ..own
+            },
+            None => BoxMark {
+                status: status.unwrap_or_default(),
+                optional: false,
+                at: None,
+                rest: 0,
+            },
+        };
+        let mut draft = self.draft_line(
+            &TaskLine {
+                inline: &inline,
+                mark,
+                at: row.at,
+                is_group: false,
+            },
+            place,
+        );
+        if let Some(id) = &row.id {
+            let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~'))
+                .trim_start_matches('#');
+            draft.set_id(Located {
+                text: text.to_owned(),
+                offset: id.start,
+            });
+        }
+        for (column, cell) in &row.others {
+            self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
+        }
+        draft.title = draft.title.replace("\\|", "|");
+        if let Some(status) = strike::status(&draft.title).filter(|_| draft.status.runs()) {
+            draft.status = status;
+        }
+        if status.is_none() {
+            draft.details.push(format!("Status: {said}"));
+            let message = format!("unknown status `{said}`, so this task is run");
+            let code = FindingCode::InvalidValue;
+            self.findings
+                .warn(Pending::new(row.status.start, code, said, message));
+        }
+        // A row that is too short has no such cell, and one with a box needs none.
+        if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
+            let start = row.status.start + said.len() - bare.len();
+            let of_box = in_cell
+                .and_then(|mark| mark.at)
+                .map(|at| Mark::of_box(start + at));
+            draft
+                .marks
+                .extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
+        }
+        draft
+    }
+
+    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail
+    /// of each.
+    pub(crate) fn note_column(&mut self, column: Range<usize>) {
+        let heading = self.source.slice(column.clone());
+        let name = heading.trim_matches(MARKS);
+        let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
+        let message = match key_of(name) {
+            Some(key) if !is_in_tables(key) => {
+                "this attribute is not read in a table, so it is a detail of each task"
+            }
+            None if is_owner() => "this column chooses no role, so it is a detail of each task",
+            _ => return,
+        };
+        let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
+        let advice = "a column `Agent` chooses a role, and the other attributes need `(key: value)` in the title";
+        self.findings.warn(found.suggest(Some(advice.to_owned())));
+    }
+
+    /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
+    fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
+        let column = text::first_chars(column.trim_matches(MARKS), MAX_COLUMN_CHARS);
+        let value = self.source.slice(cell.clone());
+        let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
+        let is_valid = |key: &Key| match key {
+            Key::Priority => value::priority(value).is_some(),
+            Key::Agent => names::is_meant(value.trim_start_matches('@'), self.known),
+            _ => true,
+        };
+        match key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
+            _ if is_none => {}
+            Some(key) => {
+                draft.attributes.set(
+                    &Field {
+                        key,
+                        value,
+                        offset: cell.start,
+                    },
+                    self.findings,
+                );
+            }
+            None => {
+                if key_of(column) == Some(Key::Agent) {
+                    let message = format!("`{value}` is no role, so it is a detail of the task");
+                    self.findings.warn(Pending::new(
+                        cell.start,
+                        FindingCode::UnknownRole,
+                        value,
+                        message,
+                    ));
+                }
+                draft.details.push(format!("{column}: {value}"));
+            }
+        }
+    }
+}
+
+/// Reports whether a column may set an attribute. Commands in tables are mostly prose.
+fn is_in_tables(key: Key) -> bool {
+    matches!(key, Key::Depends | Key::Files | Key::Priority | Key::Agent)
+}

@@ -1,0 +1,268 @@
+//! What the boxes below a heading are, by its words: work, checks, what waits for a person, what is
+//! not wanted now.
+
+use std::borrow::Cow;
+
+use crate::lines::text;
+use crate::words;
+use orchestrate_core::text::parts::Parts;
+
+/// What the boxes of a section are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tasks.
+    Work,
+    /// Criteria and notes: no tasks in a plan that has others.
+    Checks,
+    /// Work of the user, which no run may start.
+    Waiting,
+    /// What the plan does not want done, at least not now.
+    Dropped,
+    /// Tasks that the plan does not require.
+    Optional,
+}
+
+/// Returns the words of a text.
+pub(crate) fn words(text: &str) -> Vec<&str> {
+    each_word(text).collect()
+}
+
+/// Iterates over the words of a text.
+pub(crate) fn each_word(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (word, after) = text::next_word(rest)?;
+        rest = after;
+        Some(word)
+    })
+}
+
+/// Returns what the boxes below such a heading are.
+pub(crate) fn kind(title: &str) -> Kind {
+    let lower = title.to_lowercase();
+    if is_struck(&lower) || remark(&lower).is_some_and(|remark| words::PUT_OFF.contains(&remark)) {
+        return Kind::Dropped;
+    }
+    let whole = plain(&lower);
+    let head = plain(lower.split(['(', ':', '–', '—']).next().unwrap_or(&lower));
+    for heading in [&whole, &head] {
+        if names(heading, words::DROPPED) {
+            return Kind::Dropped;
+        }
+        if waits(heading) {
+            return Kind::Waiting;
+        }
+        if names(heading, words::OPTIONAL) {
+            return Kind::Optional;
+        }
+    }
+    if holds_checks(&whole) {
+        return Kind::Checks;
+    }
+    if is_optional(&lower) {
+        return Kind::Optional;
+    }
+    Kind::Work
+}
+
+/// Returns the words of a lowered heading without the number of its section, joined by blanks.
+fn plain(lower: &str) -> String {
+    let mut words = words(lower);
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.drain(..words.iter().take_while(|word| is_number(word)).count());
+    words.join(" ")
+}
+
+/// Reports whether a heading is one of these, alone or before a noun.
+fn names(heading: &str, known: &[&str]) -> bool {
+    known.iter().any(|name| {
+        heading.strip_prefix(name).is_some_and(|rest| {
+            let noun = rest.strip_prefix(' ');
+            rest.is_empty() || noun.is_some_and(|noun| words::NOUNS.contains(&noun))
+        })
+    })
+}
+
+fn waits(heading: &str) -> bool {
+    let (who, what) = heading.split_once(' ').unwrap_or((heading, ""));
+    let next = what.split(' ').next().unwrap_or(what);
+    let is_of_person = words::PERSON.contains(&who) && words::OF_PERSON.contains(&next);
+    let is_for_person =
+        words::PERSON.contains(&next) && words::OF_PERSON.iter().any(|noun| what.ends_with(noun));
+    is_of_person
+        || (is_for_person && matches!(who, "needs" | "requires"))
+        || words::WAITING.contains(&heading)
+        || begins_with(heading, words::WAITING_FOR)
+}
+
+fn holds_checks(heading: &str) -> bool {
+    let names_work = || heading.split(' ').any(|word| words::WORK.contains(&word));
+    begins_with(heading, words::CHECKS)
+        || (words::CHECKS_AT_END
+            .iter()
+            .any(|end| heading.ends_with(end))
+            && !names_work())
+}
+
+/// Reports whether a text begins with one of these, as whole words.
+fn begins_with(text: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| {
+        text.strip_prefix(start)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    })
+}
+
+/// Reports whether a lowered heading is struck out as a whole, but for a remark after it that does
+/// not call it done.
+fn is_struck(title: &str) -> bool {
+    let struck = title
+        .strip_prefix("~~")
+        .and_then(|rest| rest.split_once("~~"));
+    struck.is_some_and(|(text, after)| {
+        let is_done = after.contains("done") || after.contains("complete");
+        !text.is_empty() && (after.is_empty() || (after.trim_start().starts_with('(') && !is_done))
+    })
+}
+
+/// Reports whether a lowered heading says in parentheses or brackets that its section is optional.
+pub(crate) fn is_optional(title: &str) -> bool {
+    remark(title).is_some_and(|remark| remark == "optional" || names(remark, words::OPTIONAL))
+}
+
+/// Returns the remark in parentheses that ends a heading, but for emoji after it.
+fn remark(title: &str) -> Option<&str> {
+    let text = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | ']'));
+    let inner = text.strip_suffix([')', ']'])?.rsplit_once(['(', '[']);
+    Some(inner?.1.trim())
+}
+
+/// Reports whether the bullets below such a heading are tasks.
+pub(crate) fn lists_bullets(title: &str) -> bool {
+    words::LISTS.contains(&plain(&title.to_lowercase()).as_str())
+}
+
+/// Reports whether an ordered list below such a heading is work.
+pub(crate) fn lists_work(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    let words = words(&lower);
+    words.iter().any(|word| words::WORK.contains(word))
+        || words.windows(2).any(|pair| pair.join(" ") == "to do")
+}
+
+/// Returns the number that a heading begins with.
+pub(crate) fn number(title: &str) -> Option<&str> {
+    each_word(title)
+        .next()
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns a label above a list (`**Out of scope:**`, `Manual steps:`); a sentence is none.
+pub(crate) fn label(line: &str) -> Option<&str> {
+    /// The maximum number of words of a label; a longer line is a sentence.
+    const MAX_WORDS: usize = 5;
+    let line = line.trim();
+    let text = line.trim_end_matches([':', '：']);
+    let strong = ["**", "__"]
+        .into_iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
+    let label = strong
+        .or(Some(text).filter(|text| text.len() < line.len()))?
+        .trim_end_matches([':', '：'])
+        .trim();
+    let is_label = !label.is_empty() && !label.contains("**");
+    Some(label).filter(|label| is_label && each_word(label).nth(MAX_WORDS).is_none())
+}
+
+/// Returns what the boxes below a label are, which may stand above work where the same heading would
+/// not.
+pub(crate) fn kind_of_label(label: &str) -> Kind {
+    let is_general = || {
+        each_word(label)
+            .next()
+            .is_some_and(|first| text::is_one_of(first, words::GENERAL))
+    };
+    match kind(label) {
+        Kind::Checks if is_general() => Kind::Work,
+        kind => kind,
+    }
+}
+
+/// Returns a heading without the marks around its words, shortened to what is repeated below it.
+pub(crate) fn shown(title: &str) -> Cow<'_, str> {
+    /// Each task and each line that is not run repeats it. A longer one is a paragraph.
+    const MAX_CHARS: usize = 200;
+    let short = text::first_chars(title, MAX_CHARS);
+    match short.len() < title.len() {
+        true => Cow::Owned(format!("{short}…")),
+        false => Cow::Borrowed(title.head(title.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_heading_say_what_its_boxes_are() {
+        use Kind::{Checks, Dropped, Optional, Waiting, Work};
+        let table = [
+            ("Acceptance", Checks),
+            ("3. Validation and Acceptance", Checks),
+            ("✅ Definition of Done", Checks),
+            ("Release checklist", Checks),
+            ("Out of scope", Checks),
+            ("Implementation checklist", Work),
+            ("Phase 3: Validation", Work),
+            ("Phase 2: Foundational (Blocking Prerequisites)", Work),
+            ("Tasks", Work),
+            ("Progressive rendering", Work),
+            ("Notebook support", Work),
+            ("Human-readable errors", Work),
+            ("Manual page", Work),
+            ("User Review Required", Waiting),
+            ("User review page", Waiting),
+            ("Open Questions", Waiting),
+            ("Manual steps", Waiting),
+            ("Waiting for user", Waiting),
+            ("⏸ Blocked on the vendor", Waiting),
+            ("Sign-off", Waiting),
+            ("Approvals (legal)", Waiting),
+            ("Approval workflow", Work),
+            ("Won't do", Dropped),
+            ("5. Rollback Plan", Dropped),
+            ("🧊 Icebox (v2)", Dropped),
+            ("Long-term enhancements", Dropped),
+            ("Deferred rendering", Work),
+            ("Future-proof the format", Work),
+            ("Phase 5: Future (deferred)", Dropped),
+            ("Phase 5: Deferred rendering (shaders)", Work),
+            ("~~Phase 4: Old~~ (merged)", Dropped),
+            ("~~Phase 4: Old~~ (done)", Work),
+            ("~~Old~~ Phase 4: New", Work),
+            ("Nice-to-have", Optional),
+            ("Backlog: later", Optional),
+            ("Phase 5: Polish (OPTIONAL)", Optional),
+            ("Acceptance criteria (optional)", Checks),
+        ];
+        for (title, expected) in table {
+            assert_eq!(kind(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn labels_are_told_from_text() {
+        let table = [
+            ("**Out of scope:**", Some("Out of scope")),
+            ("__Manual steps__", Some("Manual steps")),
+            ("Won't do:", Some("Won't do")),
+            ("Acceptance criteria of these and all other tasks:", None),
+            ("Acceptance criteria", None),
+            ("**Out of scope**: nothing", None),
+            ("**a** and **b**:", None),
+            ("", None),
+        ];
+        for (line, expected) in table {
+            assert_eq!(label(line), expected, "{line}");
+        }
+    }
+}

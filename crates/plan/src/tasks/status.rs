@@ -1,0 +1,401 @@
+//! Parses the status of a task from an emoji or from words, as tables, headings and bullets show
+//! it.
+
+use std::ops::Range;
+
+use memchr::memchr;
+use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
+
+use crate::tasks::phase;
+use crate::words;
+
+/// The marks that people put where others have a box. A cross stands for work that is not done yet:
+/// a plan says in words that something is cancelled.
+const MARKS: &[(char, TaskStatus)] = &[
+    ('✅', TaskStatus::Done),
+    ('☑', TaskStatus::Done),
+    ('✔', TaskStatus::Done),
+    ('✓', TaskStatus::Done),
+    ('🟢', TaskStatus::Done),
+    ('⏳', TaskStatus::InProgress),
+    ('⌛', TaskStatus::InProgress),
+    ('🚧', TaskStatus::InProgress),
+    ('🔄', TaskStatus::InProgress),
+    ('🟡', TaskStatus::InProgress),
+    ('❌', TaskStatus::Todo),
+    ('✗', TaskStatus::Todo),
+    ('⬜', TaskStatus::Todo),
+    ('🔲', TaskStatus::Todo),
+    ('☐', TaskStatus::Todo),
+    ('⚪', TaskStatus::Todo),
+    ('🔴', TaskStatus::Todo),
+    ('📋', TaskStatus::Todo),
+    ('🔜', TaskStatus::Todo),
+    ('🚫', TaskStatus::Blocked),
+    ('⏸', TaskStatus::Blocked),
+];
+
+/// Returns the status of a leading mark, and the text after it.
+pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
+    let first = text.chars().next().filter(|first| !first.is_ascii())?;
+    let (_, status) = MARKS.iter().find(|(mark, _)| *mark == first)?;
+    let rest = text.get(first.len_utf8()..)?.trim_start_matches('\u{fe0f}');
+    Some((*status, rest.trim_start_matches([' ', ':', '-'])))
+}
+
+/// Returns the status of words, of a mark, or of a mark and words; of the latter, known words
+/// decide. `None` if they say nothing known.
+pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
+    let text = text.trim_matches(['*', '_', ' ', '`']);
+    let (mark, rest) = match leading_mark(text) {
+        Some((status, rest)) => (Some(status), rest),
+        None => (None, text),
+    };
+    if mark.is_some() && rest.is_empty() {
+        return mark;
+    }
+    of_words(rest).or(mark)
+}
+
+/// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a
+/// done task also when or where it was done.
+fn of_words(text: &str) -> Option<TaskStatus> {
+    if lists_values(text) {
+        return None;
+    }
+    of_key(&key_of(text)).or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+}
+
+/// Returns the status of a known word or two, joined by `_`.
+pub(crate) fn of_key(key: &str) -> Option<TaskStatus> {
+    if key.is_empty() {
+        return Some(TaskStatus::Todo);
+    }
+    let known = words::STATUS.iter();
+    let mut found = known.filter(|known| {
+        let sure = known.sure.split(' ');
+        sure.chain(known.of_things.split(' ')).any(|own| own == key)
+    });
+    found.next().map(|known| known.status)
+}
+
+/// Reports whether a word in parentheses at the end of a title rather says what its task is about
+/// (`Handle sockets (closed)`) than how far it is; behind a phase it is a status.
+fn is_of_things(key: &str) -> bool {
+    let mut known = words::STATUS.iter();
+    known.any(|known| known.of_things.split(' ').any(|own| own == key))
+}
+
+/// Reports whether a text names a word for a done task beside one for another (`open, done`), which
+/// are values that a task is about rather than its status.
+fn lists_values(text: &str) -> bool {
+    let Some((first, second)) = text.split_once(',') else {
+        return false;
+    };
+    let statuses = [first, second].map(|text| of_key(&key_of(text)));
+    let is_empty = [first, second].map(|text| key_of(text).is_empty());
+    let is_done = statuses.map(|status| status == Some(TaskStatus::Done));
+    !is_empty.contains(&true) && !statuses.contains(&None) && is_done[0] != is_done[1]
+}
+
+/// Reports whether a text is a word for a done task with the day or the place of that (`completed
+/// 2025-01-31`, `merged in #12`, `done: see the log`), rather than with how much is done (`done
+/// 3/5`).
+fn says_when_done(text: &str) -> bool {
+    let text = text.trim_matches(['*', '_', ' ', '`', '[', ']']);
+    let Some((word, rest)) = text.split_once([' ', ':']) else {
+        return false;
+    };
+    if of_key(&word.to_lowercase()) != Some(TaskStatus::Done) {
+        return false;
+    }
+    let is_remark = text.tail(word.len()).starts_with(": ")
+        && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let names_change = ["#", "commit ", "://", "PR "]
+        .into_iter()
+        .any(|mark| rest.contains(mark));
+    is_remark || is_day(rest.trim_start()) || rest.starts_with("on ") || names_change
+}
+
+/// Reports whether a text begins with a day in digits.
+pub(crate) fn is_day(text: &str) -> bool {
+    let day = text.split(' ').next().map_or("", |day| day);
+    let parts = || day.split(['-', '.', '/']);
+    parts().count() == 3 && parts().all(is_number)
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the part of a text that may be a status, without a remark after it, as it stands in the
+/// table.
+pub(crate) fn key_of(text: &str) -> String {
+    without_remark(text).to_lowercase().replace(['-', ' '], "_")
+}
+
+fn without_remark(text: &str) -> &str {
+    let text = text
+        .split(['(', '–', '—', ',', '.', ';'])
+        .next()
+        .unwrap_or(text);
+    let text = text.split_once(" - ").map_or(text, |(words, _)| words);
+    text.trim_matches(['*', '_', ' ', '`', '[', ']'])
+}
+
+/// Returns the place of the words in a text that say a status; an empty range at 0 if none do.
+pub(crate) fn known_words(text: &str) -> Range<usize> {
+    let words = without_remark(text);
+    match (words.is_empty(), of_words(text), text.find(words)) {
+        (false, Some(_), Some(at)) => at..at + words.len(),
+        _ => 0..0,
+    }
+}
+
+/// The maximum length of a heading that is a status, and of the blanks in it.
+const MAX_SECTION_BYTES: usize = 40;
+const MAX_SECTION_BLANKS: usize = 3;
+
+/// Returns the status that the whole of a section's heading says, unless its work is open: `Done`,
+/// `Completed tasks`.
+pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
+    // Most headings are longer.
+    if heading.len() > MAX_SECTION_BYTES
+        || heading.bytes().filter(|byte| *byte == b' ').count() > MAX_SECTION_BLANKS
+    {
+        return None;
+    }
+    let lower = heading.trim_end_matches([':', ' ']).to_lowercase();
+    let noun = lower
+        .rsplit_once(' ')
+        .filter(|(_, noun)| words::NOUNS.contains(noun));
+    let words = noun.map_or(lower.as_str(), |(words, _)| words);
+    // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
+    if words.len() < lower.len() && (words == "complete" || !words.contains(char::is_alphanumeric))
+    {
+        return None;
+    }
+    of_text(words).filter(|status| *status != TaskStatus::Todo)
+}
+
+/// Removes a status at the end of a heading (`… ✅`, `… ✅ COMPLETED`, `… (done)`) and returns it
+/// with the rest.
+pub(crate) fn trailing(title: &str) -> Option<(TaskStatus, &str)> {
+    let (status, rest, _) = split_trailing(title)?;
+    Some((status, rest))
+}
+
+/// Returns the place of the status that a line says at its beginning or at its end.
+pub(crate) fn place(line: &str) -> Option<Range<usize>> {
+    match leading_mark(line) {
+        Some((_, rest)) => {
+            let mark = line
+                .get(..line.len() - rest.len())?
+                .trim_end_matches([' ', ':', '-']);
+            Some(0..mark.len())
+        }
+        None => split_trailing(line).map(|(_, _, place)| place),
+    }
+}
+
+/// Splits a line into its status at the end, the text before it, and the place of the status.
+fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
+    let title = title.trim_end();
+    // Most titles are ASCII, and so without a mark.
+    let last = if title.is_ascii() {
+        None
+    } else {
+        title.rfind(is_mark)
+    };
+    if let Some(at) = last.filter(|at| *at > 0) {
+        let status = of_text(title.get(at..)?)?;
+        let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
+        let ends = words.is_empty() || of_words(words).is_some();
+        let rest = title.head(at).trim_end_matches([' ', '-', '–', '—']);
+        return ends.then_some((status, rest, at..title.len()));
+    }
+    let Some((open, inner)) = in_parentheses(title) else {
+        return after_dash(title);
+    };
+    let status = of_text(inner)?;
+    if is_of_things(&key_of(inner)) && phase::of_heading(title).is_none() {
+        return None;
+    }
+    Some((
+        status,
+        title.get(..open)?.trim_end(),
+        open + 1..title.len() - 1,
+    ))
+}
+
+/// Splits a line into the status behind its last dash, the text before that, and its place.
+fn after_dash(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
+    let dashes = [" - ", " – ", " — "].into_iter();
+    let (at, dash) = dashes
+        .filter_map(|dash| Some((title.rfind(dash)?, dash)))
+        .max()?;
+    let words = at + dash.len()..title.len();
+    let status = of_text(title.get(words.clone())?).filter(|status| *status != TaskStatus::Todo)?;
+    Some((status, title.get(..at)?.trim_end(), words))
+}
+
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c)
+}
+
+/// Returns the text in the parentheses or brackets that end a title, and the offset of the opening
+/// one.
+fn in_parentheses(title: &str) -> Option<(usize, &str)> {
+    let open = title.strip_suffix([')', ']'])?.rfind(['(', '['])?;
+    let inner = title
+        .get(open + 1..title.len() - 1)
+        .filter(|inner| !inner.trim().is_empty())?;
+    Some((open, inner))
+}
+
+/// Returns the words of a title beside an open box that say another status, with that status: a
+/// mark of what is done or blocked at its beginning, or a mark or words at its end, in parentheses
+/// or after a dash.
+pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
+    let title = title.trim_end();
+    // Most titles have neither marks nor parentheses nor a dash.
+    let has_dash = memchr(b'-', title.as_bytes()).is_some();
+    if !has_dash && title.is_ascii() && !title.ends_with([')', ']']) {
+        return None;
+    }
+    let mark = leading_mark(title).filter(|(status, _)| !status.runs());
+    if let Some((status, rest)) = mark {
+        return Some((
+            status,
+            title
+                .get(..title.len() - rest.len())?
+                .trim_end_matches([' ', ':', '-']),
+        ));
+    }
+    if let Some((status, _, place)) = split_trailing(title) {
+        return Some((status, title.get(place)?)).filter(|(status, _)| *status != TaskStatus::Todo);
+    }
+    if let Some(words) = doubtful(title) {
+        return Some((of_text(words)?, words));
+    }
+    let dash = [" - ", " – ", " — "]
+        .into_iter()
+        .filter_map(|dash| Some(title.rfind(dash)? + dash.len()))
+        .max()?;
+    let words = title.get(dash..)?;
+    let status = of_text(words).filter(|status| *status != TaskStatus::Todo)?;
+    Some((status, words))
+}
+
+/// Returns the words at the end of a title that are part of it, although they may be meant as a
+/// status with which the task would not be run.
+pub(crate) fn doubtful(title: &str) -> Option<&str> {
+    let (_, inner) = in_parentheses(title.trim_end())?;
+    let withholds = of_text(inner).is_some_and(|status| !status.runs());
+    (withholds && split_trailing(title).is_none()).then_some(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TaskStatus::{Blocked, Cancelled, Done, InProgress, Todo};
+
+    #[test]
+    fn words_and_marks_say_a_status() {
+        let table = [
+            ("✅", Some(Done)),
+            ("✅ Done", Some(Done)),
+            ("⏳ Pending", Some(Todo)),
+            ("⏳", Some(InProgress)),
+            ("🚧 In progress", Some(InProgress)),
+            ("❌", Some(Todo)),
+            ("❌ Cancelled", Some(Cancelled)),
+            ("⬜", Some(Todo)),
+            ("🔲 ", Some(Todo)),
+            ("**Complete**", Some(Done)),
+            ("Not Started", Some(Todo)),
+            ("on hold", Some(Blocked)),
+            ("done (v2)", Some(Done)),
+            ("", Some(Todo)),
+            ("Done - merged", Some(Done)),
+            ("Blocked - no key", Some(Blocked)),
+            ("Done, merged in #12", Some(Done)),
+            ("In progress, blocked", Some(InProgress)),
+            ("open, done", None),
+            ("`done`, `open`, `closed`", None),
+            ("Completed 2025-01-31", Some(Done)),
+            ("**completed on 31.1.2025**", Some(Done)),
+            ("✅ Merged in PR #12", Some(Done)),
+            ("Done: see the log", Some(Done)),
+            ("Done in commit 1a2b3c", Some(Done)),
+            ("Done: 2025-01-31", Some(Done)),
+            ("Done: 3 of 5", None),
+            ("done 3/5", None),
+            ("done in 2 of 5", None),
+            ("done in part", None),
+            ("Fixed 2 bugs", None),
+            ("fixed in v2", None),
+            ("blocked by 2.1", None),
+            ("Done:", None),
+            ("50 %", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_title_beside_an_open_box_may_say_a_status() {
+        let table = [
+            ("✅ Parse", Some((Done, "✅"))),
+            ("⏸\u{fe0f} Parse", Some((Blocked, "⏸\u{fe0f}"))),
+            ("Parse ✅", Some((Done, "✅"))),
+            ("Parse (done)", Some((Done, "done"))),
+            ("Parse (in progress)", Some((InProgress, "in progress"))),
+            ("Parse (closed)", Some((Done, "closed"))),
+            ("Parse — DONE", Some((Done, "DONE"))),
+            ("Parse - cancelled", Some((Cancelled, "cancelled"))),
+            ("🔄 Synchronise", None),
+            ("Parse (todo)", None),
+            ("Parse ❌", None),
+            ("Parse - the dates", None),
+            ("Show what is done", None),
+            ("", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(beside_box(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn a_heading_may_end_with_its_status() {
+        let table = [
+            ("Phase 1: Setup ✅", Some((Done, "Phase 1: Setup"))),
+            (
+                "Task 2 - Build ✅ COMPLETED",
+                Some((Done, "Task 2 - Build")),
+            ),
+            ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
+            ("Use ✅ as a mark", None),
+            ("Task 4 (optional)", None),
+            ("Task 6: Handle sockets (closed)", None),
+            ("Task 6: Handle (done) sockets", None),
+            ("Task 6: Filter orders (done, open)", None),
+            ("Task 7: Crash (fixed)", Some((Done, "Task 7: Crash"))),
+            (
+                "Task 8: Parse (completed 2025-01-31)",
+                Some((Done, "Task 8: Parse")),
+            ),
+            ("Task 9: Show (blocked by Task 1)", None),
+            (
+                "Phase 3: Sockets (closed)",
+                Some((Done, "Phase 3: Sockets")),
+            ),
+            ("Task 5", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(trailing(title), expected, "{title}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Parses tables whose rows are tasks: those with a column for the task and one for its status, by
+//! their headings or by the marks in their cells.
+//!
+//! The parser of [`crate::lines::outline`] reads tables as paragraphs, so that their text
+//! stays as written elsewhere.
+
+use std::ops::Range;
+
+use crate::fields::key::{Key, key_of};
+use crate::lines::source::Source;
+use crate::tasks::checkbox::read_box;
+use crate::tasks::status;
+use orchestrate_core::text::parts::Parts;
+
+/// Headings of a column of tasks; below one of the others there may be something else.
+const TASK_COLUMNS: &[&str] = &[
+    "task",
+    "tasks",
+    "todo",
+    "step",
+    "story",
+    "issue",
+    "bug",
+    "deliverable",
+    "item",
+    "work",
+];
+const OTHER_COLUMNS: &[&str] = &[
+    "title",
+    "feature",
+    "description",
+    "name",
+    "problem",
+    "requirement",
+    "component",
+    "module",
+    "milestone",
+    "phase",
+];
+
+/// Headings of the column with its status.
+const STATUS_COLUMNS: &[&str] = &[
+    "status",
+    "state",
+    "done",
+    "done?",
+    "complete",
+    "completed",
+    "completed?",
+    "progress",
+    "✅",
+    "✓",
+    "✔",
+    "☑",
+];
+
+/// Headings of the column with its id.
+const ID_COLUMNS: &[&str] = &[
+    "id", "#", "no", "nr", "num", "number", "no.", "nr.", "task id",
+];
+
+/// Titles of rows that sum the others up.
+const SUMS: &[&str] = &["total", "totals", "overall", "sum"];
+
+/// The cell of a table: its byte range in the source, trimmed.
+type Cell = Range<usize>;
+
+/// A table of tasks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// The headings of the columns with the task and with its status.
+    pub(crate) title: Option<Cell>,
+    pub(crate) status: Option<Cell>,
+    pub(crate) rows: Vec<Row>,
+    /// Whether its rows can hardly be anything but tasks: they are numbered or called so, or have
+    /// boxes.
+    pub(crate) is_certain: bool,
+}
+
+/// One row of a table of tasks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The byte offset of its line.
+    pub(crate) at: usize,
+    pub(crate) id: Option<Cell>,
+    pub(crate) title: Cell,
+    /// Empty at the beginning of its line if there is none.
+    pub(crate) status: Cell,
+    /// The other cells that are not empty, each with the heading of its column.
+    pub(crate) others: Vec<(Cell, Cell)>,
+}
+
+/// Returns the rows of a paragraph that is a table of tasks; `None` for any other paragraph.
+pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<Row>> {
+    Some(read(source, paragraph)?.rows)
+}
+
+/// Reads a paragraph that is a table of tasks; `None` for any other paragraph.
+pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table> {
+    if !source.slice(paragraph.clone()).contains('|') {
+        return None;
+    }
+    let lines: Vec<(usize, &str)> = source.lines(paragraph).collect();
+    let rule = lines
+        .iter()
+        .position(|(_, line)| is_rule(line))
+        .filter(|at| *at > 0)?;
+    let (offset, line) = lines.get(rule - 1)?;
+    let mut body = Vec::new();
+    for (offset, line) in lines.iter().skip(rule + 1) {
+        body.push(Line {
+            at: *offset,
+            cells: cells(*offset, line),
+        });
+    }
+    let columns = cells(*offset, line);
+    let grid = Grid {
+        source,
+        columns: &columns,
+        body: &body,
+    };
+    let places = grid.places()?;
+    let mut rows = Vec::new();
+    for line in &body {
+        rows.extend(grid.row(line, &places));
+    }
+    let is_certain = places.id.is_some()
+        || places.is_called_task
+        || rows
+            .iter()
+            .any(|row| is_box(source.slice(row.status.clone())));
+    Some(Table {
+        title: columns.get(places.title).cloned(),
+        status: places.status.and_then(|at| columns.get(at).cloned()),
+        rows,
+        is_certain,
+    })
+}
+
+/// A line of a table.
+struct Line {
+    at: usize,
+    cells: Vec<Cell>,
+}
+
+/// The columns that make a table one of tasks.
+struct Places {
+    id: Option<usize>,
+    title: usize,
+    status: Option<usize>,
+    /// Whether the heading of the title says that the rows are tasks.
+    is_called_task: bool,
+}
+
+/// A table before it is known what its columns are.
+struct Grid<'g, 'a> {
+    source: &'g Source<'a>,
+    columns: &'g [Cell],
+    body: &'g [Line],
+}
+
+impl Grid<'_, '_> {
+    /// Returns the column whose heading is the first of these names that one has.
+    fn named(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|name| {
+            self.columns
+                .iter()
+                .position(|cell| plain(self.source.slice(cell.clone())) == *name)
+        })
+    }
+
+    /// Reports whether all cells of a column are such ones, and there are some.
+    fn all(&self, column: usize, is: fn(&str) -> bool) -> bool {
+        let mut cells = self.body.iter().map(|line| line.cells.get(column));
+        let is_one =
+            |cell: Option<&Cell>| cell.is_some_and(|cell| is(self.source.slice(cell.clone())));
+        !self.body.is_empty() && cells.all(is_one)
+    }
+
+    fn places(&self) -> Option<Places> {
+        let first_is_number = self.all(0, is_number);
+        let id = self.named(ID_COLUMNS).or(first_is_number.then_some(0));
+        let called = self.named(TASK_COLUMNS);
+        let status = self
+            .named(STATUS_COLUMNS)
+            .or_else(|| self.column_of_marks());
+        let title = called
+            .or_else(|| self.named(OTHER_COLUMNS))
+            .or_else(|| self.unnamed(id, status?));
+        let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
+        // Without a status, it has to say what a task waits for.
+        let is_plan = || id.is_some() && called.is_some() && self.names_dependencies();
+        (status.is_some() || is_plan()).then_some(Places {
+            id,
+            title,
+            status,
+            is_called_task: called == Some(title),
+        })
+    }
+
+    /// Returns the only column of boxes, or of marks of which one says that work is left.
+    fn column_of_marks(&self) -> Option<usize> {
+        let is_open = |cell: &Cell| says_open(self.source.slice(cell.clone()));
+        let says_open = |column: usize| {
+            let mut cells = self.body.iter().filter_map(|line| line.cells.get(column));
+            cells.any(is_open)
+        };
+        let mut found = (0..self.columns.len())
+            .filter(|column| self.all(*column, is_mark) && says_open(*column));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Returns the first column beside the status and the id: it is the task's, whatever its name,
+    /// if all that the table says of its rows is a status. Answers and marks alone may as well say
+    /// which features a thing has.
+    fn unnamed(&self, id: Option<usize>, status: usize) -> Option<usize> {
+        let heading = self.source.slice(self.columns.get(status)?.clone());
+        let is_other = |column: &usize| *column != status && Some(*column) != id;
+        let first = (0..self.columns.len()).find(is_other);
+        first.filter(|_| heading.contains(char::is_alphabetic) && self.all(status, is_status))
+    }
+
+    fn names_dependencies(&self) -> bool {
+        self.columns.iter().any(|cell| {
+            let heading = plain(self.source.slice(cell.clone()));
+            key_of(&heading) == Some(Key::Depends)
+        })
+    }
+
+    fn row(&self, line: &Line, places: &Places) -> Option<Row> {
+        let cell = |at: usize| line.cells.get(at).cloned().filter(|cell| !cell.is_empty());
+        let title = cell(places.title)?;
+        if SUMS.contains(&plain(self.source.slice(title.clone())).as_str()) {
+            return None;
+        }
+        let own = [Some(places.title), places.status, places.id];
+        // A table may have many more columns than most of its rows have cells.
+        let width = self.columns.len().min(line.cells.len());
+        let mut others = Vec::new();
+        for at in (0..width).filter(|at| !own.contains(&Some(*at))) {
+            if let (Some(column), Some(cell)) = (self.columns.get(at), cell(at)) {
+                others.push((column.clone(), cell));
+            }
+        }
+        let status = places.status.and_then(|at| line.cells.get(at));
+        Some(Row {
+            at: line.at,
+            id: places.id.and_then(cell),
+            title,
+            status: status.cloned().unwrap_or(line.at..line.at),
+            others,
+        })
+    }
+}
+
+fn is_box(text: &str) -> bool {
+    read_box(text.trim_matches('`')).is_some()
+}
+
+/// Reports whether a cell is a box or begins with a mark of a status.
+fn is_mark(text: &str) -> bool {
+    is_box(text) || status::leading_mark(text).is_some()
+}
+
+/// Reports whether a mark says that work is left, rather than that there is none of it.
+fn says_open(text: &str) -> bool {
+    let runs = status::leading_mark(text).is_some_and(|(status, _)| status.runs());
+    is_box(text) || (runs && !text.starts_with(['❌', '✗']))
+}
+
+fn is_number(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split('.').all(is_part)
+}
+
+/// Reports whether a cell says a status: a known word, a mark or a box.
+fn is_status(text: &str) -> bool {
+    !text.is_empty() && (read_box(text).is_some() || status::of_text(text).is_some())
+}
+
+fn plain(text: &str) -> String {
+    text.trim_matches(['*', '_', '`', ' ', '\u{fe0f}'])
+        .to_lowercase()
+}
+
+/// Reports whether a line separates the head of a table from its rows: `|---|:-:|`.
+fn is_rule(line: &str) -> bool {
+    line.contains('|')
+        && line.contains('-')
+        && line
+            .bytes()
+            .all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'))
+}
+
+/// Splits a line at the bars outside code and not escaped.
+fn cells(offset: usize, line: &str) -> Vec<Cell> {
+    let start = line.len() - line.trim_start().trim_start_matches('|').len();
+    let end = line
+        .trim_end()
+        .strip_suffix('|')
+        .map_or(line.trim_end().len(), str::len)
+        .max(start);
+    let mut bars = Vec::new();
+    let (mut in_code, mut is_escaped) = (false, false);
+    for (at, byte) in line.bytes().enumerate().take(end).skip(start) {
+        match byte {
+            b'`' => in_code = !in_code,
+            b'|' if !in_code && !is_escaped => bars.push(at),
+            _ => {}
+        }
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    bars.push(end);
+    let mut from = start;
+    let mut found = Vec::new();
+    for bar in bars {
+        let raw = line.part(from..bar);
+        let lead = raw.len() - raw.trim_start().len();
+        let begin = offset + from + lead;
+        found.push(begin..begin + raw.trim().len());
+        from = bar + 1;
+    }
+    found
+}
+
+/// Returns the headings of the columns of a table whose rows are tasks.
+pub(crate) fn columns(rows: &[Row]) -> Vec<&Range<usize>> {
+    let mut columns: Vec<&Range<usize>> = rows
+        .iter()
+        .flat_map(|row| &row.others)
+        .map(|(column, _)| column)
+        .collect();
+    columns.sort_unstable_by_key(|column| column.start);
+    columns.dedup();
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns id, title, status and the other cells of each row.
+    fn parsed(text: &str) -> Option<Vec<String>> {
+        let source = Source::new(text);
+        let slice = |cell: &Cell| source.slice(cell.clone()).to_owned();
+        let row = |row: &Row| {
+            let others: Vec<String> = row
+                .others
+                .iter()
+                .map(|(head, cell)| format!("{}={}", slice(head), slice(cell)))
+                .collect();
+            let id = row.id.as_ref().map(slice).unwrap_or_default();
+            format!(
+                "{id}: {} [{}] {}",
+                slice(&row.title),
+                slice(&row.status),
+                others.join(" ")
+            )
+        };
+        Some(rows(&source, 0..text.len())?.iter().map(row).collect())
+    }
+
+    #[test]
+    fn a_table_of_tasks_has_a_task_and_a_status() {
+        let table = "| # | Task | Owner | Status |\n|---|:----|---|---|\n| 1 | Add `a|b` | x | ✅ Done |\n| 2 | Go | | |\n";
+        let expected = ["1: Add `a|b` [✅ Done] Owner=x", "2: Go [] "];
+        assert_eq!(parsed(table), Some(expected.map(str::to_owned).to_vec()));
+        let expected = vec![": Build [todo] ".to_owned()];
+        assert_eq!(
+            parsed("Task | **Status**\n--- | ---\nBuild | todo"),
+            Some(expected)
+        );
+        let expected = vec![
+            "4: Seiten [⏳] ".to_owned(),
+            "5: Tests [⬜ offen] ".to_owned(),
+        ];
+        let in_german =
+            "| Teil | Was | Stand |\n|---|---|---|\n| 4 | Seiten | ⏳ |\n| 5 | Tests | ⬜ offen |";
+        assert_eq!(parsed(in_german), Some(expected));
+        let expected = vec![
+            "1: Parse [] Needs=none".to_owned(),
+            "2: Print [] Needs=1".to_owned(),
+        ];
+        let ordered = "| ID | Task | Needs |\n|---|---|---|\n| 1 | Parse | none |\n| 2 | Print | 1 |\n| | Total | 2 |";
+        assert_eq!(parsed(ordered), Some(expected));
+        for other in [
+            "| Task | Owner |\n|---|---|\n| a | b |",
+            "| a | b |",
+            "Task | Status\n",
+            "| Library | Complete |\n|---|---|\n| a | yes |\n| b | no |",
+            "| Library | ✅ |\n|---|---|\n| a | ✅ |\n| b | ❌ |",
+            "| Library | Fast | Small |\n|---|---|---|\n| a | ✅ | ⬜ |\n| b | ⬜ | ⬜ |",
+            "text",
+        ] {
+            assert_eq!(parsed(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The English words that the generic grammar knows. Formats of their own are recognised by their
+//! structure, in any language; a document in another language has boxes, numbers and tables, or is
+//! asked about.
+
+use orchestrate_core::task::TaskStatus;
+
+/// The words of a status.
+pub(crate) struct StatusWords {
+    pub(crate) status: TaskStatus,
+    pub(crate) sure: &'static str,
+    /// Those that a title in parentheses may be about as well: `Handle sockets (closed)`.
+    pub(crate) of_things: &'static str,
+}
+
+/// What people write for each status, between blanks; `_` stands for a blank or a hyphen.
+pub(crate) const STATUS: &[StatusWords] = &[
+    StatusWords {
+        status: TaskStatus::Todo,
+        sure: "todo to_do open pending planned not_started not_done",
+        of_things: "new ready next backlog draft proposed queued",
+    },
+    StatusWords {
+        status: TaskStatus::Done,
+        sure: "done complete completed finished merged implemented resolved fixed",
+        of_things: "closed shipped delivered released",
+    },
+    StatusWords {
+        status: TaskStatus::InProgress,
+        sure: "in_progress wip doing ongoing started partially_done",
+        of_things: "active partial",
+    },
+    StatusWords {
+        status: TaskStatus::Cancelled,
+        sure: "cancelled canceled abandoned obsolete removed superseded replaced moved",
+        of_things: "dropped skipped rejected",
+    },
+    StatusWords {
+        status: TaskStatus::Blocked,
+        sure: "blocked on_hold deferred postponed",
+        of_things: "paused waiting",
+    },
+];
+
+/// Beginnings of headings below which boxes are checks or remarks rather than tasks.
+pub(crate) const CHECKS: &[&str] = &[
+    "acceptance",
+    "success criteria",
+    "success metrics",
+    "exit criteria",
+    "validation",
+    "verification",
+    "definition of done",
+    "done when",
+    "checklist",
+    "notes",
+    "note",
+    "outcomes",
+    "progress",
+    "prerequisites",
+    "out of scope",
+    "non goals",
+    "self review",
+    "quality gates",
+];
+/// First words of those that are no such label above a list (`**Notes:**`), where work stands as
+/// well.
+pub(crate) const GENERAL: &[&str] = &[
+    "notes",
+    "note",
+    "validation",
+    "verification",
+    "outcomes",
+    "progress",
+    "checklist",
+];
+/// Ends of such headings, unless they name work.
+pub(crate) const CHECKS_AT_END: &[&str] = &["checklist", "criteria"];
+
+/// Words of a heading below which a list is work.
+pub(crate) const WORK: &[&str] = &[
+    "plan",
+    "task",
+    "tasks",
+    "steps",
+    "todo",
+    "todos",
+    "implementation",
+    "remaining",
+    "priorities",
+];
+/// Whole headings below which bullets are tasks.
+pub(crate) const LISTS: &[&str] = &[
+    "todo",
+    "todos",
+    "to do",
+    "tasks",
+    "task list",
+    "todo list",
+    "remaining",
+    "next steps",
+    "action items",
+    "backlog",
+];
+
+/// Who does the work that waits for a person, before one of [`OF_PERSON`].
+pub(crate) const PERSON: &[&str] = &["manual", "human", "user"];
+pub(crate) const OF_PERSON: &[&str] = &[
+    "step",
+    "steps",
+    "tasks",
+    "action",
+    "actions",
+    "test",
+    "testing",
+    "verification",
+    "validation",
+    "review",
+    "approval",
+    "qa",
+    "required",
+];
+/// Whole headings, and beginnings of headings, of what waits for a person.
+pub(crate) const WAITING: &[&str] = &[
+    "manual",
+    "human",
+    "blocked",
+    "blockers",
+    "waiting",
+    "open questions",
+    "questions",
+    "sign off",
+    "approvals",
+    "decisions needed",
+];
+pub(crate) const WAITING_FOR: &[&str] = &[
+    "waiting for",
+    "waiting on",
+    "blocked on",
+    "blocked by",
+    "questions for",
+    "open questions",
+];
+
+/// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
+pub(crate) const DROPPED: &[&str] = &[
+    "won t do",
+    "won t have",
+    "won t fix",
+    "not doing",
+    "rejected",
+    "rollback",
+    "deferred",
+    "postponed",
+    "ideas",
+    "future",
+    "later",
+    "someday",
+    "icebox",
+    "parking lot",
+    "risks",
+    "references",
+    "alternatives",
+    "post mvp",
+    "long term",
+];
+/// The same of work that may be left out, and that comes last.
+pub(crate) const OPTIONAL: &[&str] = &[
+    "backlog",
+    "nice to have",
+    "could have",
+    "stretch",
+    "optional",
+];
+pub(crate) const NOUNS: &[&str] = &[
+    "work",
+    "items",
+    "tasks",
+    "features",
+    "ideas",
+    "scope",
+    "enhancements",
+    "improvements",
+    "plan",
+    "steps",
+    "goals",
+    "phases",
+    "milestones",
+    "issues",
+];
+/// Remarks in parentheses at the end of a heading that put its section off.
+pub(crate) const PUT_OFF: &[&str] = &[
+    "deferred",
+    "postponed",
+    "out of scope",
+    "future",
+    "later",
+    "on hold",
+    "cancelled",
+    "abandoned",
+    "obsolete",
+    "superseded",
+    "skip",
+];
+
+/// Words before the number of a task or a step, with the letter of its id.
+pub(crate) const TASKS: &[(&str, &str)] = &[("task", "T"), ("step", "S"), ("story", "US-")];
+/// Words before the number of a phase.
+pub(crate) const PHASES: &[&str] = &["phase", "stage", "milestone"];
+/// Words of a heading that names a priority.
+pub(crate) const LEVELS: &[&str] = &["critical", "urgent", "high", "medium", "normal", "low"];

@@ -38,6 +38,8 @@ pub(crate) struct Typed {
     pub(crate) settings: Vec<(&'static str, String)>,
     /// How the plan is read, if it can be read in several ways.
     pub(crate) read: Option<ReadAs>,
+    /// The tag whose tasks are meant, if a task-master file has several.
+    pub(crate) tag: Option<String>,
 }
 
 /// Opens a plan or a goal with what the command line says; without a project there are only the
@@ -90,6 +92,8 @@ pub(crate) fn open(
     if let Some(way) = typed.read {
         file.read_as(way);
     }
+    file.known.tag.clone_from(&typed.tag);
+    file.loaded.run.plan_tag = typed.tag;
     Ok(file)
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use orchestrate_plan::ReadAs;
 
-/// `--read`.
+/// `--read` and `--tag`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ReadArgs {
     /// What the tasks of a plan are that can be read in several ways: headings, boxes, table or
@@ -11,6 +11,9 @@ pub(crate) struct ReadArgs {
     /// plan first
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub(crate) read: Option<ReadWay>,
+    /// The tag of a task-master file whose tasks are meant, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tag: Option<String>,
 }
 
 /// A way to read a plan.

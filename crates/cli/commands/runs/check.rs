@@ -45,6 +45,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
             .into_iter()
             .collect(),
         read: way(&arguments.reading, &text)?,
+        tag: arguments.reading.tag.clone(),
     };
     let file = plan_file::open(context, text, typed, project.as_ref())?;
     output::warnings(file.roles.left_out());

@@ -17,7 +17,7 @@ pub(crate) fn execute(context: &Context, arguments: &PlanArgs) -> Result<u8, Com
     let text = PlanText::read(context, &arguments.document)?;
     let typed = Typed {
         settings,
-        read: None,
+        ..Typed::default()
     };
     let mut ready = Ready::open(context, text, typed)?;
     let plan = ready.file.to_be_made()?;

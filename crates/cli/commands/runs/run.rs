@@ -21,7 +21,11 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         Some(ReadWay::As(way)) => Some(way),
         Some(ReadWay::Model) | None => None,
     };
-    let typed = Typed { settings, read };
+    let typed = Typed {
+        settings,
+        read,
+        tag: arguments.reading.tag.clone(),
+    };
     let text = PlanText::read(context, &arguments.plan)?;
     if way.is_some() {
         text.require_document()?;

@@ -159,6 +159,8 @@ pub struct RunSettings {
     pub plan_rewritten: Option<BlobId>,
     /// The word by which the user chose how the plan is read, if it can be read in several ways.
     pub plan_read: Option<String>,
+    /// The tag of a task-master file whose tasks the user chose, if it has several.
+    pub plan_tag: Option<String>,
     /// Which new files commits take, besides what the built-in table says.
     pub commit: CommitSettings,
     /// Whether landing ticks the plan's boxes.
@@ -250,6 +252,7 @@ impl Default for RunSettings {
             plan_path: None,
             plan_rewritten: None,
             plan_read: None,
+            plan_tag: None,
             commit: CommitSettings::default(),
             write_back: true,
             timeout_ms: None,

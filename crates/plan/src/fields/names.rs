@@ -36,6 +36,7 @@ impl KnownNames {
     pub fn of_run(settings: &RunSettings) -> Self {
         Self {
             read: settings.plan_read.as_deref().and_then(ReadAs::named),
+            tag: settings.plan_tag.clone(),
             ..Self::default()
         }
     }

@@ -144,3 +144,14 @@ impl Open {
         }
     }
 }
+
+/// A format of plans, for those who document it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownFormat {
+    /// Its name.
+    pub name: &'static str,
+    /// What tells its documents from all others, as the end of a sentence.
+    pub signature: &'static str,
+    /// A document of its kind.
+    pub example: &'static str,
+}

@@ -7,7 +7,6 @@ pub(crate) mod below;
 pub(crate) mod document;
 pub(crate) mod format;
 pub(crate) mod generic;
-pub(crate) mod known;
 pub(crate) mod lines;
 pub(crate) mod table;
 pub(crate) mod walk;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::finding::{FindingCode, Findings, Pending};
-use crate::formats::format::Claim;
+use crate::formats::format::{Claim, KnownFormat};
 use crate::formats::lines::{Lines, Role};
 use crate::formats::walk::Collected;
 use crate::front_matter::Order;
@@ -29,6 +29,26 @@ pub(crate) struct Imported {
     pub(crate) order: Order,
     /// The name of the format.
     pub(crate) format: &'static str,
+}
+
+/// Returns each format with the reason for which it claims its example.
+pub(crate) fn formats() -> Vec<KnownFormat> {
+    let mut known = Vec::new();
+    for format in FORMATS {
+        let source = Source::new(format.example);
+        let Some(values) = values(&source, 0, &mut Findings::default()) else {
+            continue;
+        };
+        let file = File { values };
+        if let Claim::Mine(signature) | Claim::Weakly(signature) = (format.claims)(&file) {
+            known.push(KnownFormat {
+                name: format.name,
+                signature,
+                example: format.example,
+            });
+        }
+    }
+    known
 }
 
 /// Reports whether a text is meant as JSON, which comments may precede. In Markdown a list or a

@@ -19,4 +19,4 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use document::FORMATS;
-pub(crate) use document::{is_json, read};
+pub(crate) use document::{formats, is_json, read};

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::formats::known::formats;
+use crate::known_formats::formats;
 
 /// The file, below this crate's folder.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plans.md");
@@ -17,8 +17,7 @@ const SWITCH: &str = "ORCHESTRATE_PLANS_PAGE";
 const HEAD: &str = "# Formats of plans\n\n\
 A plan of another tool is recognised by its structure, in any language, and read as that tool means it;\n\
 `orchestrate check` says as what (`read as: spec-kit`). Each format is listed with what tells it from all\n\
-others and with an example. The JSON of task-master, of Ralph's `prd.json` and of beads is recognised by its\n\
-fields. How a plan of no known format is read is in the [guide](guide.md#plans).\n\n\
+others and with an example. How a plan of no known format is read is in the [guide](guide.md#plans).\n\n\
 Generated from `crates/plan/src/formats/table.rs` by `just plan-formats`.\n";
 
 /// Returns the page.
@@ -28,13 +27,22 @@ fn page() -> String {
         let fence = fence_around(format.example);
         let _ = write!(
             page,
-            "\n## {}\n\nRecognised because {}.\n\n{fence}markdown\n{}\n{fence}\n",
+            "\n## {}\n\nRecognised because {}.\n\n{fence}{}\n{}\n{fence}\n",
             format.name,
             format.signature,
+            language(format.example),
             format.example.trim_end(),
         );
     }
     page
+}
+
+/// Returns the language of an example, for those who colour it.
+fn language(example: &str) -> &'static str {
+    match example.starts_with(['{', '[']) {
+        true => "json",
+        false => "markdown",
+    }
 }
 
 /// Returns a fence that no fence within a text closes.

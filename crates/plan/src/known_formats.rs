@@ -1,25 +1,17 @@
 //! The formats that are known, for those who document them.
 
 use crate::formats::document::Document;
-use crate::formats::format::{Claim, Format};
+use crate::formats::format::{Claim, Format, KnownFormat};
 use crate::formats::table::FORMATS;
 use crate::front_matter;
+use crate::import;
 use crate::lines::source::Source;
 
-/// A format of plans in Markdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownFormat {
-    /// Its name.
-    pub name: &'static str,
-    /// What tells its documents from all others, as the end of a sentence.
-    pub signature: &'static str,
-    /// A document of its kind.
-    pub example: &'static str,
-}
-
-/// Returns the formats of plans in Markdown that are recognised by their structure.
+/// Returns the formats of plans that are recognised by their structure, first those of Markdown.
 pub fn formats() -> Vec<KnownFormat> {
-    FORMATS.iter().filter_map(known).collect()
+    let mut formats: Vec<KnownFormat> = FORMATS.iter().filter_map(known).collect();
+    formats.extend(import::formats());
+    formats
 }
 
 /// Returns a format with the reason for which it claims its example.

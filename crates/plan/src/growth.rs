@@ -134,6 +134,26 @@ const INPUTS: &[Input] = &[
             "      x\n".repeat(n / 8)
         )
     }),
+    ("elements of GSD", |n| {
+        "<task type=\"auto\">\n<name>x</name>\n</task>\n\n".repeat(n / 45)
+    }),
+    ("a roadmap of GSD", |n| {
+        let boxed = |at: usize| format!("- [ ] Phase {at}: x\n");
+        let heading = |at: usize| format!("### Phase {at}: x\n**Goal**: y\n\n");
+        let phases = n / 50;
+        (0..phases)
+            .map(boxed)
+            .chain((0..phases).map(heading))
+            .collect()
+    }),
+    ("a task of Backlog.md", |n| {
+        let front = "---\nid: T-1\ntitle: x\nstatus: To Do\nassignee: []\n---\n";
+        let section = "<!-- AC:BEGIN -->\n- [ ] x\n<!-- AC:END -->\n\n";
+        format!("{front}{}", section.repeat(n / 45))
+    }),
+    ("boxes between backticks", |n| {
+        "- `[ ]` x\n  - `[ ]` y\n".repeat(n / 22)
+    }),
     ("labels", |n| {
         "**Out of scope:**\n- [ ] x\n\n".repeat(n / 27)
     }),

@@ -3,6 +3,8 @@
 //! Its front matter has the task's id, title and status; criteria, plan and notes stand below, and
 //! are parts of it. What it depends on is in other files.
 
+use std::ops::Range;
+
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
@@ -63,10 +65,13 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     }
     let sections = sections(document);
     let is_criterion = |own: &BoxedItem| {
-        sections
-            .iter()
-            .any(|(from, to)| (*from..*to).contains(&own.text.start))
-            || document.is_below(own, |heading| heading.kind == Kind::Checks)
+        let at = own.text.start;
+        let before = sections.partition_point(|place| place.start <= at);
+        let is_within = before
+            .checked_sub(1)
+            .and_then(|last| sections.get(last))
+            .is_some_and(|place| place.contains(&at));
+        is_within || document.is_below(own, |heading| heading.kind == Kind::Checks)
     };
     match document.boxes.iter().all(is_criterion) {
         true => Claim::Mine("its front matter is that of one task of Backlog.md"),
@@ -78,7 +83,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 }
 
 /// Returns the places of what stands between `<!-- AC:BEGIN -->` and the comment that ends it.
-fn sections(document: &Document<'_, '_>) -> Vec<(usize, usize)> {
+fn sections(document: &Document<'_, '_>) -> Vec<Range<usize>> {
     let source = document.source;
     let mut found = Vec::new();
     let mut begun = None;
@@ -87,7 +92,7 @@ fn sections(document: &Document<'_, '_>) -> Vec<(usize, usize)> {
         if line.starts_with("<!--") && line.ends_with(":BEGIN -->") {
             begun = Some(offset);
         } else if line.starts_with("<!--") && line.ends_with(":END -->") {
-            found.extend(begun.take().map(|from| (from, offset)));
+            found.extend(begun.take().map(|from| from..offset));
         }
     }
     found

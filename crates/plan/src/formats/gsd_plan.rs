@@ -75,6 +75,11 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     if elements.is_empty() {
         return Claim::NotMine;
     }
+    let is_hidden = |own: &Element<'_>| document.unclosed.is_some_and(|at| at < own.range.end);
+    if elements.iter().any(is_hidden) {
+        let why = "a fence that never closes hides its `<task>` elements";
+        return Claim::Contradicting(why.to_owned());
+    }
     match elements.iter().all(|own| own.is_closed) {
         true => Claim::Mine("it has `<task>` elements with a name or an action"),
         false => Claim::Contradicting("one of its `<task>` elements is not closed".to_owned()),
@@ -149,7 +154,11 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
     let mut fences = document.fences.iter().peekable();
     for (offset, line) in source.lines(document.start..source.text.len()) {
         while fences.next_if(|fence| fence.end <= offset).is_some() {}
-        if fences.peek().is_some_and(|fence| fence.contains(&offset)) {
+        let is_closed = |fence: &Range<usize>| Some(fence.start) != document.unclosed;
+        if fences
+            .peek()
+            .is_some_and(|own| own.contains(&offset) && is_closed(own))
+        {
             continue;
         }
         if let Some(open) = found.last_mut().filter(|last| !last.is_closed) {

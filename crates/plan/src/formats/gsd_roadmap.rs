@@ -53,7 +53,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         return Claim::Mine("its phases are boxes and headings, with numbered plans (01-02)");
     }
     if phases.len() >= LEAST && phases.iter().all(|phase| has_fields(document, phase)) {
-        return Claim::Mine("its phases are boxes, and headings with fields");
+        return Claim::Weakly("its phases are boxes, and headings with fields");
     }
     Claim::NotMine
 }

@@ -1,7 +1,8 @@
 //! Tables of tasks with their status.
 //!
 //! Each row is a task. The tables are alike, and number their rows, call them tasks, or
-//! have boxes for their status: what else has a status, such as a feature, may be a fact.
+//! have boxes for their status, and are what the document is about: what else has a status, such as
+//! a feature, may be a fact.
 
 use std::ops::Range;
 
@@ -19,6 +20,13 @@ pub(crate) const FORMAT: Format = Format {
     dash_is_progress: false,
     example: include_str!("status_table.md"),
 };
+
+/// The least part of the lines that stands in such tables, so that they are what the document is
+/// about.
+const LEAST_PART: usize = 3;
+
+/// The lines above the rows of a table.
+const HEAD: usize = 2;
 
 fn claims(document: &Document<'_, '_>) -> Claim {
     if !document.boxes.is_empty() {
@@ -44,7 +52,12 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         _ => true,
     });
     let are_certain = !tables.is_empty() && tables.iter().all(|table| table.is_certain);
-    match are_certain && are_alike && !generic::has_headings(document) {
+    let rows: usize = tables.iter().map(|table| table.rows.len() + HEAD).sum();
+    let source = document.source;
+    let lines = source.lines(document.start..source.text.len());
+    let said = lines.filter(|(_, line)| !line.trim().is_empty()).count();
+    let are_all = are_certain && are_alike && rows * LEAST_PART >= said;
+    match are_all && !generic::has_headings(document) {
         true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
         false => Claim::NotMine,
     }

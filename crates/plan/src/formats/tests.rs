@@ -164,6 +164,12 @@ fn formats_are_told_by_their_structure_in_any_language() {
             "| # | 作業 | 状態 |\n|---|---|---|\n| 1 | A | [ ] |\n",
             "status-table",
         ),
+        (
+            "A long story of the shop.\nIt has a cart.\nIt has a form.\nIt has a list.\n\n\
+             And more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\n\
+             | # | Task | Status |\n|---|---|---|\n| 1 | A | Open |\n",
+            "ambiguous",
+        ),
         ("| 功能 | 状态 |\n|---|---|\n| A | ⏳ |\n", "ambiguous"),
         (
             "---\ntodos:\n  - content: 甲\n---\n\n| # | Task | Status |\n|---|---|---|\n| 1 | A | Done |\n",

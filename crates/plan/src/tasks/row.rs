@@ -76,7 +76,13 @@ impl Reader<'_, '_> {
                 offset: id.start,
             });
         }
-        for (column, cell) in &row.others {
+        let mut others = row.others.as_slice();
+        if let Some(((_, cell), rest)) = others.split_first().filter(|_| draft.title.is_empty()) {
+            // The column of the task has its id alone.
+            draft.title = source.slice(cell.clone()).to_owned();
+            others = rest;
+        }
+        for (column, cell) in others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
         draft.title = draft.title.replace("\\|", "|");

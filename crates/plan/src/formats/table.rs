@@ -132,7 +132,8 @@ pub(crate) fn read(
                 None => "it has the marks of several formats".to_owned(),
             };
             let ways = match verdict {
-                Verdict::Certain(way) => vec![way],
+                Verdict::Certain(ReadAs::Whole) => vec![ReadAs::Whole],
+                Verdict::Certain(way) => vec![way, ReadAs::Whole],
                 Verdict::Ambiguous(_, ways) => ways,
             };
             (why, ways)

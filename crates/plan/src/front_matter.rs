@@ -348,11 +348,10 @@ pub(crate) fn note_others(
     source: &Source<'_>,
     findings: &mut Findings,
 ) {
-    let is_other =
-        |key: &str| !KEYS.contains(&key) && !read.contains(&key) && slip_of(key).is_none();
     let mut others: Vec<(usize, &str)> = Vec::new();
     for (key, line) in &front.lines {
-        if is_other(key) {
+        let is_known = KEYS.contains(&key.as_str()) || read.contains(&key.as_str());
+        if !is_known && slip_of(key).is_none() {
             others.push((*line, key));
         }
     }

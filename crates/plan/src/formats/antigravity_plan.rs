@@ -3,7 +3,7 @@
 //! It names the files that one agent changes, `[MODIFY]`, `[NEW]` or `[DELETE]`; so the whole of it
 //! is one goal.
 
-use crate::formats::document::{BoxedItem, Document, Heading};
+use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::tasks::section::Kind;
 
@@ -23,18 +23,21 @@ const MARKS: &[&str] = &["[MODIFY]", "[NEW]", "[DELETE]"];
 const LINK: &str = "](file:///";
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    let names_file = |own: &Heading| {
-        let written = document.source.slice(own.range.clone());
-        let title = written.trim_start_matches(['#', ' ']);
-        MARKS.iter().any(|mark| title.starts_with(mark))
-            || (title.starts_with('[') && title.contains(LINK))
-    };
-    let is_check = |own: &BoxedItem| document.is_below(own, |it| it.kind == Kind::Checks);
-    let has_files = document.headings.iter().any(names_file);
-    match has_files && document.boxes.iter().all(is_check) {
+    let mut headings = document.headings.iter();
+    let has_files = headings.any(|own| names_file(document, own));
+    let mut boxes = document.boxes.iter();
+    let are_checks = boxes.all(|own| document.is_below(own, |it| it.kind == Kind::Checks));
+    match has_files && are_checks {
         true => Claim::Mine("its headings name the files to change ([MODIFY], [NEW])"),
         false => Claim::NotMine,
     }
+}
+
+fn names_file(document: &Document<'_, '_>, own: &Heading) -> bool {
+    let written = document.source.slice(own.range.clone());
+    let title = written.trim_start_matches(['#', ' ']);
+    let is_linked = title.starts_with('[') && title.contains(LINK);
+    is_linked || MARKS.iter().any(|mark| title.starts_with(mark))
 }
 
 fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {

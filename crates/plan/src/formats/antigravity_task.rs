@@ -22,24 +22,32 @@ pub(crate) const FORMAT: Format = Format {
 /// How the comment with the id of a box begins.
 const ID: &str = "<!-- id:";
 
+/// The mark of a box that is begun.
+const BEGUN: &str = "/";
+
 fn claims(document: &Document<'_, '_>) -> Claim {
     let boxes = &document.boxes;
     if boxes.iter().any(|own| document.text(own).contains(ID)) {
         return Claim::Mine("its boxes end with ids in comments (<!-- id: 0 -->)");
     }
-    let before = |own: &BoxedItem| document.source.slice(own.at.saturating_sub(2)..own.at);
-    if boxes.iter().any(|own| before(own) == "`[") {
+    if boxes.iter().any(|own| is_in_code(document, own)) {
         return Claim::Mine("its boxes stand between backticks");
     }
-    let is_begun = |own: &BoxedItem| document.source.slice(own.at..own.at + 1) == "/";
     let is_nested = boxes.iter().any(|own| own.depth > 0);
+    let is_begun = boxes
+        .iter()
+        .any(|own| document.source.slice(own.at..own.at + 1) == BEGUN);
     let with_ids = boxes
         .iter()
         .filter(|own| identify::of_item(document.text(own)).is_some());
-    match is_nested && boxes.iter().any(is_begun) && with_ids.count() * 2 < boxes.len() {
+    match is_nested && is_begun && with_ids.count() * 2 < boxes.len() {
         true => Claim::Weakly("its boxes are nested, and `[/]` marks those that are begun"),
         false => Claim::NotMine,
     }
+}
+
+fn is_in_code(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    document.source.slice(own.at.saturating_sub(2)..own.at) == "`["
 }
 
 fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {

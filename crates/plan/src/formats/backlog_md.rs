@@ -64,22 +64,26 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         return Claim::NotMine;
     }
     let sections = sections(document);
-    let is_criterion = |own: &BoxedItem| {
-        let at = own.text.start;
-        let before = sections.partition_point(|place| place.start <= at);
-        let is_within = before
-            .checked_sub(1)
-            .and_then(|last| sections.get(last))
-            .is_some_and(|place| place.contains(&at));
-        is_within || document.is_below(own, |heading| heading.kind == Kind::Checks)
-    };
-    match document.boxes.iter().all(is_criterion) {
+    let mut boxes = document.boxes.iter();
+    match boxes.all(|own| is_within(own, &sections) || is_check(document, own)) {
         true => Claim::Mine("its front matter is that of one task of Backlog.md"),
         false => {
             let why = "its front matter says that it is one task, but it has boxes of its own";
             Claim::Contradicting(why.to_owned())
         }
     }
+}
+
+/// Reports whether a box stands in one of these places, which are in order.
+fn is_within(own: &BoxedItem, places: &[Range<usize>]) -> bool {
+    let at = own.text.start;
+    let before = places.partition_point(|place| place.start <= at);
+    let last = before.checked_sub(1).and_then(|last| places.get(last));
+    last.is_some_and(|place| place.contains(&at))
+}
+
+fn is_check(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    document.is_below(own, |heading| heading.kind == Kind::Checks)
 }
 
 /// Returns the places of what stands between `<!-- AC:BEGIN -->` and the comment that ends it.

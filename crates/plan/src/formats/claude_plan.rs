@@ -29,14 +29,15 @@ const LATER: &[&str] = &[
 ];
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    let sections = || document.headings.iter().filter(|own| own.level > 1);
-    let begins = |own: &Heading, words: &str| own.title.to_lowercase().starts_with(words);
-    let is_later = |own: &Heading| LATER.iter().any(|words| begins(own, words));
-    let has_sections =
-        sections().any(|own| begins(own, CONTEXT)) && sections().any(|own| is_later(own));
-    let may_be_tasks =
-        sections().any(is_numbered) || !document.boxes.is_empty() || document.has_task_table();
-    match has_sections && !may_be_tasks {
+    let (mut has_context, mut has_later, mut has_numbers) = (false, false, false);
+    for own in document.headings.iter().filter(|own| own.level > 1) {
+        let title = own.title.to_lowercase();
+        has_context |= title.starts_with(CONTEXT);
+        has_later |= LATER.iter().any(|words| title.starts_with(words));
+        has_numbers |= is_numbered(own);
+    }
+    let may_be_tasks = has_numbers || !document.boxes.is_empty() || document.has_task_table();
+    match has_context && has_later && !may_be_tasks {
         true => {
             Claim::Weakly("it has a context and a verification, and nothing between is numbered")
         }

@@ -31,12 +31,14 @@ const KEYS: &[&str] = &[TO_DOS, "name", "overview", "isProject"];
 const DONE: &str = "completed";
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    let to_dos = to_dos(document);
-    let is_to_do = |lines: &Vec<Line<'_>>| read(lines, 0, &mut Findings::default()).is_some();
-    match to_dos.iter().any(is_to_do) {
+    match to_dos(document).iter().any(|lines| is_to_do(lines)) {
         true => Claim::Mine("its front matter has to-dos with `content` and `status`"),
         false => Claim::NotMine,
     }
+}
+
+fn is_to_do(lines: &[Line<'_>]) -> bool {
+    read(lines, 0, &mut Findings::default()).is_some()
 }
 
 fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {

@@ -156,11 +156,14 @@ impl<'s, 'a> Document<'s, 'a> {
     pub(crate) fn boxes_below(&self, heading: &Heading) -> &[BoxedItem] {
         let first = self.headings.partition_point(|own| own.at < heading.at);
         let last = self.headings.partition_point(|own| own.at < heading.end);
-        let begin = |at: usize| {
-            let is_before = |own: &BoxedItem| own.heading.is_none_or(|heading| heading < at);
-            self.boxes.partition_point(is_before)
-        };
-        self.boxes.part(begin(first)..begin(last))
+        self.boxes
+            .part(self.boxes_before(first)..self.boxes_before(last))
+    }
+
+    /// Returns the number of boxes above a heading, given by its index.
+    fn boxes_before(&self, heading: usize) -> usize {
+        self.boxes
+            .partition_point(|own| own.heading.is_none_or(|above| above < heading))
     }
 
     /// Returns the first of the outermost boxes with each name (`Phase 2`), by index.

@@ -75,8 +75,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     if elements.is_empty() {
         return Claim::NotMine;
     }
-    let is_hidden = |own: &Element<'_>| document.unclosed.is_some_and(|at| at < own.range.end);
-    if elements.iter().any(is_hidden) {
+    let last = elements.last().map_or(0, |last| last.range.end);
+    if document.unclosed.is_some_and(|at| at < last) {
         let why = "a fence that never closes hides its `<task>` elements";
         return Claim::Contradicting(why.to_owned());
     }
@@ -154,11 +154,9 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
     let mut fences = document.fences.iter().peekable();
     for (offset, line) in source.lines(document.start..source.text.len()) {
         while fences.next_if(|fence| fence.end <= offset).is_some() {}
-        let is_closed = |fence: &Range<usize>| Some(fence.start) != document.unclosed;
-        if fences
-            .peek()
-            .is_some_and(|own| own.contains(&offset) && is_closed(own))
-        {
+        // One that never closes may be a slip.
+        let fence = fences.peek().filter(|own| own.contains(&offset));
+        if fence.is_some_and(|own| Some(own.start) != document.unclosed) {
             continue;
         }
         if let Some(open) = found.last_mut().filter(|last| !last.is_closed) {
@@ -185,13 +183,14 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
             });
         }
     }
-    let has_part = |own: &Element<'_>| {
-        PARTS
-            .iter()
-            .any(|part| child(source, own.inner.clone(), part).is_some())
-    };
-    found.retain(has_part);
+    found.retain(|own| has_part(source, own));
     found
+}
+
+fn has_part(source: &Source<'_>, own: &Element<'_>) -> bool {
+    PARTS
+        .iter()
+        .any(|part| child(source, own.inner.clone(), part).is_some())
 }
 
 /// Returns the value of the attribute `type`.

@@ -82,9 +82,6 @@ fn is_phase(title: &str, phase: &str) -> bool {
 fn plan(text: &str) -> Option<Plan<'_>> {
     let body = text.trim_start_matches(['`', '*', '~']);
     let (phase, rest) = body.split_once('-')?;
-    let is_number = |word: &str| {
-        !word.is_empty() && word.len() <= DIGITS && word.bytes().all(|byte| byte.is_ascii_digit())
-    };
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (own, rest) = rest.split_at(digits);
     if !phase.split('.').all(is_number) || !is_number(own) {
@@ -140,6 +137,10 @@ fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
             .boxes_below(heading)
             .iter()
             .any(|own| is_plan(document, own) && is_planned(document.text(own)))
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.len() <= DIGITS && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Reports whether the text of a plan's box says what it is.

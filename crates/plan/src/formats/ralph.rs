@@ -33,14 +33,14 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         .headings
         .first()
         .is_some_and(|first| first.title.to_lowercase().contains(TITLE));
-    let has_sections = || document.has_heading("Completed") && document.has_heading("Notes");
+    let has_sections = document.has_heading("Completed") && document.has_heading("Notes");
     let priorities = document
         .headings
         .iter()
         .filter(|own| is_priority(own))
         .count();
     let is_flat = document.boxes.iter().all(|own| own.depth == 0);
-    match (has_title || has_sections()) && priorities >= LEAST && is_flat {
+    match (has_title || has_sections) && priorities >= LEAST && is_flat {
         true => Claim::Mine("its headings are priorities, below the title of a fix plan"),
         false => Claim::NotMine,
     }
@@ -54,12 +54,7 @@ fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
     match node {
         Node::Heading(_) => Decision::Within,
         Node::Item(item) if item.mark.is_some() => {
-            let is_over = |open: &&Open| match open.kind {
-                Kind::Waiting => true,
-                Kind::Dropped => !is_future(&open.title),
-                _ => false,
-            };
-            match scope.sections.iter().find(is_over) {
+            match scope.sections.iter().find(|open| is_left_out(open)) {
                 Some(open) => Decision::not_run(open.reason()),
                 None => Decision::Task,
             }
@@ -68,6 +63,15 @@ fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
             Decision::not_run("no checkbox, unlike its neighbours")
         }
         Node::Item(_) | Node::Table => Decision::Told,
+    }
+}
+
+/// Reports whether nothing below a heading is to be done.
+fn is_left_out(open: &Open) -> bool {
+    match open.kind {
+        Kind::Waiting => true,
+        Kind::Dropped => !is_future(&open.title),
+        _ => false,
     }
 }
 

@@ -40,14 +40,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
             tables.push(table);
         }
     }
-    let heading = |cell: &Option<Range<usize>>| {
-        let text = cell.clone().map(|cell| document.source.slice(cell));
-        text.map(str::to_lowercase)
-    };
     let are_alike = tables.windows(2).all(|pair| match pair {
         [one, other] => {
-            heading(&one.title) == heading(&other.title)
-                && heading(&one.status) == heading(&other.status)
+            heading(document, &one.title) == heading(document, &other.title)
+                && heading(document, &one.status) == heading(document, &other.status)
         }
         _ => true,
     });
@@ -61,6 +57,12 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
         false => Claim::NotMine,
     }
+}
+
+/// Returns the words of the heading of a column.
+fn heading(document: &Document<'_, '_>, cell: &Option<Range<usize>>) -> Option<String> {
+    let text = document.source.slice(cell.clone()?);
+    Some(text.to_lowercase())
 }
 
 fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {

@@ -212,8 +212,13 @@ fn scalar(written: &str) -> &str {
 }
 
 fn without_quotes(text: &str) -> &str {
-    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
+    for quote in ['"', '\''] {
+        let inner = text.strip_prefix(quote);
+        if let Some(inner) = inner.and_then(|rest| rest.strip_suffix(quote)) {
+            return inner;
+        }
+    }
+    text
 }
 
 /// Returns a text without the quotes around the whole of it.

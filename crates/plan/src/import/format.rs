@@ -55,9 +55,6 @@ impl<'a> File<'a> {
 
 /// Reports whether one of some objects has one of these fields.
 pub(crate) fn have(items: &[Json<'_>], names: &[&str]) -> bool {
-    let is_named = |item: &Json<'_>| {
-        let members = item.members();
-        members.iter().any(|member| names.contains(&member.name))
-    };
-    items.iter().any(is_named)
+    let mut members = items.iter().flat_map(|item| item.members());
+    members.any(|member| names.contains(&member.name))
 }

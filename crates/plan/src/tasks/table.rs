@@ -143,6 +143,14 @@ struct Line {
     cells: Vec<Cell>,
 }
 
+impl Line {
+    /// Returns a cell, unless it is empty.
+    fn cell(&self, column: usize) -> Option<Cell> {
+        let cell = self.cells.get(column).cloned();
+        cell.filter(|cell| !cell.is_empty())
+    }
+}
+
 /// The columns that make a table one of tasks.
 struct Places {
     id: Option<usize>,
@@ -171,10 +179,14 @@ impl Grid<'_, '_> {
 
     /// Reports whether all cells of a column are such ones, and there are some.
     fn all(&self, column: usize, is: fn(&str) -> bool) -> bool {
-        let mut cells = self.body.iter().map(|line| line.cells.get(column));
-        let is_one =
-            |cell: Option<&Cell>| cell.is_some_and(|cell| is(self.source.slice(cell.clone())));
-        !self.body.is_empty() && cells.all(is_one)
+        let mut texts = self.body.iter().map(|line| self.text(line, column));
+        !self.body.is_empty() && texts.all(is)
+    }
+
+    /// Returns the text of a cell; empty if the line is too short.
+    fn text(&self, line: &Line, column: usize) -> &str {
+        let cell = line.cells.get(column).cloned();
+        self.source.slice(cell.unwrap_or(0..0))
     }
 
     fn places(&self) -> Option<Places> {
@@ -189,8 +201,8 @@ impl Grid<'_, '_> {
             .or_else(|| self.unnamed(id, status?));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
         // Without a status, it has to say what a task waits for.
-        let is_plan = || id.is_some() && called.is_some() && self.names_dependencies();
-        (status.is_some() || is_plan()).then_some(Places {
+        let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
+        (status.is_some() || is_plan).then_some(Places {
             id,
             title,
             status,
@@ -200,14 +212,17 @@ impl Grid<'_, '_> {
 
     /// Returns the only column of boxes, or of marks of which one says that work is left.
     fn column_of_marks(&self) -> Option<usize> {
-        let is_open = |cell: &Cell| says_open(self.source.slice(cell.clone()));
-        let says_open = |column: usize| {
-            let mut cells = self.body.iter().filter_map(|line| line.cells.get(column));
-            cells.any(is_open)
-        };
-        let mut found = (0..self.columns.len())
-            .filter(|column| self.all(*column, is_mark) && says_open(*column));
-        found.next().filter(|_| found.next().is_none())
+        let mut found = Vec::new();
+        for column in 0..self.columns.len() {
+            let mut texts = self.body.iter().map(|line| self.text(line, column));
+            if self.all(column, is_mark) && texts.any(says_open) {
+                found.push(column);
+            }
+        }
+        match found.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
     }
 
     /// Returns the first column beside the status and the id: it is the task's, whatever its name,
@@ -215,8 +230,8 @@ impl Grid<'_, '_> {
     /// which features a thing has.
     fn unnamed(&self, id: Option<usize>, status: usize) -> Option<usize> {
         let heading = self.source.slice(self.columns.get(status)?.clone());
-        let is_other = |column: &usize| *column != status && Some(*column) != id;
-        let first = (0..self.columns.len()).find(is_other);
+        let mut columns = 0..self.columns.len();
+        let first = columns.find(|column| *column != status && Some(*column) != id);
         first.filter(|_| heading.contains(char::is_alphabetic) && self.all(status, is_status))
     }
 
@@ -228,8 +243,7 @@ impl Grid<'_, '_> {
     }
 
     fn row(&self, line: &Line, places: &Places) -> Option<Row> {
-        let cell = |at: usize| line.cells.get(at).cloned().filter(|cell| !cell.is_empty());
-        let title = cell(places.title)?;
+        let title = line.cell(places.title)?;
         if SUMS.contains(&plain(self.source.slice(title.clone())).as_str()) {
             return None;
         }
@@ -238,14 +252,14 @@ impl Grid<'_, '_> {
         let width = self.columns.len().min(line.cells.len());
         let mut others = Vec::new();
         for at in (0..width).filter(|at| !own.contains(&Some(*at))) {
-            if let (Some(column), Some(cell)) = (self.columns.get(at), cell(at)) {
+            if let (Some(column), Some(cell)) = (self.columns.get(at), line.cell(at)) {
                 others.push((column.clone(), cell));
             }
         }
         let status = places.status.and_then(|at| line.cells.get(at));
         Some(Row {
             at: line.at,
-            id: places.id.and_then(cell),
+            id: places.id.and_then(|at| line.cell(at)),
             title,
             status: status.cloned().unwrap_or(line.at..line.at),
             others,
@@ -269,8 +283,8 @@ fn says_open(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split('.').all(is_part)
+    text.split('.')
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Reports whether a cell says a status: a known word, a mark or a box.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of, prices_date};
-use orchestrate_core::Task;
+use orchestrate_core::{Task, shell_word};
 use orchestrate_plan::{
     self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, Plan, ReadAs,
     Reading, Surroundings,
@@ -38,7 +38,7 @@ pub(crate) struct Typed {
     pub(crate) settings: Vec<(&'static str, String)>,
     /// How the plan is read, if it can be read in several ways.
     pub(crate) read: Option<ReadAs>,
-    /// The tag whose tasks are meant, if a task-master file has several.
+    /// Which tag of it is meant, if it has several.
     pub(crate) tag: Option<String>,
 }
 
@@ -92,8 +92,8 @@ pub(crate) fn open(
     if let Some(way) = typed.read {
         file.read_as(way);
     }
-    file.known.tag.clone_from(&typed.tag);
-    file.loaded.run.plan_tag = typed.tag;
+    file.loaded.run.plan_tag.clone_from(&typed.tag);
+    file.known.tag = typed.tag;
     Ok(file)
 }
 
@@ -147,10 +147,14 @@ impl PlanFile {
     /// Returns the command that checks the plan as it is read here.
     pub(crate) fn check_command(&self) -> String {
         let name = self.source.argument();
-        match self.known.read {
-            Some(way) => format!("orchestrate check {name} --read {}", way.word()),
-            None => format!("orchestrate check {name}"),
+        let mut command = format!("orchestrate check {name}");
+        if let Some(way) = self.known.read {
+            command.push_str(&format!(" --read {}", way.word()));
         }
+        if let Some(tag) = &self.known.tag {
+            command.push_str(&format!(" --tag {}", shell_word(tag)));
+        }
+        command
     }
 
     /// Returns the task of making a plan of the goal, or of rewriting the document as one.

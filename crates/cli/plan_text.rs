@@ -90,14 +90,15 @@ impl PlanText {
     pub(crate) fn require_document(&self) -> Result<(), CommandError> {
         match self.origin {
             Origin::Typed => Err(CommandError::usage(
-                "`--read` is for the file of a plan; a typed goal is taken as it stands",
+                "`--read` and `--tag` are for the file of a plan; a typed goal is taken as it \
+                 stands",
             )),
             Origin::File(_) | Origin::Input | Origin::Made(_) => Ok(()),
         }
     }
 
-    /// Fails if the name of the file says that it is in another format for tasks, whose lines would be
-    /// misread.
+    /// Fails if the name of the file says that it is in another format for tasks, whose lines would
+    /// be misread.
     pub(crate) fn require_format(&self) -> Result<(), CommandError> {
         let Origin::File(path) = &self.origin else {
             return Ok(());
@@ -190,7 +191,8 @@ fn text(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
         let mebibytes = MAX_PLAN_BYTES >> 20;
         let complaint = Complaint {
             message: format!(
-                "the plan {shown} is too large: at most {mebibytes} MiB are allowed, and it was not read further"
+                "the plan {shown} is too large: at most {mebibytes} MiB are allowed, and it was not \
+                 read further"
             ),
             code: Some("plan_too_large".to_owned()),
             suggestion: Some("split it into several plans".to_owned()),

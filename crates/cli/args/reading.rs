@@ -11,7 +11,7 @@ pub(crate) struct ReadArgs {
     /// plan first
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub(crate) read: Option<ReadWay>,
-    /// The tag of a task-master file whose tasks are meant, if it has several
+    /// The tag whose tasks are meant, if a file of task-master has several
     #[arg(long, value_name = "NAME")]
     pub(crate) tag: Option<String>,
 }
@@ -23,6 +23,13 @@ pub(crate) enum ReadWay {
     As(ReadAs),
     /// A model rewrites it as a plan first.
     Model,
+}
+
+impl ReadArgs {
+    /// Reports whether any of them is given.
+    pub(crate) fn is_any(&self) -> bool {
+        self.read.is_some() || self.tag.is_some()
+    }
 }
 
 /// The word for the way of a model.

@@ -135,24 +135,6 @@ pub struct Skipped {
     pub line: usize,
     /// Why it is not a task.
     pub reason: String,
-    /// What it is, as far as a run says it; only for people, since the fields of the JSON are
-    /// fixed.
-    #[serde(skip)]
-    pub kind: SkippedKind,
-}
-
-/// What a line is that is not a task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum SkippedKind {
-    /// A line of which only a check speaks.
-    #[default]
-    Other,
-    /// A line that is nearly a task, such as an item that begins with an unknown mark in brackets.
-    OddBox,
-    /// An open box below a task that is done.
-    OpenStep,
-    /// A line below this heading, whose section holds no tasks.
-    InSection(String),
 }
 
 /// A finding whose place is still a byte offset.
@@ -195,7 +177,6 @@ impl Pending {
 pub(crate) struct PendingSkip {
     pub(crate) offset: usize,
     pub(crate) reason: String,
-    kind: SkippedKind,
 }
 
 /// The findings collected while a plan is parsed.
@@ -249,15 +230,9 @@ impl Findings {
 
     /// Records that a line is not a task.
     pub(crate) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
-        self.skip_as(SkippedKind::Other, offset, reason);
-    }
-
-    /// Records that a line of some kind is not a task.
-    pub(crate) fn skip_as(&mut self, kind: SkippedKind, offset: usize, reason: impl Into<String>) {
         self.skipped.push(PendingSkip {
             offset,
             reason: reason.into(),
-            kind,
         });
     }
 }
@@ -298,14 +273,10 @@ pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
 /// Converts byte offsets into line numbers, and sorts the skipped lines.
 pub(crate) fn place_skipped(mut skipped: Vec<PendingSkip>, source: &Source<'_>) -> Vec<Skipped> {
     skipped.sort_by_key(|skipped| skipped.offset);
-    let placed = |PendingSkip {
-                      offset,
-                      reason,
-                      kind,
-                  }: PendingSkip| Skipped {
-        line: source.line_of(offset),
-        reason,
-        kind,
-    };
-    skipped.into_iter().map(placed).collect()
+    let mut placed = Vec::with_capacity(skipped.len());
+    for PendingSkip { offset, reason } in skipped {
+        let line = source.line_of(offset);
+        placed.push(Skipped { line, reason });
+    }
+    placed
 }

@@ -45,7 +45,7 @@ pub use citations::{Citation, LineRole};
 pub use fields::names::KnownNames;
 pub use fields::names::ReadAs;
 pub use fields::value::duration_ms;
-pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
+pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 pub use formats::format::KnownFormat;
 pub use formats::lines::{LineKind, LineUse};
 pub use formats::table::Reading;

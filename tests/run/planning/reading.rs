@@ -85,7 +85,7 @@ fn a_plan_is_read_as_it_was_chosen_to_the_end() -> Outcome {
         ),
         (
             ["run", "fix the login", "--read", "boxes"],
-            "`--read` is for the file of a plan",
+            "`--read` and `--tag` are for the file of a plan",
         ),
         (
             ["run", "prd.json", "--read", "boxes"],
@@ -104,17 +104,19 @@ const TABLE: &str = "\
   boxes        2 tasks  the plan's tasks are its boxes
                         Tell the shops
                         Print the labels
+  whole        1 task   the whole document is one goal
 ";
 
 fn a_plan_with_several_readings_is_refused_with_them() -> Outcome {
     let world = World::with_plan(PLAN)?;
-    let typed = "choose one with `--read headings|boxes` or with `read:` in the front matter";
+    let typed = "choose one with `--read headings|boxes|whole` or with `read:` in the front matter";
     let report = world.types(&["check", "plan.md", "--json"], 2)?.json()?;
     let expected = json!([
         {"read": "headings", "tasks": 2, "titles": ["Add the cart", "Add the till"],
          "why": "the plan's tasks are its headings"},
         {"read": "boxes", "tasks": 2, "titles": ["Tell the shops", "Print the labels"],
          "why": "the plan's tasks are its boxes"},
+        {"read": "whole", "tasks": 1, "titles": [], "why": "the whole document is one goal"},
     ]);
     assert_eq!(at(&report, "/readings")?, &expected);
     let run = world.types(&["run", "plan.md", "--json"], 2)?.json()?;
@@ -135,7 +137,7 @@ fn a_reading_is_chosen_on_a_terminal() -> Outcome {
     let answered = |keys: &str| {
         let typed = ["run", "plan.md", "--land"];
         let terminal = world.orchestrate(&typed).start_in_terminal()?;
-        terminal.shows("Which one is meant: headings, boxes, model?")?;
+        terminal.shows("Which one is meant: headings, boxes, whole, model?")?;
         terminal.types(keys)?;
         terminal.end()
     };

@@ -39,6 +39,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(a_file_of_each_is_checked_run_and_marked),
         case!(an_agent_hears_what_a_story_says),
         case!(a_file_without_statuses_is_left_and_that_is_said),
+        case!(a_tag_is_chosen_among_several),
     ]
 }
 
@@ -123,5 +124,47 @@ fn a_file_without_statuses_is_left_and_that_is_said() -> Outcome {
         &["were left unchanged: no landed task has a box or a status in it"],
     )?;
     assert_eq!(world.repository.read("tasks.json")?, text);
+    Ok(())
+}
+
+/// Two tags with open tasks, whose ids are the same.
+const TAGS: &str = r#"{
+  "shop": {"tasks": [{"id": 1, "title": "Store", "status": "pending"}]},
+  "till": {"tasks": [{"id": 1, "title": "Count", "status": "pending"}]}
+}
+"#;
+
+fn a_tag_is_chosen_among_several() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("tasks.json", TAGS)?;
+    let refused = world.types(&["check", "tasks.json", "--json"], 2)?.json()?;
+    let error = at(&refused, "/errors/0")?;
+    assert_eq!(error["code"], "several_tags", "{refused}");
+    let advice = "choose one with `--tag NAME`";
+    assert_eq!(error["suggestion"], advice, "{refused}");
+    let model = world.script(&Script::default().writes("1", "one.txt", "1\n"))?;
+    let typed = ["run", "tasks.json", "--tag", "till", "--land"];
+    world.types(&[&typed[..], &["--model", &model]].concat(), 0)?;
+    // The task of the other tag has the same id.
+    let (before, after) = TAGS.rsplit_once("pending").ok_or("no status")?;
+    let written = world.repository.read("tasks.json")?;
+    assert_eq!(written, format!("{before}done{after}"));
+    let table: [(&[&str], &str); 3] = [
+        (
+            &["check", "tasks.json", "--tag", "cart"],
+            "the file has no tag `cart`",
+        ),
+        (
+            &["run", "fix the cart", "--tag", "till"],
+            "a typed goal is taken as it stands",
+        ),
+        (
+            &["run", "tasks.json", "--read", "model", "--tag", "till"],
+            "`--tag` has no effect",
+        ),
+    ];
+    for (arguments, expected) in table {
+        says(&world.types(arguments, 2)?, &[expected])?;
+    }
     Ok(())
 }

@@ -141,13 +141,13 @@ impl<'r> Printed<'r> {
 /// Returns the way in which the plan is read; fails if only a model can read it so, since a check
 /// calls none.
 fn way(reading: &ReadArgs, text: &PlanText) -> Result<Option<ReadAs>, CommandError> {
-    let Some(way) = reading.read else {
-        return Ok(None);
-    };
-    text.require_document()?;
-    match way {
-        ReadWay::As(way) => Ok(Some(way)),
-        ReadWay::Model => {
+    if reading.is_any() {
+        text.require_document()?;
+    }
+    match reading.read {
+        None => Ok(None),
+        Some(ReadWay::As(way)) => Ok(Some(way)),
+        Some(ReadWay::Model) => {
             let document = text.argument();
             let hint = format!(
                 "`orchestrate plan {document} -o made.md` has a model rewrite it; then type \

@@ -21,13 +21,18 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         Some(ReadWay::As(way)) => Some(way),
         Some(ReadWay::Model) | None => None,
     };
+    let tag = arguments.reading.tag.clone();
+    if way == Some(ReadWay::Model) && tag.is_some() {
+        let message = "a model rewrites the whole file, so `--tag` has no effect";
+        return Err(CommandError::usage(message));
+    }
     let typed = Typed {
         settings,
         read,
-        tag: arguments.reading.tag.clone(),
+        tag,
     };
     let text = PlanText::read(context, &arguments.plan)?;
-    if way.is_some() {
+    if arguments.reading.is_any() {
         text.require_document()?;
     }
     // A model may rewrite a document of any format.

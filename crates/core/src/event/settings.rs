@@ -159,7 +159,7 @@ pub struct RunSettings {
     pub plan_rewritten: Option<BlobId>,
     /// The word by which the user chose how the plan is read, if it can be read in several ways.
     pub plan_read: Option<String>,
-    /// The tag of a task-master file whose tasks the user chose, if it has several.
+    /// The tag whose tasks the user chose, of a plan in which several have some.
     pub plan_tag: Option<String>,
     /// Which new files commits take, besides what the built-in table says.
     pub commit: CommitSettings,

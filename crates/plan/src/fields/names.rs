@@ -18,8 +18,8 @@ pub struct KnownNames {
     /// How to read a plan of no known format; without it, one that can be read in several ways is
     /// an error.
     pub read: Option<ReadAs>,
-    /// Which tag of a file of task-master is run; without it, one in which several have open tasks is
-    /// an error.
+    /// Which tag of a file of task-master is run; without it, one in which several have open tasks
+    /// is an error.
     pub tag: Option<String>,
 }
 

@@ -105,15 +105,17 @@ fn judge_boxes(seen: &Seen) -> Verdict {
     Verdict::Certain(ReadAs::Boxes)
 }
 
-/// Reports whether a phase has boxes, but only below headings of checks.
+/// Reports whether a phase has boxes of checks, but none that are work.
 fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     let mut has_checks = vec![false; document.headings.len()];
     let mut has_work = has_checks.clone();
     for boxed in &document.boxes {
-        let is_check = document.is_below(boxed, |heading| heading.kind == Kind::Checks);
-        let own = match is_check {
-            true => &mut has_checks,
+        let own = match document.is_below(boxed, |heading| !is_work(heading)) {
             false => &mut has_work,
+            true if document.is_below(boxed, |heading| heading.kind == Kind::Checks) => {
+                &mut has_checks
+            }
+            true => continue,
         };
         let mut next = boxed.heading;
         while let Some(at) = next {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod attributes;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod formats_page;
 #[cfg(test)]
 mod habits;

@@ -456,17 +456,12 @@ warnings 2: ignored, because this box is a step of the task above: `depends`, `r
 
 #[test]
 fn a_line_that_is_nearly_a_box_is_said_below_steps_and_bullets() {
-    for last in ["- [ ] a step", "- a remark"] {
+    for last in ["[x] a step", "a remark"] {
         reads(
-            &format!("- [x] Old\n  {last}\n-[ ] new\n").replace("[ ] a step", "[x] a step"),
+            &format!("- [x] Old\n  - {last}\n-[ ] new\n"),
             &format!(
-                "old [done] Old | details {}\nline 3: no blank before the box, so this is no item of a list: write \
-                 `- [ ]`\n",
-                if last == "- a remark" {
-                    "a remark / -[ ] new"
-                } else {
-                    "[x] a step / -[ ] new"
-                },
+                "old [done] Old | details {last} / -[ ] new\n\
+                 line 3: no blank before the box, so this is no item of a list: write `- [ ]`\n"
             ),
         );
     }

@@ -190,12 +190,10 @@ impl<'r> Assembler<'r> {
             self.place(*child, &passed_on);
         }
         let leaves = first..self.found.drafts.len();
-        let is_over = record.status.runs() && self.found.drafts.iter().skip(first).all(is_done);
-        let reason = match is_over {
-            true => format!("all parts of {id} are done, and it has no other work"),
-            false => "it groups the tasks that are its parts".to_owned(),
-        };
-        self.findings.skip(record.at, reason);
+        if record.status.runs() && self.found.drafts.iter().skip(first).all(is_done) {
+            let reason = format!("all parts of {id} are done, and it has no other work");
+            self.findings.skip(record.at, reason);
+        }
         self.found.groups.push(Group {
             id,
             mark: record.marks.first().cloned(),

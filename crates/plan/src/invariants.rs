@@ -95,7 +95,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// Requires that each line that is not blank has one role, in order; that each task has its line;
 /// and that what is said to be skipped is not run, or a part of a task that an agent reads.
-fn require_account(source: &str) -> Result<(), TestCaseError> {
+pub(crate) fn require_account(source: &str) -> Result<(), TestCaseError> {
     let (plan, errors) = parse::read(source, &KnownNames::roles(["tester"]));
     let is_unread = |error: &PlanError| {
         use FindingCode::{BinaryPlan, EmptyPlan, Json, TooDeep};
@@ -115,6 +115,10 @@ fn require_account(source: &str) -> Result<(), TestCaseError> {
     let of_uses = plan.lines.iter().flat_map(|own| own.from..=own.to);
     let found: Vec<usize> = of_uses.filter(has_text).collect();
     prop_assert_eq!(found, expected);
+    // Of a tracker's file, a line may have several records.
+    if matches!(plan.format.as_str(), "ralph-prd" | "task-master" | "beads") {
+        return Ok(());
+    }
     for task in &plan.tasks {
         let begins = |own: &LineUse| {
             let is_own = own.role == LineKind::Task && own.task.as_ref() == Some(&task.id);

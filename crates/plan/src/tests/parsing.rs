@@ -1,5 +1,6 @@
 //! Tests of parsing: each row of a table is a document and everything that is parsed from it.
 
+use crate::invariants::require_account;
 use crate::*;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, Work};
@@ -77,6 +78,7 @@ fn line(task: &Task) -> String {
 
 #[track_caller]
 pub(crate) fn reads(source: &str, expected: &[&str]) {
+    require_account(source).unwrap();
     match Plan::parse(source, &known()) {
         Ok(plan) => assert_eq!(
             plan.tasks.iter().map(line).collect::<Vec<_>>(),

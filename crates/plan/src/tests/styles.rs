@@ -5,6 +5,7 @@
 use orchestrate_core::{TaskId, task::TaskStatus};
 use serde_json::Value;
 
+use crate::invariants::require_account;
 use crate::parse::read;
 use crate::{KnownNames, Plan, Surroundings, check, write_boxes};
 
@@ -67,6 +68,7 @@ fn text(value: &Value) -> String {
 
 #[track_caller]
 pub(crate) fn reads(source: &str, expected: &str) {
+    require_account(source).unwrap();
     let found = rendered(source);
     assert_eq!(
         found, expected,

@@ -31,6 +31,10 @@ pub(crate) struct PlanFile {
     refused: Vec<Finding>,
 }
 
+/// What to type where a plan can be read in several ways.
+pub(crate) const CHOOSE: &str = "; choose one with `--read WAY`, or have a model rewrite the plan by \
+                                 `--read model` or by `orchestrate plan`";
+
 /// What the command line says of a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Typed {
@@ -120,6 +124,12 @@ impl PlanFile {
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
             let mut hint = "nothing was run".to_owned();
+            if errors
+                .iter()
+                .any(|error| error.code == FindingCode::Ambiguous)
+            {
+                hint.push_str(CHOOSE);
+            }
             if let Origin::File(_) = self.source.origin {
                 hint.push_str(&format!(
                     "; `{}` shows the plan again",

@@ -1,5 +1,5 @@
-//! Stops a run while the worktree of an earlier attempt becomes that of a new one, which begins with
-//! other files: the new attempt has those alone.
+//! Stops a run while the worktree of an earlier attempt becomes that of a new one, which begins
+//! with other files: the new attempt has those alone.
 
 use super::full_disk::{at_fact, fill};
 use super::landing::Moment;

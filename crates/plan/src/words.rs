@@ -32,7 +32,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Cancelled,
         sure: "cancelled canceled abandoned obsolete removed superseded replaced moved",
-        of_things: "dropped skipped rejected",
+        of_things: "dropped skipped rejected won't_do wont_do",
     },
     StatusWords {
         status: TaskStatus::Blocked,

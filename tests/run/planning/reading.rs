@@ -109,7 +109,7 @@ const TABLE: &str = "\
 
 fn a_plan_with_several_readings_is_refused_with_them() -> Outcome {
     let world = World::with_plan(PLAN)?;
-    let typed = "choose one with `--read headings|boxes|whole` or with `read:` in the front matter";
+    let typed = "choose headings, boxes or whole; `read:` in the front matter keeps the choice";
     let report = world.types(&["check", "plan.md", "--json"], 2)?.json()?;
     let expected = json!([
         {"read": "headings", "tasks": 2, "titles": ["Add the cart", "Add the till"],

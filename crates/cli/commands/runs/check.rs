@@ -107,6 +107,9 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         output::json(&Printed::new(&report))?;
     } else {
         output::result(&report.render())?;
+        if !report.readings.is_empty() {
+            output::note(plan_file::CHOOSE.trim_start_matches("; "));
+        }
         if report.is_goal() && report.errors.is_empty() {
             output::note("`orchestrate plan` makes a plan of it first, for you to review");
         }

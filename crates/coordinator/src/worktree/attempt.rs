@@ -145,7 +145,8 @@ impl Workspace {
     /// Saves files that are about to be replaced: an attempt's work, or later changes of the
     /// user's. Returns their commit, or `None` if they are those of the branch's tip.
     async fn keep_replaced(&self) -> Result<Option<Oid>, CoordinatorError> {
-        self.keep().await.map_err(|error| match error {
+        let kept = self.keep_before_replacing().await;
+        kept.map_err(|error| match error {
             CoordinatorError::Git(source) if error.return_cause().is_some() => {
                 CoordinatorError::Unkeepable {
                     path: self.worktree.path().to_owned(),

@@ -480,6 +480,10 @@ pub enum Event {
         tree: Oid,
         /// Whether it is the new tip of the task's branch; the ref is updated after this event.
         on_branch: bool,
+        /// Whether the files of the branch's tip replace these in the worktree right after, so that
+        /// nothing goes on from them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replaced: bool,
         /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a
         /// count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

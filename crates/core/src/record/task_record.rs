@@ -242,9 +242,7 @@ impl TaskRecord {
     /// branch's tip.
     pub fn newest_work(&self) -> Option<&Oid> {
         let finished = self.commit().filter(|_| self.state().is_handed_over());
-        finished
-            .or_else(|| self.branched()?.kept.as_ref())
-            .or_else(|| self.tip())
+        finished.or_else(|| self.kept()).or_else(|| self.tip())
     }
 
     /// Returns the result of the newest check of its finished work.

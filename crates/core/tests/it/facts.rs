@@ -115,6 +115,7 @@ pub(crate) fn snapshot(
         commit: commit.into(),
         tree: tree.into(),
         on_branch: true,
+        replaced: false,
         left_out: Vec::new(),
         aside: LeftAside::default(),
     }

@@ -373,6 +373,7 @@ pub(crate) async fn commit(world: &World, record: &TaskRecord) {
         commit: of,
         tree,
         on_branch: true,
+        replaced: false,
         left_out,
         aside: orchestrate_core::LeftAside::default(),
     };

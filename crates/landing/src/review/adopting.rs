@@ -292,10 +292,8 @@ impl Archive {
         branch: &OwnBranch,
         worktree: &Worktree,
     ) -> Result<Vec<String>, LandingError> {
-        let stored = match record.snapshot() {
-            Some(snapshot) if branch.found == branch.tip => snapshot.tree.clone(),
-            _ => self.repo.tree_of(&branch.found)?,
-        };
+        let kept = record.kept().filter(|_| branch.found == branch.tip);
+        let stored = self.repo.tree_of(kept.unwrap_or(&branch.found))?;
         match self.committing(state).store().current_tree(worktree) {
             Ok(current) if current == stored => Ok(Vec::new()),
             Ok(current) => {

@@ -3,11 +3,11 @@
 //! A group is one task, with all its boxes; its dependencies name other groups.
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, counted, number};
-use crate::formats::walk::Collected;
 
 pub(crate) const FORMAT: Format = Format {
     name: "agent-os",

@@ -4,11 +4,11 @@
 //! title, or the quote below it, tells the two.
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish::{self, BLOCKED};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, number};
-use crate::formats::walk::Collected;
 use crate::lines::outline::{Block, Opaque};
 use crate::tasks::heading;
 

@@ -5,9 +5,9 @@
 
 use crate::fields::identify;
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
-use crate::formats::walk::Collected;
 use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {

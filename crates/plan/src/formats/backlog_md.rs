@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::walk::Collected;
 use crate::formats::yaml;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;

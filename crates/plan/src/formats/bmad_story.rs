@@ -4,11 +4,11 @@
 //! within them are their parts. Other boxes (definition of done, results of a review) are not run.
 
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
 use crate::formats::numbers;
-use crate::formats::walk::Collected;
 use crate::lines::text;
 use crate::tasks::section;
 use crate::tasks::status;

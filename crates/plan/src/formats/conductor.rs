@@ -4,10 +4,10 @@
 //! of the phase ends with its checkpoint. Done tasks end with their commit.
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish::{self, OF_PERSON};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::walk::Collected;
 use crate::tasks::phase;
 use orchestrate_core::task::TaskStatus;
 

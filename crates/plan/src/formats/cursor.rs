@@ -5,9 +5,9 @@
 
 use crate::fields::attributes::Located;
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::walk::Collected;
 use crate::formats::yaml::{self, Line};
 use crate::tasks::draft::Draft;
 use orchestrate_core::ids::TaskId;

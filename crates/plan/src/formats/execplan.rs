@@ -5,11 +5,11 @@
 
 use crate::fields::identify;
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
 use crate::formats::numbers;
-use crate::formats::walk::Collected;
 
 pub(crate) const FORMAT: Format = Format {
     name: "execplan",

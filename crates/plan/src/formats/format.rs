@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
-use crate::formats::walk::Collected;
 use crate::lines::outline::Item;
 use crate::tasks::checkbox::BoxMark;
 use crate::tasks::section::Kind;

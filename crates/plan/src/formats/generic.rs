@@ -8,9 +8,10 @@ use std::collections::hash_map::Entry;
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::Findings;
 use crate::formats::below;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Decision, ListItem, Node, Scope};
-use crate::formats::walk::{self, Collected, Decide};
+use crate::formats::walk::{self, Decide};
 use crate::tasks::checkbox::odd_box;
 use crate::tasks::heading;
 use crate::tasks::phase;
@@ -50,6 +51,14 @@ pub(crate) fn read(
 /// Reports whether headings of a document are tasks, or may be.
 pub(crate) fn has_headings(document: &Document<'_, '_>) -> bool {
     !Generic::new(document, ReadAs::Headings).tasks.is_empty()
+}
+
+/// Returns the ways in which a document can be read at all.
+pub(crate) fn ways(document: &Document<'_, '_>, known: &KnownNames) -> Vec<ReadAs> {
+    match Seen::new(document, known).ambiguous("") {
+        Verdict::Ambiguous(_, ways) => ways,
+        Verdict::Certain(way) => vec![way],
+    }
 }
 
 /// Finds out in which ways a document can be read.

@@ -10,9 +10,9 @@ use crate::fields::attributes::{Field, Located};
 use crate::fields::key::Key;
 use crate::fields::programs;
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::walk::Collected;
 use crate::formats::whole;
 use crate::lines::source::Source;
 use crate::lines::text;
@@ -181,6 +181,13 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
                 kind: kind(attributes),
                 is_closed: false,
             });
+            // It may end on the line on which it begins.
+            let rest = source.slice(after..offset + line.len());
+            if let (Some(open), Some(at)) = (found.last_mut(), rest.find(&closing)) {
+                open.inner.end = after + at;
+                open.range.end = after + at + closing.len();
+                open.is_closed = true;
+            }
         }
     }
     found.retain(|own| has_part(source, own));

@@ -6,9 +6,9 @@
 
 use crate::fields::attributes::Located;
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading, named};
 use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
-use crate::formats::walk::Collected;
 use crate::lines::outline::Block;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;

@@ -5,11 +5,11 @@
 
 use crate::finding::Findings;
 use crate::formats::agent_os;
+use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish::{self, BLOCKED};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, number};
-use crate::formats::walk::Collected;
 use crate::lines::outline::{Block, Item};
 use crate::tasks::draft::items_of;
 

@@ -90,11 +90,24 @@ impl Lines {
     }
 
     /// Says that a line is not run, for a reason, unless it is more than told.
-    pub(crate) fn refuse(&mut self, source: &Source<'_>, at: usize, reason: &str) {
-        let line = source.line_of(at);
-        if self.roles.get(line - 1) == Some(&Some(Role::Told)) {
+    pub(crate) fn refuse(&mut self, source: &Source<'_>, at: usize, reason: &str) -> bool {
+        self.refuse_a(Role::Told, source, at, reason)
+    }
+
+    /// Says that the line at an offset is not run after all, if it had this role; returns whether
+    /// it had.
+    pub(crate) fn refuse_a(
+        &mut self,
+        role: Role,
+        source: &Source<'_>,
+        at: usize,
+        reason: &str,
+    ) -> bool {
+        let is_refused = self.roles.get(source.line_of(at) - 1) == Some(&Some(role));
+        if is_refused {
             self.not_run(source, at..at, reason);
         }
+        is_refused
     }
 
     /// Says what all lines are of which nothing was said.

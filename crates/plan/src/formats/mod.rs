@@ -4,9 +4,11 @@
 //! [`table`] lists them; [`generic`] reads what is of none of them.
 
 pub(crate) mod below;
+pub(crate) mod collected;
 pub(crate) mod document;
 pub(crate) mod format;
 pub(crate) mod generic;
+mod left_over;
 pub(crate) mod lines;
 pub(crate) mod table;
 pub(crate) mod walk;

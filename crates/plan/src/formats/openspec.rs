@@ -5,12 +5,12 @@
 
 use crate::finding::Findings;
 use crate::formats::agent_os_v1;
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::kiro;
 use crate::formats::numbers::{self, number};
-use crate::formats::walk::Collected;
 use crate::tasks::heading;
 use crate::tasks::section::Kind;
 

@@ -4,9 +4,9 @@
 //! hold the end up; what is below a heading of completed work is done.
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Decision, Format, Node, Open, Scope};
-use crate::formats::walk::Collected;
 use crate::tasks::phase;
 use crate::tasks::section::Kind;
 

@@ -4,10 +4,10 @@
 //! neighbours, and phases follow each other. Everything else is told.
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::walk::Collected;
 
 pub(crate) const FORMAT: Format = Format {
     name: "spec-kit",

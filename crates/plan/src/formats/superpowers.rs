@@ -4,11 +4,11 @@
 //! else is told, and no box outside of the tasks is run (self-review, "done when").
 
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, counted};
-use crate::formats::walk::Collected;
 use crate::lines::outline::{Block, Opaque};
 use crate::lines::source::Inline;
 use crate::tasks::checkbox::read_box;

@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::generic::{self, Verdict};
-use crate::formats::walk::{self, Collected, Decide};
+use crate::formats::left_over;
+use crate::formats::walk::{self, Decide};
 use crate::formats::whole;
 use crate::formats::{
     agent_os, agent_os_v1, antigravity_plan, antigravity_task, backlog_md, bmad_story, claude_plan,
@@ -84,6 +86,7 @@ impl Format {
         if let Some(finish) = self.finish {
             finish(document, &mut found, findings);
         }
+        left_over::record(document, &mut found, findings);
         found
     }
 }
@@ -97,7 +100,8 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> Read {
     if let Some(way) = way {
-        return certain(document, way, known, findings);
+        // Who chooses a way wants its tasks, whatever the document says of its status.
+        return in_way(document, way, known, findings);
     }
     let (mut mine, mut weakly) = (Vec::new(), Vec::new());
     let mut contradictions = Vec::new();
@@ -132,9 +136,8 @@ pub(crate) fn read(
                 None => "it has the marks of several formats".to_owned(),
             };
             let ways = match verdict {
-                Verdict::Certain(ReadAs::Whole) => vec![ReadAs::Whole],
-                Verdict::Certain(way) => vec![way, ReadAs::Whole],
                 Verdict::Ambiguous(_, ways) => ways,
+                Verdict::Certain(_) => generic::ways(document, known),
             };
             (why, ways)
         }
@@ -161,23 +164,35 @@ pub(crate) fn read(
     }
 }
 
+/// Reads a document in the one way that fits.
 fn certain(
     document: &Document<'_, '_>,
     way: ReadAs,
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Read {
-    let mut collected = generic::read(document, way, known, findings);
-    if let Some(status) = document
-        .status()
-        .or_else(|| whole::status_of(&collected.notes))
-    {
+    let mut read = in_way(document, way, known, findings);
+    let collected = &mut read.collected;
+    let said = whole::status_of(&collected.notes);
+    if let Some(status) = document.status().or(said) {
         for draft in collected.drafts.iter_mut().filter(|it| it.status.runs()) {
             draft.status = status;
             let reason = "the document says that all its work is done, or not to be done";
             findings.skip(draft.at, reason);
         }
     }
+    read
+}
+
+/// Reads a document in a way.
+fn in_way(
+    document: &Document<'_, '_>,
+    way: ReadAs,
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> Read {
+    let mut collected = generic::read(document, way, known, findings);
+    left_over::record(document, &mut collected, findings);
     Read {
         collected,
         format: way.word(),
@@ -212,9 +227,8 @@ fn ambiguous(document: &Document<'_, '_>, why: &str, ways: &[ReadAs]) -> Pending
     let message = format!("this plan can be read in several ways, since {why}");
     let words: Vec<&str> = ways.iter().map(|way| way.word()).collect();
     let advice = format!(
-        "choose one with `--read {}` or with `read:` in the front matter; `--read model`, or \
-         `orchestrate plan`, has a model rewrite it",
-        words.join("|")
+        "choose {}; `read:` in the front matter keeps the choice",
+        words.join(", ").replacen(", whole", " or whole", 1)
     );
     Pending::new(document.start, FindingCode::Ambiguous, "", message).suggest(Some(advice))
 }

@@ -10,6 +10,7 @@ use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::fields::names::KnownNames;
 use crate::finding::Findings;
+use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Decision, ListItem, Node, Open, Scope};
 use crate::formats::lines::{Lines, Role};
@@ -58,39 +59,6 @@ pub(crate) trait Decide {
     /// Reports whether `[-]` means in progress.
     fn dash_is_progress(&self) -> bool {
         false
-    }
-}
-
-/// The tasks, groups and title of a document.
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub(crate) drafts: Vec<Draft>,
-    pub(crate) groups: Vec<Group>,
-    /// The phases whose headings have boxes, as groups without ids.
-    pub(crate) phases: Vec<Group>,
-    /// The first heading of level one.
-    pub(crate) title: Option<String>,
-    /// The prose of each section, beginning with the one before the first heading.
-    pub(crate) notes: Vec<Note>,
-    /// What each line is.
-    pub(crate) lines: Lines,
-    /// The keys of the front matter that the format reads, or that say nothing of the work.
-    pub(crate) keys: &'static [&'static str],
-}
-
-impl Collected {
-    /// Adds a task that is in no block, from where it begins to the end of its lines.
-    pub(crate) fn add(&mut self, source: &Source<'_>, draft: Draft, end: usize) {
-        let at = self.drafts.len();
-        self.lines.set(source, draft.at..draft.at, Role::Task(at));
-        self.lines.set(source, draft.at..end, Role::Part(at));
-        self.drafts.push(draft);
-    }
-
-    /// Says that these lines are a part of the last task.
-    pub(crate) fn add_part(&mut self, source: &Source<'_>, lines: Range<usize>) {
-        let last = self.drafts.len().saturating_sub(1);
-        self.lines.set(source, lines, Role::Part(last));
     }
 }
 
@@ -862,6 +830,10 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         if let Some(status) = of_group.filter(|_| !(is_done && draft.optional)) {
             draft.status = status;
             return is_done.then(|| OPEN_STEP_OF_DONE.to_owned());
+        }
+        if section::is_of_person(&draft.title) {
+            draft.status = TaskStatus::Blocked;
+            return Some("it is work of a person".to_owned());
         }
         let above = self.open.iter().rfind(|open| open.status.is_some())?;
         let status = above.status.filter(|status| !status.runs())?;

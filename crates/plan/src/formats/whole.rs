@@ -6,7 +6,7 @@ use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 use crate::fields::attributes;
-use crate::formats::walk::Collected;
+use crate::formats::collected::Collected;
 use crate::lines::text;
 use crate::tasks::draft::Draft;
 use crate::tasks::note::Note;
@@ -38,7 +38,7 @@ const NO_WORK: &[&str] = &[
 ];
 
 /// First words of headings below which everything was done before.
-const HISTORY: &[&str] = &["changelog", "history", "archive"];
+const HISTORY: &[&str] = &["changelog", "history"];
 
 /// Returns the document as one task; `None` if it describes no work.
 pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {

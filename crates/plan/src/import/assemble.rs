@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::fields::attributes::{Attributes, Located};
 use crate::finding::{FindingCode, Findings, Pending};
-use crate::formats::walk::Collected;
+use crate::formats::collected::Collected;
 use crate::front_matter::Order;
 use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record};
 use crate::lines::outline::MAX_DEPTH;

@@ -9,8 +9,9 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
-use crate::import::format::{File, JsonFormat, Left, have};
+use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
+use crate::import::record::Left;
 use crate::import::record::{Format, MAX_DEPENDENCIES_OF_ONE, Reader, Record};
 use orchestrate_core::task::TaskStatus;
 

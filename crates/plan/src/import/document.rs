@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::collected::Collected;
 use crate::formats::format::{Claim, KnownFormat};
 use crate::formats::lines::{Lines, Role};
-use crate::formats::walk::Collected;
 use crate::front_matter::Order;
 use crate::import::assemble::{Contents, assemble};
-use crate::import::format::{File, JsonFormat, Left};
+use crate::import::format::{File, JsonFormat};
 use crate::import::json::{Json, Malformed};
+use crate::import::record::Left;
 use crate::import::record::{Reader, UnknownFields};
 use crate::import::{beads, ralph, task_master};
 use crate::lines::source::Source;

@@ -1,7 +1,5 @@
 //! What a format of JSON is: fields by which a file is recognised, and what it makes of them.
 
-use std::ops::Range;
-
 use crate::formats::format::Claim;
 use crate::import::assemble::Contents;
 use crate::import::json::Json;
@@ -22,12 +20,6 @@ pub(crate) struct JsonFormat {
 /// The values of a file: one, or one for each line.
 pub(crate) struct File<'a> {
     pub(crate) values: Vec<Json<'a>>,
-}
-
-/// A part of a file that is not run.
-pub(crate) struct Left {
-    pub(crate) range: Range<usize>,
-    pub(crate) reason: String,
 }
 
 impl<'a> File<'a> {

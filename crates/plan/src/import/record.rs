@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
-use crate::import::format::Left;
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
@@ -20,6 +19,12 @@ const MAX_UNKNOWN_FIELDS: usize = 20;
 
 /// The maximum number of dependencies of one record: groups pass theirs to each of their tasks.
 pub(crate) const MAX_DEPENDENCIES_OF_ONE: usize = 200;
+
+/// A part of a file that is not run.
+pub(crate) struct Left {
+    pub(crate) range: Range<usize>,
+    pub(crate) reason: String,
+}
 
 /// One task, or one group of tasks, as a tracker stores it.
 #[derive(Clone, Debug, Default)]

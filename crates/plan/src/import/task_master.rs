@@ -10,8 +10,9 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
-use crate::import::format::{File, JsonFormat, Left, have};
+use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
+use crate::import::record::Left;
 use crate::import::record::{Format, Reader, Record};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
@@ -185,7 +186,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             .join(", ");
         let message = format!("several tags have open tasks, and a run follows one: {names}");
         let found = Pending::new(*second, FindingCode::SeveralTags, "", message);
-        let advice = "choose one with `--tag NAME`".to_owned();
+        let advice = "choose one of them by its name".to_owned();
         reader.findings.error(found.suggest(Some(advice)));
     }
     Contents {

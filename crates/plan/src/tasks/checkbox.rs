@@ -36,8 +36,9 @@ pub(crate) struct BoxMark {
 
 /// Parses `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
-    let status = status_of(text.strip_prefix('[')?.chars().next()?)?;
-    let after = text.get(2..)?.strip_prefix(']')?;
+    let mark = text.strip_prefix('[')?.chars().next()?;
+    let status = status_of(mark)?;
+    let after = text.get(1 + mark.len_utf8()..)?.strip_prefix(']')?;
     // Formatters escape the star.
     let star = after
         .strip_prefix('*')
@@ -50,7 +51,8 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     stands_alone.then(|| BoxMark {
         status,
         optional,
-        at: Some(1),
+        // Only a mark of one byte is written over.
+        at: mark.is_ascii().then_some(1),
         rest: text.len() - after.trim_start().len(),
     })
 }
@@ -58,8 +60,8 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
 fn status_of(mark: char) -> Option<TaskStatus> {
     Some(match mark {
         ' ' => TaskStatus::Todo,
-        'x' | 'X' => TaskStatus::Done,
-        '~' | '/' => TaskStatus::InProgress,
+        'x' | 'X' | '✓' | '✔' | '✅' => TaskStatus::Done,
+        '~' | '/' | '>' | '🚧' => TaskStatus::InProgress,
         '-' => TaskStatus::Cancelled,
         '!' => TaskStatus::Blocked,
         _ => return None,

@@ -95,6 +95,24 @@ fn waits(heading: &str) -> bool {
         || begins_with(heading, words::WAITING_FOR)
 }
 
+/// Reports whether the title of a task says that a person does it: `Manually test …`, `User Manual
+/// Verification`, `Ask the user …`.
+pub(crate) fn is_of_person(title: &str) -> bool {
+    let title = plain(&title.to_lowercase());
+    let mut words = title.split(' ');
+    let (first, second, third) = (words.next(), words.next(), words.next());
+    let is_deed = |word: Option<&str>| word.is_some_and(|word| words::OF_PERSON.contains(&word));
+    match first {
+        Some("manually") => true,
+        Some("manual") => is_deed(second),
+        Some("ask") => second == Some("the") && third == Some("user"),
+        Some("user") => {
+            second == Some("manual") || (second == Some("acceptance") && is_deed(third))
+        }
+        _ => false,
+    }
+}
+
 fn holds_checks(heading: &str) -> bool {
     let names_work = || heading.split(' ').any(|word| words::WORK.contains(&word));
     begins_with(heading, words::CHECKS)

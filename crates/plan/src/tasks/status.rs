@@ -64,7 +64,17 @@ fn of_words(text: &str) -> Option<TaskStatus> {
     if lists_values(text) {
         return None;
     }
-    of_key(&key_of(text)).or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+    of_key(&key_of(text))
+        .or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+        .or_else(|| until_when(text))
+}
+
+/// Returns the status of a word for what is put off with the time of that (`deferred until May`).
+fn until_when(text: &str) -> Option<TaskStatus> {
+    let mut words = text.trim_matches(['*', '_', ' ', '`']).split(' ');
+    let status = of_key(&words.next()?.to_lowercase()).filter(|status| !status.runs())?;
+    let link = words.next()?;
+    matches!(link, "until" | "till" | "to" | "for").then_some(status)
 }
 
 /// Returns the status of a known word or two, joined by `_`.

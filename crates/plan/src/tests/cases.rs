@@ -433,9 +433,10 @@ m-2 [todo] Outbox | details Part of m-1: Mail
 m-3 [in_progress] Sender | details Part of m-1: Mail
 m-4 [blocked] Rest
 m-5 [blocked] Themes
-m-7 [todo] Sign the contract
-> m-2 / m-7: nothing comes before; together: nothing orders them
+m-7 [blocked] Sign the contract
+> m-2: nothing comes before
 > m-3: after m-2: dependency
+line 7: it is work of a person
 ",
     );
 }

@@ -50,6 +50,27 @@ pub(crate) struct NewTip<'a> {
     pub(crate) merging: Option<&'a Oid>,
 }
 
+/// What a worktree is stored for.
+#[derive(Clone, Copy)]
+enum Purpose<'a> {
+    /// To become the tip of its branch.
+    Tip(NewTip<'a>),
+    /// To be kept.
+    Keeping,
+    /// To be kept before the files of the branch's tip replace its own.
+    Replacing,
+}
+
+impl<'a> Purpose<'a> {
+    /// Returns the commit that the worktree becomes at the tip of its branch.
+    fn new_tip(self) -> Option<NewTip<'a>> {
+        match self {
+            Self::Tip(new) => Some(new),
+            Self::Keeping | Self::Replacing => None,
+        }
+    }
+}
+
 /// The content of a new commit.
 struct Content {
     tree: Oid,
@@ -92,7 +113,7 @@ impl Workspace {
     ) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record().await?;
         let boxes = self.keep_boxes(&record).await?;
-        let made = self.store(&record, Some(new), boxes).await?;
+        let made = self.store(&record, Purpose::Tip(new), boxes).await?;
         let own = self.own_refs();
         self.host
             .git(move |repo| own.forget(repo, &[SELECTED, MERGING]))
@@ -120,9 +141,13 @@ impl Workspace {
     /// Stores the worktree under a ref of ours, without moving the branch, and returns the commit,
     /// or `None` if the worktree is as at the branch's tip. Its index lists its files afterwards.
     pub(crate) async fn keep(&self) -> Result<Option<Oid>, CoordinatorError> {
-        let (record, _) = self.record().await?;
-        let boxes = self.keep_boxes(&record).await?;
-        self.keep_with(&record, boxes).await
+        self.keep_for(Purpose::Keeping).await
+    }
+
+    /// Stores the worktree as [`Workspace::keep`] does, before the files of the branch's tip
+    /// replace its own.
+    pub(crate) async fn keep_before_replacing(&self) -> Result<Option<Oid>, CoordinatorError> {
+        self.keep_for(Purpose::Replacing).await
     }
 
     /// Puts the boxes of the plan's file back before its content is read for anything, and keeps
@@ -133,19 +158,16 @@ impl Workspace {
         if boxes.is_empty() {
             Ok(())
         } else {
-            self.keep_with(&record, boxes).await.map(drop)
+            let kept = self.store(&record, Purpose::Keeping, boxes).await;
+            kept.map(drop)
         }
     }
 
-    async fn keep_with(
-        &self,
-        record: &TaskRecord,
-        boxes: Vec<String>,
-    ) -> Result<Option<Oid>, CoordinatorError> {
-        Ok(self
-            .store(record, None, boxes)
-            .await?
-            .map(|made| made.commit))
+    async fn keep_for(&self, purpose: Purpose<'_>) -> Result<Option<Oid>, CoordinatorError> {
+        let (record, _) = self.record().await?;
+        let boxes = self.keep_boxes(&record).await?;
+        let made = self.store(&record, purpose, boxes).await?;
+        Ok(made.map(|made| made.commit))
     }
 
     /// Reports whether all that an agent has done since its attempt began is to change boxes of the
@@ -181,7 +203,7 @@ impl Workspace {
             aside,
             parents,
         };
-        self.record_commit(record, content, Some(tip))
+        self.record_commit(record, content, Purpose::Tip(tip))
             .await
             .map(Some)
     }
@@ -205,9 +227,10 @@ impl Workspace {
     async fn store(
         &self,
         record: &TaskRecord,
-        as_tip: Option<NewTip<'_>>,
+        purpose: Purpose<'_>,
         boxes: Vec<String>,
     ) -> Result<Option<Made>, CoordinatorError> {
+        let as_tip = purpose.new_tip();
         let Some(tip) = record.tip().cloned() else {
             return Ok(None);
         };
@@ -285,7 +308,7 @@ impl Workspace {
                         aside,
                         parents: vec![tip],
                     },
-                    None,
+                    Purpose::Keeping,
                 )
                 .await?;
             }
@@ -297,7 +320,7 @@ impl Workspace {
             aside,
             parents: std::iter::once(tip).chain(onto).collect(),
         };
-        self.record_commit(record, content, as_tip).await.map(Some)
+        self.record_commit(record, content, purpose).await.map(Some)
     }
 
     /// Creates a commit, records it, and then moves the branch to it if it is the new tip.
@@ -305,7 +328,7 @@ impl Workspace {
         &self,
         record: &TaskRecord,
         content: Content,
-        as_tip: Option<NewTip<'_>>,
+        purpose: Purpose<'_>,
     ) -> Result<Made, CoordinatorError> {
         let Content {
             tree,
@@ -319,7 +342,10 @@ impl Workspace {
         let spec = CommitSpec {
             tree: tree.clone(),
             parents,
-            message: as_tip.map_or("Snapshot", |tip| tip.message).to_owned(),
+            message: purpose
+                .new_tip()
+                .map_or("Snapshot", |tip| tip.message)
+                .to_owned(),
             trailers: record.trailers(&self.link.run),
             by: self.host.identities.clone(),
             time_unix: time,
@@ -331,7 +357,7 @@ impl Workspace {
             format!("{}/{number}", record.task.id.branch_component()),
         )
         .await?;
-        let (task, on_branch) = (record.task.id.clone(), as_tip.is_some());
+        let (task, on_branch) = (record.task.id.clone(), purpose.new_tip().is_some());
         let (of_commit, unstored, kept) = (commit.clone(), left_out.clone(), aside.clone());
         let taken = Event::SnapshotTaken {
             task,
@@ -339,6 +365,7 @@ impl Workspace {
             commit: of_commit,
             tree,
             on_branch,
+            replaced: matches!(purpose, Purpose::Replacing),
             left_out: unstored,
             aside: kept,
         };

@@ -119,12 +119,8 @@ impl Branch {
         self.childrens_tests.extend(tests);
     }
 
-    /// Records a snapshot beside the branch. Before the worktree is prepared, it has the files that
-    /// the preparation replaces, from which nothing goes on.
+    /// Records a snapshot beside the branch.
     pub(super) fn keep(&mut self, commit: &Oid, aside: &LeftAside) {
-        if self.worktree == Worktree::Missing {
-            return;
-        }
         self.kept = Some(commit.clone());
         self.aside = self.aside.with_boxes_of(aside);
         // Files that are behind the tip would take back what was merged into it.

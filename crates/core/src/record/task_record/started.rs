@@ -306,6 +306,7 @@ impl Started {
                 commit,
                 tree,
                 on_branch,
+                replaced,
                 left_out,
                 aside,
                 ..
@@ -317,7 +318,7 @@ impl Started {
                 if *on_branch {
                     self.branch.advance(commit, left_out, aside);
                     self.attempt.tally.deletions_told = false;
-                } else {
+                } else if !replaced {
                     self.branch.keep(commit, aside);
                 }
                 Ok(())

@@ -25,6 +25,11 @@ impl TaskRecord {
         self.branched()?.snapshot.as_ref()
     }
 
+    /// Returns the commit of the newest snapshot of its work, on its branch or beside it.
+    pub fn kept(&self) -> Option<&Oid> {
+        self.branched()?.kept.as_ref()
+    }
+
     /// Returns the newest snapshot's commit, as long as the branch's tip may lack some of its
     /// files.
     pub fn unfinished(&self) -> Option<&Oid> {

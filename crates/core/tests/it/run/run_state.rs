@@ -675,6 +675,7 @@ fn snapshot(task: &str, commit: &str) -> Event {
         commit: oid(commit),
         tree,
         on_branch: true,
+        replaced: false,
         left_out,
         aside,
     }

@@ -68,6 +68,7 @@ fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunS
             commit: "work".into(),
             tree: "tree".into(),
             on_branch: true,
+            replaced: false,
             left_out: Vec::new(),
             aside,
         },

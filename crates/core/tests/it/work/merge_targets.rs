@@ -247,7 +247,11 @@ fn a_new_attempt_does_not_begin_with_the_files_that_it_replaces() {
     if let Event::AgentSpawned { base, .. } = &mut again {
         *base = "m1".into();
     }
-    story.tell(again).tell(kept("a", "replaced"));
+    let mut stored = kept("a", "replaced");
+    if let Event::SnapshotTaken { replaced, .. } = &mut stored {
+        *replaced = true;
+    }
+    story.tell(again).tell(stored);
     let record = story.0.task(&"a".into()).unwrap();
     assert_eq!(record.newest_work(), Some(&Oid::from("m1")));
     assert_eq!(lost(&story, "a"), None);

@@ -1,0 +1,41 @@
+//! What is read of a document, before ids and dependencies are resolved.
+
+use std::ops::Range;
+
+use crate::formats::lines::{Lines, Role};
+use crate::lines::source::Source;
+use crate::tasks::draft::{Draft, Group};
+use crate::tasks::note::Note;
+
+/// The tasks, groups and title of a document.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) groups: Vec<Group>,
+    /// The phases whose headings have boxes, as groups without ids.
+    pub(crate) phases: Vec<Group>,
+    /// The first heading of level one.
+    pub(crate) title: Option<String>,
+    /// The prose of each section, beginning with the one before the first heading.
+    pub(crate) notes: Vec<Note>,
+    /// What each line is.
+    pub(crate) lines: Lines,
+    /// The keys of the front matter that the format reads, or that say nothing of the work.
+    pub(crate) keys: &'static [&'static str],
+}
+
+impl Collected {
+    /// Adds a task that is in no block, from where it begins to the end of its lines.
+    pub(crate) fn add(&mut self, source: &Source<'_>, draft: Draft, end: usize) {
+        let at = self.drafts.len();
+        self.lines.set(source, draft.at..draft.at, Role::Task(at));
+        self.lines.set(source, draft.at..end, Role::Part(at));
+        self.drafts.push(draft);
+    }
+
+    /// Says that these lines are a part of the last task.
+    pub(crate) fn add_part(&mut self, source: &Source<'_>, lines: Range<usize>) {
+        let last = self.drafts.len().saturating_sub(1);
+        self.lines.set(source, lines, Role::Part(last));
+    }
+}

@@ -191,8 +191,8 @@ fn text(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
         let mebibytes = MAX_PLAN_BYTES >> 20;
         let complaint = Complaint {
             message: format!(
-                "the plan {shown} is too large: at most {mebibytes} MiB are allowed, and it was not \
-                 read further"
+                "the plan {shown} is too large: at most {mebibytes} MiB are allowed, and it was \
+                 not read further"
             ),
             code: Some("plan_too_large".to_owned()),
             suggestion: Some("split it into several plans".to_owned()),
@@ -268,8 +268,8 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     match nearest(&typed, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
         None => error.hint(
-            "type the path of a Markdown file with a checklist or a goal, or a goal of several words in quotes; \
-             `orchestrate demo` runs an example",
+            "type the path of a Markdown file with a checklist or a goal, or a goal of several \
+             words in quotes; `orchestrate demo` runs an example",
         ),
     }
 }

@@ -26,8 +26,8 @@ impl Plan {
         self
     }
 
-    /// Says in one line that what looks like work is not run, if there is any; `check` is the command
-    /// that lists it.
+    /// Says in one line that what looks like work is not run, if there is any; `check` is the
+    /// command that lists it.
     pub fn not_run(&self, check: &str) -> Option<String> {
         match self.skipped.len() {
             0 => None,

@@ -277,6 +277,9 @@ Rename it.
     (
         "numbered-headings.md",
         "\
+---
+read: headings
+---
 # Plan
 
 ## Implementation steps
@@ -297,6 +300,9 @@ x
     (
         "stages.md",
         "\
+---
+read: headings
+---
 ## Stage 1: Parser
 **Goal**: parse
 **Success Criteria**: tests pass
@@ -310,6 +316,9 @@ x
     (
         "milestones.md",
         "\
+---
+read: items
+---
 # Roadmap
 
 ## Milestone 1: Core ✅

@@ -374,7 +374,7 @@ This document is kept up to date.
 
 Files of any size can be read.
 
-## Progress
+## Steps
 
 - [x] (2025-10-01 13:00Z) Read the old parser.
 - [ ] (2025-10-02) [T1] Milestone 1: write T1.txt.
@@ -409,6 +409,8 @@ First the chunks, then the tokens.
 
 - [ ] both files are there
 
+## The section of this task: Steps
+
 ## Done before this task: T1: Milestone 1: write T1.txt.
 
 Commit …, its files and its report:
@@ -422,6 +424,9 @@ T1 is written.
 }
 
 const MILESTONES: &str = "\
+---
+read: items
+---
 # Roadmap
 
 ## Milestone 1: Core ✅
@@ -444,9 +449,14 @@ Task T2: write T2.txt
 
 Small and quick.
 
-## Other tasks, which are not yours
+## Done before this task: T1: write T1.txt
 
-- T1: write T1.txt
+Commit …, its files and its report:
+<data>
+T1.txt
+
+T1 is written.
+</data>
 ";
     require(&first_message(MILESTONES, "T2", &["T1", "T2"])?, expected)
 }

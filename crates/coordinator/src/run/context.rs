@@ -144,8 +144,8 @@ impl RunContext {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns the text of the plan that the run carries out, or of the document that it rewrites as
-    /// one; `None` if it has none.
+    /// Returns the text of the plan that the run carries out, or of the document that it rewrites
+    /// as one; `None` if it has none.
     pub(crate) async fn plan_text(&self) -> Result<Option<String>, CoordinatorError> {
         let state = self.state();
         let Some(source) = state.plan_source.clone() else {

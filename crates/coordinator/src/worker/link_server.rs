@@ -142,9 +142,7 @@ impl LinkServer {
             Request::ReadBlobs(of) => Reply::ReadBlobs(self.blobs(of.ids).await?.into()),
             Request::ReadDecisions(_) => Reply::ReadDecisions(self.decisions().into()),
             Request::ReadTaint(_) => Reply::ReadTaint(context.state().taint_guard(task).into()),
-            Request::ReadPlan(of) => {
-                Reply::ReadPlan(self.read_plan(of.section.as_deref()).await?.into())
-            }
+            Request::ReadPlan(of) => self.read_plan(of.section.as_deref()).await?,
             Request::ReadSkill(of) => Reply::ReadSkill(self.skill(*of).await?.into()),
             Request::ReadWorkSpan(_) => {
                 Reply::ReadWorkSpan(WorkSpan::for_task(&context.state(), &self.record()?).into())
@@ -259,26 +257,24 @@ impl LinkServer {
             .collect()
     }
 
-    /// Returns the plan, or a section of it, or why there is none.
-    async fn read_plan(
-        &self,
-        section: Option<&str>,
-    ) -> Result<Result<String, String>, CoordinatorError> {
-        let Some(text) = self.context.plan_text().await? else {
-            return Ok(Err("this run has no plan".to_owned()));
+    /// Answers with the plan, or a section of it, or why there is none.
+    async fn read_plan(&self, section: Option<&str>) -> Result<Reply, CoordinatorError> {
+        let found = match (self.context.plan_text().await?, section) {
+            (None, _) => Err("this run has no plan".to_owned()),
+            (Some(text), None) => Ok(text),
+            (Some(text), Some(heading)) => {
+                let known = KnownNames::of_run(&self.context.state().settings);
+                let found = orchestrate_plan::section(&text, heading, &known);
+                found.map(str::to_owned).map_err(|headings| {
+                    format!(
+                        "the plan has no section `{}`; its sections: {}",
+                        shown(heading),
+                        headings.join(", ")
+                    )
+                })
+            }
         };
-        let Some(heading) = section else {
-            return Ok(Ok(text));
-        };
-        let known = KnownNames::of_run(&self.context.state().settings);
-        let found = orchestrate_plan::section(&text, heading, &known);
-        Ok(found.map(str::to_owned).map_err(|headings| {
-            format!(
-                "the plan has no section `{}`; its sections: {}",
-                shown(heading),
-                headings.join(", ")
-            )
-        }))
+        Ok(Reply::ReadPlan(Box::new(found)))
     }
 
     async fn skill(

@@ -165,7 +165,8 @@ fn is_usual(word: &str, before_colon: bool) -> bool {
 }
 
 /// Reports whether a word looks like an id only if a mark follows it: one or two capitals and a
-/// number (`F5: …`), since such words are names of things, too (`S3 upload`). `P1` is a priority, and `T1` usual.
+/// number (`F5: …`), since such words are names of things, too (`S3 upload`). `P1` is a priority,
+/// and `T1` usual.
 pub(crate) fn is_unusual(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let is_other = matches!(

@@ -1,4 +1,5 @@
-//! The keys of attributes, in every English spelling, and the words that are most likely typos of them.
+//! The keys of attributes, in every English spelling, and the words that are most likely typos of
+//! them.
 
 use crate::lines::text::is_one_of;
 use orchestrate_core::text::similar::{edit_distance, nearest};

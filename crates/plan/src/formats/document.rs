@@ -82,7 +82,8 @@ impl Heading {
         phase::of_heading(&self.title).is_some()
     }
 
-    /// Returns what stands before the number at its beginning, in any language: `Phase`, or nothing.
+    /// Returns what stands before the number at its beginning, in any language: `Phase`, or
+    /// nothing.
     pub(crate) fn series(&self) -> Option<&str> {
         let title = heading::after_mark(&self.title).trim_start_matches(['*', '`']);
         let at = title.find(|c: char| c.is_ascii_digit())?;

@@ -403,8 +403,8 @@ impl Decide for Generic {
     }
 }
 
-/// Reports whether an item without a box is work by the heading above it, below which no box stands:
-/// a numbered one of a plan, or any one of a phase or a list of tasks.
+/// Reports whether an item without a box is work by the heading above it, below which no box
+/// stands: a numbered one of a plan, or any one of a phase or a list of tasks.
 fn lists_work(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
     let Some(open) = scope.section().filter(|open| !open.holds_boxes) else {
         return false;
@@ -431,8 +431,8 @@ fn is_named(document: &Document<'_, '_>, heading: &Heading) -> bool {
     heading::box_of(&heading.title).is_some() && !heading.is_phase() && !sums_up()
 }
 
-/// Takes those headings out of the tasks that only tell of an earlier one again, with its number and
-/// its words, and returns their blocks.
+/// Takes those headings out of the tasks that only tell of an earlier one again, with its number
+/// and its words, and returns their blocks.
 fn retold(found: &mut Vec<&Heading>) -> Vec<usize> {
     let mut told: HashMap<String, &Heading> = HashMap::new();
     let mut again = Vec::new();
@@ -472,7 +472,8 @@ fn is_task_within(own: &Heading, outer: &Heading) -> bool {
 }
 
 /// Returns the headings that may be tasks or chapters, though no word says so: those of a series
-/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a table of tasks.
+/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a
+/// table of tasks.
 fn sections<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
     let mut series: Vec<Vec<&Heading>> = Vec::new();
     for heading in document.headings.iter().filter(|it| is_work(it)) {

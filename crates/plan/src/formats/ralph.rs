@@ -1,7 +1,7 @@
 //! Ralph's list of tasks: `fix_plan.md`, `@fix_plan.md`.
 //!
-//! Each box is a task, and priorities follow each other. What is optional or for the future does not
-//! hold the end up; what is below a heading of completed work is done.
+//! Each box is a task, and priorities follow each other. What is optional or for the future does
+//! not hold the end up; what is below a heading of completed work is done.
 
 use crate::finding::Findings;
 use crate::formats::collected::Collected;

@@ -1,7 +1,7 @@
 //! The issues of beads, one JSON object on each line, or in a list.
 //!
-//! Only `blocks` and `waits-for` hold an issue back. An issue with parts (`parent-child`) is a group, whatever its
-//! type: its parts are the tasks, and hear what it says.
+//! Only `blocks` and `waits-for` hold an issue back. An issue with parts (`parent-child`) is a
+//! group, whatever its type: its parts are the tasks, and hear what it says.
 
 use std::collections::HashMap;
 

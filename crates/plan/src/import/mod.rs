@@ -3,8 +3,8 @@
 //!
 //! The format is recognised by its fields, by the claims of all of them ([`format`]). Each reader
 //! makes records ([`record::Record`]) of what it finds, and [`assemble`] makes the same drafts of
-//! them that the Markdown reader makes: ids, order and errors are then the plan's. Text is only ever
-//! told to an agent; no field becomes a command.
+//! them that the Markdown reader makes: ids, order and errors are then the plan's. Text is only
+//! ever told to an agent; no field becomes a command.
 
 mod assemble;
 mod beads;

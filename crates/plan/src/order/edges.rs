@@ -379,7 +379,7 @@ impl Orderer<'_> {
                 });
             }
         }
-        let sequenced = sequence::of(drafts, &tasks, self.paths);
+        let sequenced = sequence::sequence(drafts, &tasks, self.paths);
         for wait in &sequenced.waits {
             self.wait(wait);
         }

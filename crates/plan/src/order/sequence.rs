@@ -79,7 +79,7 @@ pub(crate) struct Sequence {
 }
 
 /// Returns the author's order of some tasks of a plan.
-pub(crate) fn of(plan: &[Draft], tasks: &[Placed<'_>], paths: &Paths<'_>) -> Sequence {
+pub(crate) fn sequence(plan: &[Draft], tasks: &[Placed<'_>], paths: &Paths<'_>) -> Sequence {
     if is_flat(plan) {
         return in_checklist(plan, tasks);
     }

@@ -1,7 +1,7 @@
 //! Boxes between backticks (``- `[ ]` Draw the form``), as some agents write them.
 //!
-//! They are boxes where one list has the same mark twice; a list that explains the marks has each of
-//! them once.
+//! They are boxes where one list has the same mark twice; a list that explains the marks has each
+//! of them once.
 
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::Source;

@@ -383,7 +383,8 @@ impl<'a> Reader<'_, 'a> {
         places
     }
 
-    /// Returns the key of a line that begins an attribute, and warns if it names one without effect.
+    /// Returns the key of a line that begins an attribute, and warns if it names one without
+    /// effect.
     fn begins_field(&mut self, line: &Inline<'_>, form: Form) -> Option<Key> {
         if let Some(key) = attributes::command_key(&line.text, form) {
             return Some(key);

@@ -63,7 +63,8 @@ pub(crate) fn require_short(attributes: &mut Attributes, at: usize, findings: &m
     if bytes <= MAX_LIST_BYTES {
         return;
     }
-    let message = "the dependencies and paths of this group are too long, since each of its tasks has them as well";
+    let message = "the dependencies and paths of this group are too long, since each of its tasks \
+                   has them as well";
     findings.error(Pending::new(at, FindingCode::InvalidValue, "", message));
     attributes.depends.clear();
     attributes.likely_depends.clear();

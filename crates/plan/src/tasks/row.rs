@@ -123,7 +123,8 @@ impl Reader<'_, '_> {
             _ => return,
         };
         let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
-        let advice = "a column `Agent` chooses a role, and the other attributes need `(key: value)` in the title";
+        let advice = "a column `Agent` chooses a role, and the other attributes need \
+                      `(key: value)` in the title";
         self.findings.warn(found.suggest(Some(advice.to_owned())));
     }
 

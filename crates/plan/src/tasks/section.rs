@@ -191,8 +191,8 @@ pub(crate) fn label(line: &str) -> Option<&str> {
     Some(label).filter(|label| is_label && each_word(label).nth(MAX_WORDS).is_none())
 }
 
-/// Returns what the boxes below a label are, which may stand above work where the same heading would
-/// not.
+/// Returns what the boxes below a label are, which may stand above work where the same heading
+/// would not.
 pub(crate) fn kind_of_label(label: &str) -> Kind {
     let is_general = || {
         each_word(label)

@@ -124,17 +124,17 @@ impl PlanFile {
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
             let mut hint = "nothing was run".to_owned();
-            if errors
-                .iter()
-                .any(|error| error.code == FindingCode::Ambiguous)
-            {
-                hint.push_str(CHOOSE);
-            }
             if let Origin::File(_) = self.source.origin {
                 hint.push_str(&format!(
                     "; `{}` shows the plan again",
                     self.check_command()
                 ));
+            }
+            if errors
+                .iter()
+                .any(|error| error.code == FindingCode::Ambiguous)
+            {
+                hint.push_str(CHOOSE);
             }
             self.refuse(errors).hint(hint)
         })

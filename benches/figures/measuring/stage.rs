@@ -210,6 +210,7 @@ pub(crate) fn plan(text: &str) -> Result<PlanInput, Failed> {
     let plan = Plan::parse(text, &KnownNames::roles(["implementer"]))
         .map_err(|errors| Failed::from(format!("{errors:?}")))?;
     Ok(PlanInput {
+        rewritten: None,
         path: None,
         text: text.to_owned(),
         title: plan.title,

@@ -334,7 +334,7 @@ impl Body<'_, '_> {
             0 if format.is_empty() => {}
             0 if may_be_goal => self.whole(collected, findings),
             0 => no_tasks(findings),
-            0..=MAX_TASKS => {}
+            1..=MAX_TASKS => {}
             many => {
                 let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
                 findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));

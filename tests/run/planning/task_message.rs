@@ -409,8 +409,6 @@ First the chunks, then the tokens.
 
 - [ ] both files are there
 
-## The section of this task: Steps
-
 ## Done before this task: T1: Milestone 1: write T1.txt.
 
 Commit …, its files and its report:

@@ -45,7 +45,8 @@ pub(crate) fn execute(
     if yes && !ready.file.loaded.resolved.is_on("quiet") {
         output::note(&whole);
     }
-    if !yes && !(parked_call::show(&whole)? && output::confirm(QUESTION)) {
+    let is_confirmed = yes || (parked_call::show(&whole)? && output::confirm(QUESTION));
+    if !is_confirmed {
         let error = CommandError::usage("nothing of the plan was run");
         return Err(error.hint(format!(
             "the plan is kept: `orchestrate status {run}` shows it"

@@ -442,7 +442,7 @@ fn retold(found: &mut Vec<&Heading>) -> Vec<usize> {
         match told.entry(task.id()) {
             Entry::Vacant(free) => drop(free.insert(heading)),
             Entry::Occupied(first) if first.get().parent != heading.parent => {
-                let names = [heading, first.get()].map(|it| words_of(it));
+                let names = [heading, first.get()].map(words_of);
                 let [own, other] = &names;
                 if !own.is_empty() && own.iter().all(|word| other.contains(word)) {
                     again.push(heading.at);

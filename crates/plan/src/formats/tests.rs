@@ -87,110 +87,112 @@ fn the_example_of_a_format_is_read_as_it_says() {
     }
 }
 
+/// Small documents, each with the format or the way that they are read as.
+const DOCUMENTS: &[(&str, &str)] = &[
+    (
+        "- [ ] 1. 设置\n- [ ] 2. 实现\n  - [ ] 2.1 编写\n    - _需求：1.1、2.3_\n",
+        "kiro",
+    ),
+    ("- [ ] 1. 設定\n- [ ] 1.1 (P) 作成\n", "kiro"),
+    ("- [ ] 1. Set up\n  - [ ] 1.1 Make it\n", "boxes"),
+    (
+        "### Task 1: A\n\n- [ ] 1.1 Make it\n  - _Needs: 2.1_\n",
+        "ambiguous",
+    ),
+    (
+        "> 使用 superpowers:executing-plans\n\n### 任务 1：模型\n\n\
+         - [ ] **步骤 1：写测试**\n",
+        "superpowers",
+    ),
+    (
+        "> Use superpowers:executing-plans\n\n# Design\n\nA service makes slugs.\n",
+        "whole",
+    ),
+    (
+        "> Use superpowers:executing-plans\n\n## Task 1: A\n\n- [ ] Do\n\n\
+         ### Task 1.1: B\n\n- [ ] Do\n",
+        "ambiguous",
+    ),
+    ("## 1、准备\n- [ ] 1.1 创建\n- [ ] 其他\n", "openspec"),
+    (
+        "# Spec Tasks\n\n## 1. A\n\n- [ ] 1.1 Test it\n",
+        "agent-os-v1",
+    ),
+    ("# Spec Tasks\n\n- [ ] 1. A\n- [ ] 1.1 Test it\n", "boxes"),
+    (
+        "#### Grupo 1: A\n\n- [ ] 1.0 Completar\n  - [ ] 1.1 Probar\n",
+        "agent-os",
+    ),
+    ("## Phase 1: A\n\n- [ ] Task: Read workflow.md\n", "boxes"),
+    (
+        "## 进度\n\n- [x] (2026-02-18 00:10Z) A\n- [ ] B\n\n\
+         ## 决定\n\n- Decision: C\n  Rationale: D\n",
+        "execplan",
+    ),
+    (
+        "This ExecPlan is a living document.\n\n## Progress\n\n- [ ] A\n\n\
+         ### Task 1\n\n- [ ] A\n",
+        "ambiguous",
+    ),
+    (
+        "# 故事 1.1\n\n## Status\n\nready-for-dev\n\n## 任务\n\n- [ ] A (AC: 1)\n",
+        "bmad-story",
+    ),
+    (
+        "# Story 1.1: A\n\nStatus: Ready for Review\n\n\
+         ## Tasks\n\n- [ ] A (AC: 1)\n",
+        "ambiguous",
+    ),
+    ("- `[/]` A\n- `[ ]` B\n- `[ ]` C\n", "antigravity-task"),
+    (
+        "The marks mean this:\n\n- `[ ]` open\n- `[x]` done\n",
+        "whole",
+    ),
+    ("- [/] 甲\n  - [x] 乙\n  - [ ] 丙\n", "antigravity-task"),
+    ("- [/] 1. A\n  - [x] 1.1 B\n  - [ ] 1.2 C\n", "boxes"),
+    (
+        "# 変更\n\n#### [修正] [a.rs](file:///a.rs)\n\n- 直す\n",
+        "antigravity-plan",
+    ),
+    (
+        "- [ ] **Fase 1: A** - x\n- [ ] **Fase 2: B** - y\n\n\
+         ### Fase 1: A\n**Meta**: m\n\n### Fase 2: B\n**Meta**: n\n",
+        "gsd-roadmap",
+    ),
+    (
+        "| # | 作業 | 状態 |\n|---|---|---|\n| 1 | A | [ ] |\n",
+        "status-table",
+    ),
+    (
+        "A long story of the shop.\nIt has a cart.\nIt has a form.\nIt has a list.\n\n\
+         And more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\n\
+         | # | Task | Status |\n|---|---|---|\n| 1 | A | Open |\n",
+        "ambiguous",
+    ),
+    ("| 功能 | 状态 |\n|---|---|\n| A | ⏳ |\n", "ambiguous"),
+    (
+        "---\ntodos:\n  - content: 甲\n---\n\n| # | Task | Status |\n|---|---|---|\n| 1 | A | Done |\n",
+        "cursor",
+    ),
+    (
+        "---\nid: T-1\ntitle: 甲\nstatus: To Do\nassignee: []\n---\n\n- [ ] A\n",
+        "ambiguous",
+    ),
+    (
+        "<task type=\"auto\">\n<name>甲</name>\n</task>\n",
+        "gsd-plan",
+    ),
+    ("<task type=\"auto\">\n<name>甲</name>\n", "ambiguous"),
+    (
+        "```xml\n<task>\n<name>A</name>\n</task>\n```\n\nWrite such a file.\n",
+        "whole",
+    ),
+];
+
 #[test]
 fn formats_are_told_by_their_structure_in_any_language() {
-    let table = [
-        (
-            "- [ ] 1. 设置\n- [ ] 2. 实现\n  - [ ] 2.1 编写\n    - _需求：1.1、2.3_\n",
-            "kiro",
-        ),
-        ("- [ ] 1. 設定\n- [ ] 1.1 (P) 作成\n", "kiro"),
-        ("- [ ] 1. Set up\n  - [ ] 1.1 Make it\n", "boxes"),
-        (
-            "### Task 1: A\n\n- [ ] 1.1 Make it\n  - _Needs: 2.1_\n",
-            "ambiguous",
-        ),
-        (
-            "> 使用 superpowers:executing-plans\n\n### 任务 1：模型\n\n\
-             - [ ] **步骤 1：写测试**\n",
-            "superpowers",
-        ),
-        (
-            "> Use superpowers:executing-plans\n\n# Design\n\nA service makes slugs.\n",
-            "whole",
-        ),
-        (
-            "> Use superpowers:executing-plans\n\n## Task 1: A\n\n- [ ] Do\n\n\
-             ### Task 1.1: B\n\n- [ ] Do\n",
-            "ambiguous",
-        ),
-        ("## 1、准备\n- [ ] 1.1 创建\n- [ ] 其他\n", "openspec"),
-        (
-            "# Spec Tasks\n\n## 1. A\n\n- [ ] 1.1 Test it\n",
-            "agent-os-v1",
-        ),
-        ("# Spec Tasks\n\n- [ ] 1. A\n- [ ] 1.1 Test it\n", "boxes"),
-        (
-            "#### Grupo 1: A\n\n- [ ] 1.0 Completar\n  - [ ] 1.1 Probar\n",
-            "agent-os",
-        ),
-        ("## Phase 1: A\n\n- [ ] Task: Read workflow.md\n", "boxes"),
-        (
-            "## 进度\n\n- [x] (2026-02-18 00:10Z) A\n- [ ] B\n\n\
-             ## 决定\n\n- Decision: C\n  Rationale: D\n",
-            "execplan",
-        ),
-        (
-            "This ExecPlan is a living document.\n\n## Progress\n\n- [ ] A\n\n\
-             ### Task 1\n\n- [ ] A\n",
-            "ambiguous",
-        ),
-        (
-            "# 故事 1.1\n\n## Status\n\nready-for-dev\n\n## 任务\n\n- [ ] A (AC: 1)\n",
-            "bmad-story",
-        ),
-        (
-            "# Story 1.1: A\n\nStatus: Ready for Review\n\n\
-             ## Tasks\n\n- [ ] A (AC: 1)\n",
-            "ambiguous",
-        ),
-        ("- `[/]` A\n- `[ ]` B\n- `[ ]` C\n", "antigravity-task"),
-        (
-            "The marks mean this:\n\n- `[ ]` open\n- `[x]` done\n",
-            "whole",
-        ),
-        ("- [/] 甲\n  - [x] 乙\n  - [ ] 丙\n", "antigravity-task"),
-        ("- [/] 1. A\n  - [x] 1.1 B\n  - [ ] 1.2 C\n", "boxes"),
-        (
-            "# 変更\n\n#### [修正] [a.rs](file:///a.rs)\n\n- 直す\n",
-            "antigravity-plan",
-        ),
-        (
-            "- [ ] **Fase 1: A** - x\n- [ ] **Fase 2: B** - y\n\n\
-             ### Fase 1: A\n**Meta**: m\n\n### Fase 2: B\n**Meta**: n\n",
-            "gsd-roadmap",
-        ),
-        (
-            "| # | 作業 | 状態 |\n|---|---|---|\n| 1 | A | [ ] |\n",
-            "status-table",
-        ),
-        (
-            "A long story of the shop.\nIt has a cart.\nIt has a form.\nIt has a list.\n\n\
-             And more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\nAnd more.\n\n\
-             | # | Task | Status |\n|---|---|---|\n| 1 | A | Open |\n",
-            "ambiguous",
-        ),
-        ("| 功能 | 状态 |\n|---|---|\n| A | ⏳ |\n", "ambiguous"),
-        (
-            "---\ntodos:\n  - content: 甲\n---\n\n| # | Task | Status |\n|---|---|---|\n| 1 | A | Done |\n",
-            "cursor",
-        ),
-        (
-            "---\nid: T-1\ntitle: 甲\nstatus: To Do\nassignee: []\n---\n\n- [ ] A\n",
-            "ambiguous",
-        ),
-        (
-            "<task type=\"auto\">\n<name>甲</name>\n</task>\n",
-            "gsd-plan",
-        ),
-        ("<task type=\"auto\">\n<name>甲</name>\n", "ambiguous"),
-        (
-            "```xml\n<task>\n<name>A</name>\n</task>\n```\n\nWrite such a file.\n",
-            "whole",
-        ),
-    ];
-    for (source, expected) in table {
+    for (source, expected) in DOCUMENTS {
         let (plan, _) = parse::read(source, &KnownNames::default());
-        assert_eq!(plan.format, expected, "{source}");
+        assert_eq!(plan.format, *expected, "{source}");
     }
 }

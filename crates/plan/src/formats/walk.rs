@@ -485,6 +485,10 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                 Decision::NotRun(reason) => {
                     let odd = odd_box(&entry.line.text);
                     self.item_not_run(entry.item, odd.as_deref().unwrap_or(&reason));
+                    // What the work is checked by is told to who does it.
+                    if self.open.iter().any(|open| open.kind == Kind::Checks) {
+                        self.push_told(entry.item.range.clone());
+                    }
                 }
             }
         }

@@ -136,6 +136,12 @@ impl PlanFile {
             {
                 hint.push_str(CHOOSE);
             }
+            if errors
+                .iter()
+                .any(|error| error.code == FindingCode::SeveralTags)
+            {
+                hint.push_str("; choose one with `--tag NAME`");
+            }
             self.refuse(errors).hint(hint)
         })
     }

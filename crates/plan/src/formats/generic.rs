@@ -36,6 +36,11 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> Collected {
     let mut generic = Generic::new(document, way);
+    if way == ReadAs::Headings && generic.tasks.is_empty() {
+        // Who asks for headings means the sections of a series, whatever stands in them.
+        let chosen = sections(document, true);
+        generic.tasks = chosen.iter().map(|heading| heading.at).collect();
+    }
     let mut own = Findings::default();
     let mut found = walk::read(document, &generic, known, &mut own);
     let has_checks = generic.in_checks.get() > 0;
@@ -306,7 +311,7 @@ impl Generic {
         }
         if found.is_empty() {
             self.are_sections = true;
-            found = sections(document);
+            found = sections(document, false);
         }
         self.retold = retold(&mut found);
         // What another one is below is a part of it; a heading that groups others is none itself.
@@ -472,9 +477,9 @@ fn is_task_within(own: &Heading, outer: &Heading) -> bool {
 }
 
 /// Returns the headings that may be tasks or chapters, though no word says so: those of a series
-/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a
-/// table of tasks.
-fn sections<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
+/// (`Phase 1`, `2. Client`, in any language) beside each other. If they are not chosen as the
+/// tasks, none of them may hold a box or a table of tasks.
+fn sections<'d>(document: &'d Document<'_, '_>, is_chosen: bool) -> Vec<&'d Heading> {
     let mut series: Vec<Vec<&Heading>> = Vec::new();
     for heading in document.headings.iter().filter(|it| is_work(it)) {
         let Some(word) = heading.series() else {
@@ -498,7 +503,7 @@ fn sections<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
         let is_named = own
             .first()
             .is_some_and(|it| is_series_of_work(document, it));
-        own.len() > 1 && is_named && !own.iter().any(|it| document.holds_work(it))
+        own.len() > 1 && is_named && (is_chosen || !own.iter().any(|it| document.holds_work(it)))
     });
     series.into_iter().flatten().collect()
 }

@@ -586,3 +586,21 @@ fn headings_of_tasks_may_have_a_hyphen() {
         [orchestrate_core::TaskId::from("TASK-002")]
     );
 }
+
+#[test]
+fn the_sections_of_a_series_can_be_chosen_though_one_of_them_holds_boxes() {
+    let source = "# P\n\n## Teil 1\n\n- [ ] lexer\n\n## Teil 2\n\nWrite a printer.\n";
+    let known = KnownNames::default();
+    let (plan, _) = crate::parse::read(source, &known);
+    assert_eq!(plan.tasks.len(), 1, "its boxes are its tasks");
+    assert_eq!(
+        skipped(source),
+        ["7: it looks like work, but no task was read there"]
+    );
+    let chosen = KnownNames {
+        read: Some(crate::ReadAs::Headings),
+        ..known
+    };
+    let (plan, errors) = crate::parse::read(source, &chosen);
+    assert_eq!((plan.tasks.len(), errors.len()), (2, 0));
+}

@@ -113,7 +113,7 @@ fn optional_tasks_are_left_out_on_request_as_by_a_run() -> Outcome {
 
 fn a_run_says_in_short_what_a_check_shows() -> Outcome {
     let world = World::with_plan(
-        "# P\n\n- [ ] T1 Store\n- [>] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n",
+        "# P\n\n- [ ] T1 Store\n- [?] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n",
     )?;
     let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
@@ -125,7 +125,7 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
     says(
         &checked,
         &[
-            "Not run:\n  line 4: `[>]` is not a box",
+            "Not run:\n  line 4: `[?]` is not a box",
             "  lines 8-9: under \"Won't do\"",
         ],
     )?;

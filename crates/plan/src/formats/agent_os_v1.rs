@@ -9,7 +9,7 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::finish::{self, BLOCKED};
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, number};
-use crate::lines::outline::{Block, Opaque};
+use crate::lines::outline::Block;
 use crate::tasks::heading;
 
 pub(crate) const FORMAT: Format = Format {
@@ -58,14 +58,9 @@ pub(crate) fn is_titled(document: &Document<'_, '_>) -> bool {
 }
 
 fn names_spec(document: &Document<'_, '_>, block: &Block) -> bool {
-    let Block::Opaque {
-        kind: Opaque::Quote,
-        range,
-    } = block
-    else {
+    let Some(text) = document.quote(block) else {
         return false;
     };
-    let text = document.source.slice(range.clone());
     QUOTED.iter().all(|key| text.contains(key))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::lines::fences::Fences;
-use crate::lines::outline::{self, Block, Item};
+use crate::lines::outline::{self, Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
@@ -140,6 +140,17 @@ impl<'s, 'a> Document<'s, 'a> {
             .iter()
             .position(|block| matches!(block, Block::Heading { .. }));
         below.part(0..own.unwrap_or(below.len()))
+    }
+
+    /// Returns the text of a block that is a quote.
+    pub(crate) fn quote(&self, block: &Block) -> Option<&'a str> {
+        match block {
+            Block::Opaque {
+                kind: Opaque::Quote,
+                range,
+            } => Some(self.source.slice(range.clone())),
+            _ => None,
+        }
     }
 
     /// Returns the text after a box.

@@ -150,11 +150,8 @@ fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
 /// Reports whether what a fence that never closes hides looks like work.
 fn hides_work(document: &Document<'_, '_>, at: usize) -> bool {
     let source = document.source;
-    source.lines(at..source.text.len()).any(|(_, line)| {
-        let title = line.trim_start_matches('#');
-        let is_heading = title.len() < line.len() && heading::task(title.trim()).is_some();
-        is_heading || crate::tasks::checkbox::looks_like_box(line)
-    })
+    let mut hidden = source.lines(at..source.text.len());
+    hidden.any(|(_, line)| walk::looks_like_work(line))
 }
 
 /// Reports whether the tables of a plan only sum up its headings: each row has the id of one.

@@ -9,7 +9,7 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::numbers::{self, counted};
-use crate::lines::outline::{Block, Opaque};
+use crate::lines::outline::Block;
 use crate::lines::source::Inline;
 use crate::tasks::checkbox::read_box;
 use crate::tasks::draft::items_of;
@@ -64,14 +64,9 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 }
 
 fn names_skill(document: &Document<'_, '_>, block: &Block) -> bool {
-    let Block::Opaque {
-        kind: Opaque::Quote,
-        range,
-    } = block
-    else {
+    let Some(text) = document.quote(block) else {
         return false;
     };
-    let text = document.source.slice(range.clone());
     SKILLS.iter().any(|skill| text.contains(skill))
 }
 

@@ -565,11 +565,11 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
             rest: 0,
         });
         let text = line.text.tail(mark.rest);
-        let id = identify::leading(text)
-            .map(|found| found.id)
-            .or(number)
-            .map_or(String::new(), str::to_owned);
         let boxed = entry.boxed(mark);
+        let marked = self.marked_id(&boxed);
+        let written = identify::leading(text).map(|found| found.id).or(number);
+        let id = marked.or_else(|| written.map(str::to_owned));
+        let id = id.map_or(String::new(), |id| id);
         let own = self.hand_down(&boxed, &id, inherited);
         let first = self.found.drafts.len();
         let is_place = number.is_some() || phase::begins(text);
@@ -584,12 +584,8 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         if is_label {
             self.close_label();
         }
-        if let Some(at) = mark.at {
-            self.found.phases.push(Group {
-                id: String::new(),
-                mark: Some(Mark::of_box(line.offset(at))),
-                leaves: first..self.found.drafts.len(),
-            });
+        if mark.at.is_some() {
+            self.push_group(&boxed, &id, first);
         }
         self.refuse_without_tasks(item, first);
     }
@@ -628,13 +624,8 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     }
 
     fn group(&mut self, boxed: &Boxed<'_, 'a>, title: &str, inherited: &Inherited) {
-        let Boxed { line, mark, .. } = *boxed;
-        let mut unread = Findings::default();
-        let own = attributes::read_line(line, mark.rest, self.reader.known, &mut unread);
-        let id = own
-            .marked_id
-            .as_ref()
-            .map_or(title, |marked| marked.text.as_str());
+        let marked = self.marked_id(boxed);
+        let id = marked.as_deref().unwrap_or(title);
         self.mark(boxed.item.range.clone(), Role::Told);
         let own = self.hand_down(boxed, id, inherited);
         let first = self.found.drafts.len();
@@ -644,6 +635,13 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         self.place.phase += usize::from(is_phase);
         self.push_group(boxed, id, first);
         self.refuse_without_tasks(boxed.item, first);
+    }
+
+    /// Returns the id in a comment or in braces behind the text of an item.
+    fn marked_id(&self, boxed: &Boxed<'_, 'a>) -> Option<String> {
+        let (known, mut unread) = (self.reader.known, Findings::default());
+        let line = attributes::read_line(boxed.line, boxed.mark.rest, known, &mut unread);
+        Some(line.marked_id?.text)
     }
 
     fn push_group(&mut self, boxed: &Boxed<'_, 'a>, id: &str, first: usize) {
@@ -1010,7 +1008,7 @@ fn said(status: TaskStatus) -> &'static str {
 
 /// Reports whether a line that is not run looks like work: an item with a box, or the heading of a
 /// task or a phase.
-fn looks_like_work(line: &str) -> bool {
+pub(crate) fn looks_like_work(line: &str) -> bool {
     let title = line.trim_start_matches('#');
     let is_heading = title.len() < line.len() && title.starts_with(' ');
     let title = title.trim();

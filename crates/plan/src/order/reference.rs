@@ -659,21 +659,22 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve_in(
-                &name("other", None),
-                &Located {
-                    text: text.to_owned(),
-                    offset: 0,
-                },
-                usize::MAX,
-                &mut findings,
-            );
+            let found = resolve(&references, text, &mut findings);
             assert_eq!(
                 (found.tasks.as_slice(), findings.errors.len()),
                 (expected, 0),
                 "{text}"
             );
         }
+    }
+
+    /// Resolves a list of references of a task that none of them names.
+    fn resolve(references: &References<'_>, text: &str, findings: &mut Findings) -> Resolved {
+        let list = Located {
+            text: text.to_owned(),
+            offset: 0,
+        };
+        references.resolve_in(&name("other", None), &list, usize::MAX, findings)
     }
 
     #[test]
@@ -694,12 +695,7 @@ mod tests {
         ];
         for (text, expected, errors, warnings) in table {
             let mut findings = Findings::default();
-            let list = Located {
-                text: text.to_owned(),
-                offset: 0,
-            };
-            let found =
-                references.resolve_in(&name("other", None), &list, usize::MAX, &mut findings);
+            let found = resolve(&references, text, &mut findings);
             assert_eq!(
                 (
                     found.tasks.as_slice(),
@@ -732,15 +728,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve_in(
-                &name("other", None),
-                &Located {
-                    text: text.to_owned(),
-                    offset: 0,
-                },
-                usize::MAX,
-                &mut findings,
-            );
+            let found = resolve(&references, text, &mut findings);
             assert_eq!(
                 (found.tasks.as_slice(), findings.errors.is_empty()),
                 (expected, !expected.is_empty()),

@@ -205,11 +205,14 @@ fn ids_of_other_programs() {
     reads(
         plan,
         "\
-1 [todo] look | details Part of Plan it
+1 [todo] look | details Part of 0: Plan it
 2 [todo] Do it
 T-001 [todo] Name it
 mark [todo] Mark it
-errors 3: there is no task `0`
+> 1: nothing comes before
+> 2: after 1: dependency
+> T-001: after 2: its number
+> mark: after T-001: its number
 ",
     );
 }

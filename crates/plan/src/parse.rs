@@ -215,6 +215,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         title,
         lines,
         keys,
+        ..
     } = collected;
     front_matter::note_others(&front_matter, keys, source, findings);
     let names = assign::assign(&drafts, findings);

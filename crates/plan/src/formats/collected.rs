@@ -18,6 +18,10 @@ pub(crate) struct Collected {
     pub(crate) title: Option<String>,
     /// The prose of each section, beginning with the one before the first heading.
     pub(crate) notes: Vec<Note>,
+    /// Boxes that are not run: those below headings of checks, and those below no such heading or
+    /// another one that holds no work.
+    pub(crate) boxes_in_checks: usize,
+    pub(crate) boxes_outside: usize,
     /// What each line is.
     pub(crate) lines: Lines,
     /// The keys of the front matter that the format reads, or that say nothing of the work.

@@ -6,11 +6,16 @@
 pub(crate) mod below;
 pub(crate) mod collected;
 pub(crate) mod document;
+mod drafting;
 pub(crate) mod format;
 pub(crate) mod generic;
+mod items;
 mod left_over;
 pub(crate) mod lines;
+mod place;
 pub(crate) mod table;
+mod task_headings;
+mod verdict;
 pub(crate) mod walk;
 pub(crate) mod whole;
 pub(crate) mod yaml;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::formats::document::Document;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::generic;
+use crate::formats::task_headings::TaskHeadings;
 use crate::tasks::section::Kind;
 use crate::tasks::table::Table;
 
@@ -53,7 +53,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let lines = source.lines(document.start..source.text.len());
     let said = lines.filter(|(_, line)| !line.trim().is_empty()).count();
     let are_all = are_certain && are_alike && rows * LEAST_PART >= said;
-    match are_all && !generic::has_headings(document) {
+    match are_all && TaskHeadings::find(document).tasks.is_empty() {
         true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
         false => Claim::NotMine,
     }

@@ -7,8 +7,9 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::generic::{self, Verdict};
+use crate::formats::generic;
 use crate::formats::left_over;
+use crate::formats::verdict::{self, Verdict};
 use crate::formats::walk::{self, Decide};
 use crate::formats::whole;
 use crate::formats::{
@@ -126,7 +127,7 @@ pub(crate) fn read(
             readings: Vec::new(),
         };
     }
-    let verdict = generic::judge(document, known);
+    let verdict = verdict::judge(document, known);
     let (why, ways) = match (mine.is_empty(), verdict) {
         (true, Verdict::Certain(way)) => return certain(document, way, known, findings),
         (true, Verdict::Ambiguous(why, ways)) => (why.to_owned(), ways),
@@ -137,7 +138,7 @@ pub(crate) fn read(
             };
             let ways = match verdict {
                 Verdict::Ambiguous(_, ways) => ways,
-                Verdict::Certain(_) => generic::ways(document, known),
+                Verdict::Certain(_) => verdict::ways(document, known),
             };
             (why, ways)
         }

@@ -1,0 +1,257 @@
+//! How an item or a heading becomes a task: its line, what stands below it, and what the sections
+//! and the groups around it say of it.
+
+use std::ops::Range;
+
+use crate::fields::attributes::Located;
+use crate::fields::identify;
+use crate::formats::document::Heading;
+use crate::formats::walk::Walk;
+use crate::lines::outline::Block;
+use crate::lines::source::Inline;
+use crate::tasks::checkbox::BoxMark;
+use crate::tasks::done;
+use crate::tasks::draft::{Draft, TaskLine, items_of};
+use crate::tasks::entry::{Boxed, Entry};
+use crate::tasks::handed_down::Inherited;
+use crate::tasks::heading;
+use crate::tasks::phase;
+use crate::tasks::section::{self, Kind};
+use crate::tasks::status;
+use crate::tasks::strike;
+use crate::tasks::taken::Taken;
+use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
+
+/// Why an open box below a done task is no task.
+const OPEN_STEP_OF_DONE: &str =
+    "it is an open step of a task that is done: write it beside that task to have it carried out";
+
+impl<'a> Walk<'_, '_, 'a> {
+    /// Adds an item as a task; its parts, if it has such, are tasks of their own.
+    pub(super) fn task_item(
+        &mut self,
+        entry: &Entry<'_, 'a>,
+        has_parts: bool,
+        inherited: &Inherited,
+    ) {
+        let (item, line) = (entry.item, &entry.line);
+        let mark = entry.mark.unwrap_or_else(|| self.mark_without_box(line));
+        let mut draft = self.draft_item(&entry.boxed(mark), has_parts);
+        draft.extends = inherited.extends;
+        if let Some(number) = self.list_number(item) {
+            draft.counts = true;
+            draft.number.get_or_insert(number.to_owned());
+        }
+        draft.optional |= inherited.optional;
+        draft
+            .details
+            .splice(0..0, inherited.details.iter().cloned());
+        draft.attributes.inherit(&inherited.attributes);
+        if mark.at.is_some() {
+            self.reader.note_said(&draft, line.text.tail(mark.rest));
+        } else {
+            self.note_own_status(&mut draft, line);
+            if let Some((_, title)) = status::trailing(&draft.title) {
+                draft.title = title.to_owned();
+            }
+            for field in item.blocks.iter().flat_map(items_of) {
+                let field = self.reader.first_line(field);
+                self.reader.status_field(&field, &mut draft);
+            }
+        }
+        let steps: &[Block] = match has_parts {
+            true => &[],
+            false => &item.blocks,
+        };
+        self.add(draft, item.range.end, inherited.withheld, steps);
+    }
+
+    /// Reads the line of an item, and what is below it but for its parts if it has such.
+    pub(super) fn draft_item(&mut self, boxed: &Boxed<'_, 'a>, has_parts: bool) -> Draft {
+        let Boxed { item, line, mark } = *boxed;
+        let split = self.reader.split_key(item, line);
+        let (inline, open) = match &split {
+            Some((line, key)) => (line, Some(*key)),
+            None => (line, None),
+        };
+        let line = TaskLine {
+            inline,
+            mark,
+            at: item.range.start,
+            is_group: has_parts,
+        };
+        let mut draft = self.reader.draft_line(&line, &self.place);
+        let taken = Taken {
+            attributes: &mut draft.attributes,
+            details: &mut draft.details,
+        };
+        self.reader.item_body(item, open, has_parts, taken);
+        draft
+    }
+
+    /// Takes the status that the line of a task without a box says as what is written once it is
+    /// done, and warns of one that may be a part of its title.
+    fn note_own_status(&mut self, draft: &mut Draft, line: &Inline<'_>) {
+        draft.marks.extend(done::own_mark(line));
+        self.reader.note_doubtful_status(draft);
+    }
+
+    /// Adds a task, up to the end of its lines, with its steps; it may be withheld.
+    fn add(&mut self, mut draft: Draft, end: usize, of_group: Option<TaskStatus>, steps: &[Block]) {
+        draft.optional |= self.open.iter().any(|open| open.kind == Kind::Optional);
+        if let Some(reason) = self.withhold(&mut draft, of_group) {
+            self.reader.findings.skip(draft.at, reason);
+        }
+        let status = draft.status;
+        self.found.add(self.document.source, draft, end);
+        self.steps(steps, status);
+    }
+
+    /// Takes an open task for done, blocked or cancelled if the group or the heading that it is in
+    /// says so, and returns the reason why it is not run.
+    fn withhold(&self, draft: &mut Draft, of_group: Option<TaskStatus>) -> Option<String> {
+        if !draft.status.runs() {
+            return None;
+        }
+        let is_done = of_group == Some(TaskStatus::Done);
+        // A group is done without its optional tasks.
+        if let Some(status) = of_group.filter(|_| !(is_done && draft.optional)) {
+            draft.status = status;
+            return is_done.then(|| OPEN_STEP_OF_DONE.to_owned());
+        }
+        if section::is_of_person(&draft.title) {
+            draft.status = TaskStatus::Blocked;
+            return Some("it is work of a person".to_owned());
+        }
+        let above = self.open.iter().rfind(|open| open.status.is_some())?;
+        let status = above.status.filter(|status| !status.runs())?;
+        draft.status = status;
+        Some(format!(
+            "under \"{}\", which says that it is {}",
+            above.title,
+            said(status)
+        ))
+    }
+
+    /// Returns the mark of a task without a box: an emoji or words that say its status.
+    fn mark_without_box(&self, line: &Inline<'_>) -> BoxMark {
+        let own = status::leading_mark(&line.text);
+        let first = line.text.lines().next().map_or("", |first| first);
+        let status = own
+            .map(|(status, _)| status)
+            .or_else(|| strike::status(&line.text))
+            .or_else(|| status::trailing(first).map(|(status, _)| status))
+            .or_else(|| self.status_above());
+        BoxMark {
+            status: status.map_or(TaskStatus::Todo, |status| status),
+            optional: false,
+            at: None,
+            rest: own.map_or(0, |(_, rest)| line.text.len() - rest.len()),
+        }
+    }
+
+    /// Reads the boxes below a task, which are its steps: open ones of a task that is done are not
+    /// run, and attributes of a step have no effect.
+    fn steps(&mut self, blocks: &[Block], task: TaskStatus) {
+        for item in blocks.iter().flat_map(items_of) {
+            if let Some((line, mark)) = self.reader.boxed_line(item) {
+                if task == TaskStatus::Done && mark.status.runs() {
+                    self.not_run(item.range.start..item.text.end, OPEN_STEP_OF_DONE);
+                }
+                self.reader.warn_of_step(item, &line, mark.rest);
+            }
+            // A line that is nearly an item belongs to the paragraph above it.
+            let first = self.reader.first_line(item);
+            self.reader.note_odd_lines(&first, 0);
+            self.steps(&item.blocks, task);
+        }
+        self.boxes_in_code(blocks);
+    }
+
+    /// Returns the status that the nearest heading with one says.
+    fn status_above(&self) -> Option<TaskStatus> {
+        self.open.iter().rev().find_map(|open| open.status)
+    }
+
+    /// Adds a heading as a task, with all that stands below it.
+    pub(super) fn task_heading(&mut self, heading: &Heading) {
+        let body = self.document.below(heading);
+        let Range { start, end } = heading.range.clone();
+        let written = self.source().slice(start..end);
+        let marks = written.len() - written.trim_start_matches(['#', ' ']).len();
+        let inline = Inline::new(self.source(), start + marks..end);
+        let status = heading::status(&inline.text);
+        let without_box = BoxMark {
+            status: status.unwrap_or(TaskStatus::Todo),
+            optional: section::is_optional(&heading.title.to_lowercase()),
+            at: None,
+            rest: inline.text.len() - heading::after_mark(&inline.text).len(),
+        };
+        let mark = heading::box_of(&inline.text).unwrap_or(without_box);
+        let line = TaskLine {
+            inline: &inline,
+            mark,
+            at: start,
+            is_group: false,
+        };
+        let mut draft = self.reader.draft_line(&line, &self.place);
+        if mark.at.is_none() {
+            self.note_own_status(&mut draft, &inline);
+        }
+        name_heading(&mut draft, &inline, mark);
+        let steps = self.reader.fields(body, &mut draft);
+        let is_said = !draft.marks.is_empty() || status.is_some();
+        draft.add_steps(steps, is_said);
+        if mark.at.is_some() {
+            self.reader.note_said(&draft, inline.text.tail(mark.rest));
+        }
+        self.add(draft, self.document.section(heading).end, None, body);
+    }
+}
+
+/// Takes the id and the title of a task from its heading.
+fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
+    // A number before the box is not part of the text after it.
+    let head = match mark.at.is_some_and(|at| at > 1) {
+        true => 0,
+        false => mark.rest,
+    };
+    let text = inline.text.tail(head);
+    let offset = inline.offset(head);
+    if let Some(found) = heading::task(text) {
+        draft.number = Some(found.number.to_owned());
+        draft.counts |= found.counts;
+        let text = found.id();
+        draft.id.get_or_insert(Located { text, offset });
+    } else if let Some(found) = identify::leading(text).filter(|_| head == 0 && mark.at.is_some()) {
+        let text = found.id.to_owned();
+        draft.set_id(Located { text, offset });
+    } else if let Some(text) = phase::of_heading(&inline.text).and_then(|phase| phase.label) {
+        draft.counts = true;
+        draft.phase_label = Some(text.as_str().into());
+        draft.id.get_or_insert(Located { text, offset });
+    }
+    if let Some(found) = heading::task(&draft.title) {
+        draft.title = draft.title.tail(found.rest).to_owned();
+    }
+    let said = status::trailing(&draft.title)
+        .filter(|(status, _)| mark.at.is_none() || *status == draft.status);
+    if let Some((_, title)) = said {
+        draft.title = title.to_owned();
+    }
+    let struck = strike::status(&draft.title).or_else(|| strike::status(&inline.text));
+    if let Some(status) = struck.filter(|_| draft.status.runs()) {
+        draft.status = status;
+        draft.title = draft.title.trim_matches('~').to_owned();
+    }
+}
+
+/// Describes a status of what is not run.
+fn said(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Done => "done",
+        TaskStatus::Blocked => "blocked or put off",
+        _ => "cancelled",
+    }
+}

@@ -1,0 +1,163 @@
+//! Which headings of a document of no known format are tasks, or may be.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::formats::below;
+use crate::formats::document::{Document, Heading};
+use crate::tasks::heading;
+use crate::tasks::section::{self, Kind};
+use orchestrate_core::text::parts::Parts;
+
+/// How many series are looked at for a heading: one for each level.
+const MAX_OPEN_SERIES: usize = 6;
+
+/// The headings of a document that are tasks.
+#[derive(Default)]
+pub(crate) struct TaskHeadings {
+    /// Their blocks, in their order.
+    pub(crate) tasks: Vec<usize>,
+    /// Whether these are only sections with numbers, or phases.
+    pub(crate) are_sections: bool,
+    /// Whether some have fields and others beside them have none.
+    pub(crate) are_partly_fielded: bool,
+    /// The blocks of the headings that tell of tasks again.
+    pub(crate) retold: Vec<usize>,
+}
+
+impl TaskHeadings {
+    /// Finds those with a word and a number, a box, or fields; without any of these, the sections of
+    /// a series.
+    pub(crate) fn find(document: &Document<'_, '_>) -> Self {
+        let mut own = Self::default();
+        let mut may_be: Vec<&Heading> = document.headings.iter().collect();
+        may_be.retain(|it| is_work(it) || it.task().is_some());
+        let mut fielded = may_be.clone();
+        fielded.retain(|it| it.level > 1 && below::has_task_fields(document, it));
+        let (steps, mut found): (Vec<&Heading>, Vec<&Heading>) = may_be
+            .iter()
+            .filter(|it| is_named(document, it))
+            .partition(|it| heading::is_step(&it.title));
+        if found.is_empty() {
+            found = steps;
+        }
+        if let Some(level) = found.iter().map(|it| it.level).min() {
+            found.extend(fielded.iter().filter(|it| it.level >= level));
+        } else if !fielded.is_empty() {
+            found = may_be;
+            found.retain(|it| fielded.iter().any(|own| is_beside(own, it)));
+            own.are_partly_fielded = found.len() > fielded.len();
+        } else {
+            own.are_sections = true;
+            found = sections(document, false);
+        }
+        own.retold = retold(&mut found);
+        // What another one is below is a part of it; a heading that groups others is none itself.
+        for (at, heading) in found.iter().enumerate() {
+            let mut within = found.iter().skip(at + 1);
+            let mut within = within.by_ref().take_while(|it| it.at < heading.end);
+            if !within.any(|it| it.at > heading.at && !heading::is_step(&it.title)) {
+                own.tasks.push(heading.at);
+            }
+        }
+        own.tasks.dedup();
+        own
+    }
+}
+
+/// Reports whether a heading speaks of work.
+pub(crate) fn is_work(heading: &Heading) -> bool {
+    matches!(heading.kind, Kind::Work | Kind::Optional)
+}
+
+/// Reports whether a heading stands beside another one, or is that one.
+fn is_beside(own: &Heading, other: &Heading) -> bool {
+    own.parent == other.parent && own.level == other.level
+}
+
+/// Reports whether a heading is a task by itself: by a word and a number, or by a box that does not
+/// sum up what is below it.
+fn is_named(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    if heading.task().is_some() {
+        return true;
+    }
+    let sums_up = || {
+        let ends_with_box = heading::box_at_end(&heading.title).is_some();
+        ends_with_box && below::holds_boxes(document, heading)
+    };
+    heading::box_of(&heading.title).is_some() && !heading.is_phase() && !sums_up()
+}
+
+/// Puts headings in their order, takes those out that only tell of an earlier task again, with its
+/// number and its words, and returns the blocks of these.
+fn retold(found: &mut Vec<&Heading>) -> Vec<usize> {
+    let mut told: HashMap<String, &Heading> = HashMap::new();
+    let mut again = Vec::new();
+    found.sort_by_key(|it| it.at);
+    for heading in found.iter().copied() {
+        let Some(task) = heading.task() else { continue };
+        match told.entry(task.id()) {
+            Entry::Vacant(free) => drop(free.insert(heading)),
+            Entry::Occupied(first) if first.get().parent != heading.parent => {
+                let (own, other) = (words_of(heading), words_of(first.get()));
+                if !own.is_empty() && own.iter().all(|word| other.contains(word)) {
+                    again.push(heading.at);
+                }
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    found.retain(|it| !again.contains(&it.at));
+    again
+}
+
+/// Returns the words of the title of a task, without a remark in parentheses, in lower case.
+fn words_of(heading: &Heading) -> Vec<String> {
+    let text = heading::after_mark(&heading.title);
+    let title = heading.task().map_or(text, |task| text.tail(task.rest));
+    let title = title.split('(').next().unwrap_or(title);
+    section::each_word(title).map(str::to_lowercase).collect()
+}
+
+/// Returns the headings that may be tasks or chapters, though no word says so: those of a series
+/// (`Phase 1`, `2. Client`, in any language) beside each other. If they are not chosen as the
+/// tasks, none of them may hold a box or a table of tasks.
+pub(crate) fn sections<'d>(document: &'d Document<'_, '_>, is_chosen: bool) -> Vec<&'d Heading> {
+    let mut series = all_series(document);
+    series.retain(|own| is_chosen || !own.iter().any(|it| document.holds_work(it)));
+    series.into_iter().flatten().collect()
+}
+
+/// Returns the series of at least two headings beside each other that may be tasks.
+fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
+    let mut series: Vec<Vec<&Heading>> = Vec::new();
+    for heading in document.headings.iter().filter(|it| is_work(it)) {
+        if heading.series().is_none() {
+            continue;
+        }
+        // A chapter ends a series of the one before it.
+        let mut open = series.iter_mut().rev().take(MAX_OPEN_SERIES);
+        match open.find(|own| continues(own, heading)) {
+            Some(own) => own.push(heading),
+            None => series.push(vec![heading]),
+        }
+    }
+    series.retain(|own| own.len() > 1 && is_series_of_work(document, own));
+    series
+}
+
+/// Reports whether a heading goes on with a series.
+fn continues(series: &[&Heading], heading: &Heading) -> bool {
+    let first = series.first();
+    first.is_some_and(|first| is_beside(first, heading) && first.series() == heading.series())
+}
+
+/// Reports whether a series may be tasks: it has a word, or a heading above it speaks of work.
+fn is_series_of_work(document: &Document<'_, '_>, series: &[&Heading]) -> bool {
+    let Some(first) = series.first() else {
+        return false;
+    };
+    let has_word = first.series().is_some_and(|word| !word.is_empty());
+    let parent = first.parent.and_then(|at| document.headings.get(at));
+    has_word || parent.is_some_and(|parent| section::lists_work(&parent.title))
+}

@@ -1,0 +1,157 @@
+//! In which ways a document of no known format can be read: in one, or in several, which is asked
+//! about.
+
+use crate::fields::names::{KnownNames, ReadAs};
+use crate::finding::Findings;
+use crate::formats::collected::Collected;
+use crate::formats::document::Document;
+use crate::formats::generic::{self, Generic};
+use crate::formats::task_headings::TaskHeadings;
+use crate::formats::walk;
+
+/// How a document of no known format is to be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Only one way fits.
+    Certain(ReadAs),
+    /// Several do, for this reason.
+    Ambiguous(&'static str, Vec<ReadAs>),
+}
+
+/// Returns the ways in which a document can be read at all.
+pub(crate) fn ways(document: &Document<'_, '_>, known: &KnownNames) -> Vec<ReadAs> {
+    Seen::new(document, known).ways()
+}
+
+/// Finds out in which ways a document can be read.
+pub(crate) fn judge(document: &Document<'_, '_>, known: &KnownNames) -> Verdict {
+    let seen = Seen::new(document, known);
+    match seen.doubt(document) {
+        Some(why) => Verdict::Ambiguous(why, seen.ways()),
+        None if seen.headings > 0 => Verdict::Certain(ReadAs::Headings),
+        None if !document.boxes.is_empty() => Verdict::Certain(ReadAs::Boxes),
+        None if seen.items > 0 => Verdict::Certain(ReadAs::Items),
+        None => Verdict::Certain(ReadAs::Whole),
+    }
+}
+
+/// What a document has that may be tasks.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Headings of tasks.
+    headings: usize,
+    /// Whether some headings have fields and others beside them have none.
+    are_partly_fielded: bool,
+    /// Boxes that are tasks if none of these headings is one.
+    boxes: usize,
+    /// Boxes below headings of checks.
+    boxes_in_checks: usize,
+    has_phase_of_checks: bool,
+    /// Boxes outside the headings of tasks and of checks.
+    boxes_outside: usize,
+    /// Rows of tables of tasks.
+    tables: usize,
+    /// Items of lists that are tasks.
+    items: usize,
+    /// Numbered headings, and phases without tasks.
+    sections: usize,
+}
+
+impl Seen {
+    fn new(document: &Document<'_, '_>, known: &KnownNames) -> Self {
+        let mut seen = Self::default();
+        let headings = TaskHeadings::find(document);
+        if headings.are_sections {
+            seen.sections = headings.tasks.len();
+        } else {
+            seen.are_partly_fielded = headings.are_partly_fielded;
+            let found = found(document, ReadAs::Headings, known);
+            seen.headings = found.drafts.len();
+            seen.boxes_outside = found.boxes_outside;
+        }
+        if !document.boxes.is_empty() {
+            let found = found(document, ReadAs::Boxes, known);
+            seen.boxes = found.drafts.len();
+            seen.boxes_in_checks = found.boxes_in_checks;
+            seen.has_phase_of_checks = generic::has_phase_of_checks(document);
+        }
+        if document.has_task_table() {
+            seen.tables = found(document, ReadAs::Table, known).drafts.len();
+        }
+        if seen.headings == 0 && seen.boxes == 0 && seen.tables == 0 {
+            seen.items = found(document, ReadAs::Items, known).drafts.len();
+        }
+        seen
+    }
+
+    /// Returns the ways that find something.
+    fn ways(&self) -> Vec<ReadAs> {
+        let found = [
+            (ReadAs::Headings, self.headings + self.sections),
+            (ReadAs::Boxes, self.boxes + self.boxes_in_checks),
+            (ReadAs::Table, self.tables),
+            (ReadAs::Items, self.items),
+            (ReadAs::Whole, 1),
+        ];
+        let ways = found.into_iter().filter(|(_, count)| *count > 0);
+        ways.map(|(way, _)| way).collect()
+    }
+
+    /// Returns why several ways fit, if they do.
+    fn doubt(&self, document: &Document<'_, '_>) -> Option<&'static str> {
+        if document.unclosed.is_some_and(|at| hides_work(document, at)) {
+            return Some("a fence that never closes hides tasks");
+        }
+        let has_boxes = !document.boxes.is_empty();
+        if self.headings > 0 {
+            self.doubt_of_headings(document)
+        } else if has_boxes {
+            self.doubt_of_boxes()
+        } else if self.sections > 0 {
+            Some("headings in a series may be tasks or chapters")
+        } else if self.tables > 0 {
+            Some("the rows of a table may be tasks or facts")
+        } else {
+            None
+        }
+    }
+
+    fn doubt_of_headings(&self, document: &Document<'_, '_>) -> Option<&'static str> {
+        if self.boxes_outside > 0 {
+            Some("headings and boxes outside of them look like tasks")
+        } else if self.tables > 0 && !generic::tables_retell(document) {
+            Some("headings and rows of a table look like tasks")
+        } else if self.are_partly_fielded {
+            Some("only some of these headings have fields")
+        } else {
+            None
+        }
+    }
+
+    fn doubt_of_boxes(&self) -> Option<&'static str> {
+        if self.boxes == 0 && self.boxes_in_checks > 0 {
+            Some("all boxes stand below headings of checks")
+        } else if self.has_phase_of_checks {
+            Some("all boxes of a phase stand below headings of checks")
+        } else if self.sections > 0 {
+            Some("boxes and headings in a series look like tasks")
+        } else if self.tables > 0 {
+            Some("boxes and rows of a table look like tasks")
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns what a way finds, where boxes below headings of checks are none of it.
+fn found(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Collected {
+    let generic = Generic::new(document, way);
+    walk::read(document, &generic, known, &mut Findings::default())
+}
+
+/// Reports whether what a fence that never closes hides looks like work.
+fn hides_work(document: &Document<'_, '_>, at: usize) -> bool {
+    let source = document.source;
+    let mut hidden = source.lines(at..source.text.len());
+    hidden.any(|(_, line)| walk::looks_like_work(line))
+}

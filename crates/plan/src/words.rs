@@ -88,6 +88,8 @@ pub(crate) const WORK: &[&str] = &[
     "remaining",
     "priorities",
 ];
+/// First words of headings that describe a document, so that a series of such ones alone is no work.
+pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context", "overview"];
 /// Whole headings below which bullets are tasks.
 pub(crate) const LISTS: &[&str] = &[
     "todo",

@@ -6,16 +6,17 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, counted, number};
 
 pub(crate) const FORMAT: Format = Format {
     name: "agent-os",
     claims,
-    decide,
+    heading,
+    boxed: Some(boxed),
     finish: Some(name_groups),
-    dash_is_progress: false,
     example: include_str!("agent_os.md"),
+    ..Format::NONE
 };
 
 fn claims(document: &Document<'_, '_>) -> Claim {
@@ -39,19 +40,15 @@ fn is_group(document: &Document<'_, '_>, heading: &Heading) -> bool {
         .is_some_and(|group| numbers::begins_with_part(document, heading, group.number))
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(heading) if is_group(scope.document, heading) => match scope.put_off() {
-            Some(open) => Decision::not_run(open.reason()),
-            None => Decision::Task,
-        },
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            Decision::not_run("a box outside of the groups of tasks")
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
+    match is_group(scope.document, heading) {
+        true => scope.unless_put_off(Decision::Task),
+        false => Decision::Within,
     }
+}
+
+fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
+    Decision::not_run("a box outside of the groups of tasks")
 }
 
 /// Gives the groups their numbers, by which dependencies name them (`Task Groups 1-3`).

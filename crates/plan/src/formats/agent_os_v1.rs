@@ -7,7 +7,7 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish::{self, BLOCKED};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::Block;
 use crate::tasks::heading;
@@ -15,10 +15,11 @@ use crate::tasks::heading;
 pub(crate) const FORMAT: Format = Format {
     name: "agent-os-v1",
     claims,
-    decide,
+    heading,
+    boxed: Some(boxed),
     finish: Some(refine),
-    dash_is_progress: false,
     example: include_str!("agent_os_v1.md"),
+    ..Format::NONE
 };
 
 /// The title of such a list.
@@ -69,18 +70,20 @@ fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
         .is_some_and(|own| numbers::begins_with_part(document, heading, own))
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(heading) if is_task(scope.document, heading) => Decision::Task,
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => match scope.excluded() {
-            Some(open) => Decision::not_run(open.reason()),
-            None if numbers::is_among_numbered(scope.document, item.item) => Decision::Task,
-            None => Decision::not_run("a box without a number, in a section without tasks"),
-        },
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
+    match is_task(scope.document, heading) {
+        true => Decision::Task,
+        false => Decision::Within,
     }
+}
+
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    scope.unless_excluded(
+        match numbers::is_among_numbered(scope.document, item.item) {
+            true => Decision::Task,
+            false => Decision::not_run(numbers::NO_NUMBER),
+        },
+    )
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

@@ -4,16 +4,14 @@
 //! is one goal.
 
 use crate::formats::document::{Document, Heading};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Format};
 use crate::tasks::section::Kind;
 
 pub(crate) const FORMAT: Format = Format {
     name: "antigravity-plan",
     claims,
-    decide,
-    finish: None,
-    dash_is_progress: false,
     example: include_str!("antigravity_plan.md"),
+    ..Format::NONE
 };
 
 /// What stands before the name of a file in a heading.
@@ -38,11 +36,4 @@ fn names_file(document: &Document<'_, '_>, own: &Heading) -> bool {
     let title = written.trim_start_matches(['#', ' ']);
     let is_linked = title.starts_with('[') && title.contains(LINK);
     is_linked || MARKS.iter().any(|mark| title.starts_with(mark))
-}
-
-fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
 }

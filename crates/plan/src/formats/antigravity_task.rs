@@ -7,16 +7,17 @@ use crate::fields::identify;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "antigravity-task",
     claims,
-    decide,
+    boxed: Some(boxed),
+    boxes_are_all: true,
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("antigravity_task.md"),
+    ..Format::NONE
 };
 
 /// How the comment with the id of a box begins.
@@ -50,16 +51,10 @@ fn is_in_code(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
     document.source.slice(own.at.saturating_sub(2)..own.at) == "`["
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() && !item.is_above_boxes => Decision::Task,
-        Node::Item(item) if item.mark.is_some() && is_alone_with_id(item, scope) => Decision::Task,
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(item) if item.is_beside_boxes => {
-            Decision::not_run("no checkbox, unlike its neighbours")
-        }
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    match !item.is_above_boxes || is_alone_with_id(item, scope) {
+        true => Decision::Task,
+        false => Decision::Within,
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Format};
 use crate::formats::yaml;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
@@ -18,10 +18,9 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const FORMAT: Format = Format {
     name: "backlog-md",
     claims,
-    decide,
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("backlog_md.md"),
+    ..Format::NONE
 };
 
 /// The keys of its front matter.
@@ -100,13 +99,6 @@ fn sections(document: &Document<'_, '_>) -> Vec<Range<usize>> {
         }
     }
     found
-}
-
-fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
 }
 
 fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

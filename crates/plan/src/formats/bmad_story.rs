@@ -7,7 +7,7 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::lines::text;
 use crate::tasks::section;
@@ -17,10 +17,10 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const FORMAT: Format = Format {
     name: "bmad-story",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(refine),
-    dash_is_progress: false,
     example: include_str!("bmad_story.md"),
+    ..Format::NONE
 };
 
 /// The key of its front matter.
@@ -138,17 +138,11 @@ fn is_over(said: &str) -> bool {
     }
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => match scope.excluded() {
-            Some(open) => Decision::not_run(open.reason()),
-            None if is_among_tasks(item, scope) => Decision::Task,
-            None => Decision::not_run("a box outside of the tasks of the story"),
-        },
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    scope.unless_excluded(match is_among_tasks(item, scope) {
+        true => Decision::Task,
+        false => Decision::not_run("a box outside of the tasks of the story"),
+    })
 }
 
 fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {

@@ -4,17 +4,15 @@
 //! `Step 1` or `1.` is read by these, or asked about.
 
 use crate::formats::document::{Document, Heading};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Format};
 use crate::tasks::heading;
 use crate::tasks::section;
 
 pub(crate) const FORMAT: Format = Format {
     name: "claude-plan",
     claims,
-    decide,
-    finish: None,
-    dash_is_progress: false,
     example: include_str!("claude_plan.md"),
+    ..Format::NONE
 };
 
 /// The title of its first section.
@@ -49,11 +47,4 @@ fn is_numbered(own: &Heading) -> bool {
     own.task().is_some()
         || own.is_phase()
         || section::number(heading::after_mark(&own.title)).is_some()
-}
-
-fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
 }

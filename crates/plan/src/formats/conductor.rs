@@ -7,17 +7,17 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish::{self, OF_PERSON};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::tasks::phase;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
     name: "conductor",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(refine),
-    dash_is_progress: false,
     example: include_str!("conductor.md"),
+    ..Format::NONE
 };
 
 /// What a verification names: who asks for it, and the file that says how it is done.
@@ -48,17 +48,11 @@ fn is_verification(text: &str) -> bool {
     VERIFICATION.iter().all(|word| text.contains(word))
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => match scope.excluded() {
-            Some(open) => Decision::not_run(open.reason()),
-            None if phase::begins(item.text) => Decision::Nested,
-            None => Decision::Task,
-        },
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    scope.unless_excluded(match phase::begins(item.text) {
+        true => Decision::Nested,
+        false => Decision::Task,
+    })
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

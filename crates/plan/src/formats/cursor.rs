@@ -7,7 +7,7 @@ use crate::fields::attributes::Located;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::yaml::{self, Line};
 use crate::tasks::draft::Draft;
 use orchestrate_core::ids::TaskId;
@@ -15,10 +15,10 @@ use orchestrate_core::ids::TaskId;
 pub(crate) const FORMAT: Format = Format {
     name: "cursor",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("cursor.md"),
+    ..Format::NONE
 };
 
 /// The key whose value is the list of to-dos.
@@ -41,15 +41,8 @@ fn is_to_do(lines: &[Line<'_>]) -> bool {
     read(lines, 0, &mut Findings::default()).is_some()
 }
 
-fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            Decision::not_run("the plan's tasks are the to-dos of its front matter")
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
-    }
+fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
+    Decision::not_run("the plan's tasks are the to-dos of its front matter")
 }
 
 fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

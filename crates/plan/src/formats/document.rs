@@ -13,7 +13,7 @@ use crate::tasks::heading::{self, TaskHeading};
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
-use crate::tasks::table::{self, Row, Table};
+use crate::tasks::table::{self, Table};
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
@@ -247,7 +247,10 @@ impl<'s, 'a> Document<'s, 'a> {
     pub(crate) fn holds_work(&self, heading: &Heading) -> bool {
         let holds_rows = || {
             self.below(heading).iter().any(|block| match block {
-                Block::Paragraph(range) => table::rows(self.source, range.clone()).is_some(),
+                Block::Paragraph(range) => {
+                    let table = table::read(self.source, range.clone());
+                    table.is_some_and(|table| table.is_tracked)
+                }
                 _ => false,
             })
         };
@@ -291,17 +294,12 @@ impl<'s, 'a> Document<'s, 'a> {
         memchr::memmem::find(self.source.text.as_bytes(), text.as_bytes()).is_some()
     }
 
-    /// Reports whether a table with a column for tasks and one for their status stands in it.
+    /// Reports whether a table that says how far its tasks are stands in it.
     pub(crate) fn has_task_table(&self) -> bool {
-        self.table_rows().next().is_some()
+        self.tables().any(|(_, table)| table.is_tracked)
     }
 
-    /// Returns the rows of such tables.
-    pub(crate) fn table_rows(&self) -> impl Iterator<Item = Row> {
-        self.tables().flat_map(|(_, table)| table.rows)
-    }
-
-    /// Returns such tables, with the index of the heading above each.
+    /// Returns the tables with a column for tasks, with the index of the heading above each.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (Option<usize>, Table)> {
         self.blocks
             .iter()

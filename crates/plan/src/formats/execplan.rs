@@ -1,23 +1,27 @@
 //! ExecPlans, by the cookbook of Codex: a living document with a record of its progress.
 //!
 //! The boxes below "Progress" are the tasks, one after the other; done ones begin with the time.
-//! All else, also milestones, tells how they are done, and boxes elsewhere are not run.
+//! All else, also the milestones that they mention, tells how they are done, and boxes elsewhere are
+//! not run.
 
 use crate::fields::identify;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
-use crate::formats::document::Document;
+use crate::formats::document::{BoxedItem, Document, Heading, named};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
+use crate::formats::task_headings;
+use crate::tasks::{heading, section};
+use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "execplan",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(order_and_tick),
-    dash_is_progress: false,
     example: include_str!("execplan.md"),
+    ..Format::NONE
 };
 
 /// The heading above the boxes, which people may translate; then the times tell.
@@ -42,6 +46,9 @@ const SECTIONS: &[&str] = &[
 /// How many of them tell such a document.
 const ENOUGH: usize = 3;
 
+/// The length from which on a word of a milestone's title tells it.
+const LONG: usize = 4;
+
 /// The keys of the entries of its log, which stay in English.
 const LOG: &[&str] = &["Decision:", "Rationale:"];
 
@@ -59,18 +66,77 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     if !(is_known || (has_times && has_log)) {
         return Claim::NotMine;
     }
-    let other = document.headings.iter().find(|heading| {
-        numbers::is_task(&heading.title) && document.first_box_below(heading).is_some()
-    });
-    match other {
-        Some(other) => {
-            let title = &other.title;
-            Claim::Contradicting(format!(
-                "boxes stand below \"{title}\" and below its progress"
-            ))
+    if is_known && !has_progress {
+        let why = format!("its boxes stand below no heading \"{PROGRESS}\"");
+        return Claim::Contradicting(why);
+    }
+    if let Some(other) = document
+        .boxes
+        .iter()
+        .find(|own| is_work_beside(document, own))
+    {
+        let title = document.heading_of(other).map_or("", |it| &it.title);
+        let why = format!("boxes stand below \"{title}\" and below its progress");
+        return Claim::Contradicting(why);
+    }
+    match document
+        .headings
+        .iter()
+        .find(|it| is_left_out(document, it))
+    {
+        Some(milestone) => {
+            let title = &milestone.title;
+            Claim::Contradicting(format!("its progress does not mention \"{title}\""))
         }
         None => Claim::Mine("it is an ExecPlan with a record of its progress"),
     }
+}
+
+/// Reports whether a box is open work, but not in the record of progress, or is a step of a task
+/// that is a heading.
+fn is_work_beside(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    let is_open = own.mark.status.runs() && own.depth == 0;
+    let is_step = document.is_below(own, |it| numbers::is_task(&it.title));
+    let is_check = document.is_below(own, |it| !task_headings::is_work(it));
+    is_step || (is_open && !is_check && !is_recorded(document, own))
+}
+
+/// Reports whether a box stands in the record of progress: below its heading, or beside a first box
+/// with a time.
+fn is_recorded(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    let first = document
+        .boxes
+        .partition_point(|it| it.heading < own.heading);
+    let first = document.boxes.get(first);
+    document.is_below(own, |it| it.is(PROGRESS))
+        || first.is_some_and(|first| is_stamped(document.text(first)))
+}
+
+/// Reports whether a heading is a milestone of which no box of the progress tells, by its name or by
+/// half of its words: all work is to be recorded there.
+fn is_left_out(document: &Document<'_, '_>, milestone: &Heading) -> bool {
+    let is_over = heading::status(&milestone.title).is_some_and(|status| !status.runs());
+    let Some(name) = named(&milestone.title).filter(|_| milestone.is_phase() && !is_over) else {
+        return false;
+    };
+    let after = milestone.title.find(name).map_or(0, |at| at + name.len());
+    let words: Vec<String> = section::each_word(milestone.title.tail(after))
+        .filter(|word| word.chars().count() >= LONG)
+        .map(str::to_lowercase)
+        .collect();
+    let name = name.to_lowercase();
+    let mut recorded = document
+        .boxes
+        .iter()
+        .filter(|own| is_recorded(document, own));
+    !recorded.any(|own| {
+        let text = document.text(own).to_lowercase();
+        let said = words
+            .iter()
+            .filter(|word| text.contains(word.as_str()))
+            .count();
+        text.contains(&name) || (said > 0 && said * 2 >= words.len())
+    })
 }
 
 /// Reports whether the text of a box begins with a time in parentheses.
@@ -78,15 +144,10 @@ fn is_stamped(text: &str) -> bool {
     identify::date(text).is_some()
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => match is_progress(item, scope) {
-            true => Decision::Task,
-            false => Decision::not_run("a box outside of the progress of the plan"),
-        },
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    match is_progress(item, scope) {
+        true => Decision::Task,
+        false => Decision::not_run("a box outside of the progress of the plan"),
     }
 }
 

@@ -6,10 +6,15 @@ use std::borrow::Cow;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
+use crate::formats::numbers;
 use crate::lines::outline::Item;
 use crate::tasks::checkbox::BoxMark;
 use crate::tasks::section::Kind;
+use crate::tasks::table::Table;
 use orchestrate_core::task::TaskStatus;
+
+/// Why an item without a box is no task beside boxes.
+pub(crate) const NO_BOX: &str = "no checkbox, unlike its neighbours";
 
 /// A habit of writing plans.
 pub(crate) struct Format {
@@ -17,8 +22,14 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     /// Says whether a document is its own, from structure alone.
     pub(crate) claims: fn(&Document<'_, '_>) -> Claim,
-    /// Says what a part of the document is.
-    pub(crate) decide: fn(&Node<'_>, &Scope<'_>) -> Decision,
+    /// Says what a heading is.
+    pub(crate) heading: fn(&Heading, &Scope<'_>) -> Decision,
+    /// Says what an item with a box is; without it, all lists are told.
+    pub(crate) boxed: Option<fn(&ListItem<'_>, &Scope<'_>) -> Decision>,
+    /// Whether an item without a box is not run beside boxes, also if it has no number.
+    pub(crate) boxes_are_all: bool,
+    /// Whether the rows of tables are tasks.
+    pub(crate) tables_are_tasks: bool,
     /// Adds the tasks that are in no block: in the front matter, or in elements. The walk has told
     /// all their lines.
     pub(crate) finish: Option<fn(&Document<'_, '_>, &mut Collected, &mut Findings)>,
@@ -26,6 +37,47 @@ pub(crate) struct Format {
     pub(crate) dash_is_progress: bool,
     /// A document of its kind, which is a test and a part of the documentation.
     pub(crate) example: &'static str,
+}
+
+impl Format {
+    /// A format that no document has, of which all is told.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        claims: |_| Claim::NotMine,
+        heading: |_, _| Decision::Within,
+        boxed: None,
+        boxes_are_all: false,
+        tables_are_tasks: false,
+        finish: None,
+        dash_is_progress: false,
+        example: "",
+    };
+
+    /// Says what a part of a document is.
+    pub(crate) fn decision(&self, node: &Node<'_>, scope: &Scope<'_>) -> Decision {
+        match node {
+            Node::Heading(heading) => (self.heading)(heading, scope),
+            Node::Item(item) => self.item(item, scope),
+            Node::Table(_) if self.tables_are_tasks => scope.unless_excluded(Decision::Task),
+            Node::Table(_) => Decision::Told,
+        }
+    }
+
+    fn item(&self, item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+        let Some(boxed) = self.boxed else {
+            return Decision::Told;
+        };
+        let is_numbered = numbers::number(item.text).is_some();
+        if item.mark.is_some() {
+            boxed(item, scope)
+        } else if item.is_above_boxes {
+            Decision::Within
+        } else if item.is_beside_boxes && (self.boxes_are_all || is_numbered) {
+            Decision::not_run(NO_BOX)
+        } else {
+            Decision::Told
+        }
+    }
 }
 
 /// What a format says of a document.
@@ -69,8 +121,8 @@ pub(crate) enum Node<'n> {
     Heading(&'n Heading),
     /// An item of a list.
     Item(&'n ListItem<'n>),
-    /// A table with a column for tasks and one for their status.
-    Table,
+    /// A table with a column for tasks.
+    Table(&'n Table),
 }
 
 /// An item of a list, as its first line introduces it.
@@ -84,8 +136,10 @@ pub(crate) struct ListItem<'n> {
     pub(crate) number: Option<&'n str>,
     /// Whether a box stands below it.
     pub(crate) is_above_boxes: bool,
-    /// Whether a box stands beside it.
+    /// Whether a box, or a numbered item or a phase with boxes below it, stands beside it.
     pub(crate) is_beside_boxes: bool,
+    /// Whether only the latter do.
+    pub(crate) is_among_parents: bool,
 }
 
 /// A section that is not over.
@@ -120,6 +174,22 @@ impl Scope<'_> {
         self.sections
             .iter()
             .find(|open| matches!(open.kind, Kind::Waiting | Kind::Dropped))
+    }
+
+    /// Returns a decision, unless a section around it holds no work.
+    pub(crate) fn unless_excluded(&self, decision: Decision) -> Decision {
+        match self.excluded() {
+            Some(open) => Decision::not_run(open.reason()),
+            None => decision,
+        }
+    }
+
+    /// Returns a decision, unless a section around it is put off.
+    pub(crate) fn unless_put_off(&self, decision: Decision) -> Decision {
+        match self.put_off() {
+            Some(open) => Decision::not_run(open.reason()),
+            None => decision,
+        }
     }
 
     /// Returns the innermost section.

@@ -1,10 +1,13 @@
 //! What a document of no known format is, read in one of a few ways.
 
+use std::collections::BTreeSet;
+
+use crate::fields::identify;
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
-use crate::formats::format::{Decision, ListItem, Node, Scope};
+use crate::formats::format::{Decision, ListItem, NO_BOX, Node, Scope};
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk::{self, Decide};
 use crate::tasks::checkbox::odd_box;
@@ -12,12 +15,16 @@ use crate::tasks::heading;
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
+use crate::tasks::table::Table;
+use orchestrate_core::text::parts::Parts;
 
 /// The decisions of one way to read a document.
 pub(crate) struct Generic {
     way: ReadAs,
     /// The headings that are tasks, if the way is to read these.
     headings: TaskHeadings,
+    /// Whether tables only sum up other tasks.
+    are_tables_retold: bool,
     /// Whether boxes below headings of checks are tasks, since there are no others.
     takes_checks: bool,
 }
@@ -31,9 +38,7 @@ pub(crate) fn read(
 ) -> Collected {
     let mut generic = Generic::new(document, way);
     if way == ReadAs::Headings && generic.headings.tasks.is_empty() {
-        // Who asks for headings means the sections of a series, whatever stands in them.
-        let chosen = task_headings::sections(document, true);
-        generic.headings.tasks = chosen.iter().map(|heading| heading.at).collect();
+        generic.headings.tasks = task_headings::chosen(document);
     }
     let mut own = Findings::default();
     let mut found = walk::read(document, &generic, known, &mut own);
@@ -63,20 +68,35 @@ pub(crate) fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     })
 }
 
-/// Reports whether the tables of a plan only sum up its headings: each row has the id of one.
+/// Reports whether the tables of a plan only sum up its tasks: each row has the number of a heading,
+/// or the id or the text of a box.
 pub(crate) fn tables_retell(document: &Document<'_, '_>) -> bool {
-    let ids: Vec<String> = document
-        .headings
-        .iter()
-        .filter_map(|heading| heading.task().map(|task| task.number.to_owned()))
-        .collect();
-    document.table_rows().all(|row| {
-        let own = row.id.as_ref().unwrap_or(&row.title);
-        let text = document.source.slice(own.clone());
-        let number = heading::task(text).map_or(text, |task| task.number);
-        ids.iter()
-            .any(|id| id.trim_start_matches('0') == number.trim_start_matches('0'))
+    let mut names = BTreeSet::new();
+    for task in document.headings.iter().filter_map(Heading::task) {
+        names.insert(plain(task.number));
+    }
+    for boxed in &document.boxes {
+        let text = document.text(boxed);
+        let id = identify::of_item(text);
+        names.extend(id.as_ref().map(|found| plain(found.id)));
+        names.insert(plain(text.tail(id.map_or(0, |found| found.rest))));
+    }
+    let mut rows = document.tables().flat_map(|(_, table)| table.rows);
+    rows.all(|row| {
+        let mut cells = row.id.into_iter().chain([row.title]);
+        cells.any(|cell| {
+            let text = document.source.slice(cell);
+            let number = heading::task(text).map_or(text, |task| task.number);
+            names.contains(&plain(number)) || names.contains(&plain(text))
+        })
     })
+}
+
+/// Returns a number or a text without marks, and without zeros before a number, in lower case.
+fn plain(text: &str) -> String {
+    text.trim_matches(['*', '_', '`', ' '])
+        .trim_start_matches('0')
+        .to_lowercase()
 }
 
 impl Generic {
@@ -88,6 +108,7 @@ impl Generic {
         Self {
             way,
             headings,
+            are_tables_retold: tables_retell(document),
             takes_checks: false,
         }
     }
@@ -95,10 +116,7 @@ impl Generic {
     fn heading(&self, heading: &Heading, scope: &Scope<'_>) -> Decision {
         match self.way {
             ReadAs::Headings if self.headings.tasks.binary_search(&heading.at).is_ok() => {
-                match scope.excluded() {
-                    Some(open) => Decision::not_run(open.reason()),
-                    None => Decision::Task,
-                }
+                scope.unless_excluded(Decision::Task)
             }
             ReadAs::Headings if self.headings.retold.contains(&heading.at) => Decision::Told,
             _ => Decision::Within,
@@ -117,7 +135,12 @@ impl Generic {
                 _ => Decision::Nested,
             },
             (ReadAs::Boxes, None) if item.is_beside_boxes && odd_box(item.text).is_none() => {
-                Decision::not_run("no checkbox, unlike its neighbours")
+                // A numbered item without parts is its own part.
+                let is_place = item.number.is_some() || phase::begins(item.text);
+                match item.is_among_parents && is_place {
+                    true => scope.unless_excluded(Decision::Task),
+                    false => Decision::not_run(NO_BOX),
+                }
             }
             (ReadAs::Items, _) => self.list_item(item, scope),
             (_, Some(_)) => match scope.excluded() {
@@ -128,6 +151,22 @@ impl Generic {
                 Decision::not_run(format!("no checkbox; {}", self.way.tasks()))
             }
             _ => Decision::Told,
+        }
+    }
+
+    fn table(&self, table: &Table, scope: &Scope<'_>) -> Decision {
+        let is_excluded = scope.excluded().is_some();
+        match self.way {
+            ReadAs::Whole => Decision::Told,
+            _ if is_excluded && !table.is_tracked => Decision::Told,
+            ReadAs::Table => scope.unless_excluded(Decision::Task),
+            ReadAs::Headings | ReadAs::Boxes if self.are_tables_retold && !is_excluded => {
+                Decision::Told
+            }
+            _ => {
+                let reason = format!("a row of a table; {}", self.way.tasks());
+                scope.unless_excluded(Decision::not_run(reason))
+            }
         }
     }
 
@@ -149,19 +188,13 @@ impl Generic {
 impl Decide for Generic {
     fn decide(&self, node: &Node<'_>, scope: &Scope<'_>) -> Decision {
         match node {
-            Node::Item(item) if self.way == ReadAs::Whole => match scope.excluded() {
-                Some(open) if item.mark.is_some() => Decision::not_run(open.reason()),
-                _ => Decision::Told,
+            Node::Item(item) if self.way == ReadAs::Whole => match item.mark {
+                Some(_) => scope.unless_excluded(Decision::Told),
+                None => Decision::Told,
             },
-            Node::Table if self.way == ReadAs::Whole => Decision::Told,
             Node::Heading(heading) => self.heading(heading, scope),
             Node::Item(item) => self.item(item, scope),
-            Node::Table => match (self.way, scope.excluded()) {
-                (_, Some(open)) => Decision::not_run(open.reason()),
-                (ReadAs::Table, None) => Decision::Task,
-                (ReadAs::Headings, None) if tables_retell(scope.document) => Decision::Told,
-                _ => Decision::not_run(format!("a row of a table; {}", self.way.tasks())),
-            },
+            Node::Table(table) => self.table(table, scope),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::fields::programs;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Format};
 use crate::formats::whole;
 use crate::lines::source::Source;
 use crate::lines::text;
@@ -26,10 +26,9 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "gsd-plan",
     claims,
-    decide,
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("gsd_plan.md"),
+    ..Format::NONE
 };
 
 /// The keys of its front matter, which concern all plans of a phase.
@@ -83,13 +82,6 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     match elements.iter().all(|own| own.is_closed) {
         true => Claim::Mine("it has `<task>` elements with a name or an action"),
         false => Claim::Contradicting("one of its `<task>` elements is not closed".to_owned()),
-    }
-}
-
-fn decide(node: &Node<'_>, _scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
     }
 }
 

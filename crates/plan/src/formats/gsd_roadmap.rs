@@ -8,7 +8,7 @@ use crate::fields::attributes::Located;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading, named};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::lines::outline::Block;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
@@ -18,10 +18,11 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "gsd-roadmap",
     claims,
-    decide,
+    heading,
+    boxed: Some(boxed),
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("gsd_roadmap.md"),
+    ..Format::NONE
 };
 
 /// What stands in place of a plan that is not written yet.
@@ -112,15 +113,10 @@ fn has_fields(document: &Document<'_, '_>, heading: &Heading) -> bool {
     })
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(heading) => match is_task(scope.document, heading) {
-            true => Decision::Task,
-            false => Decision::Within,
-        },
-        Node::Item(item) if item.mark.is_some() => boxed(item, scope),
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
+    match is_task(scope.document, heading) {
+        true => Decision::Task,
+        false => Decision::Within,
     }
 }
 

@@ -92,8 +92,9 @@ impl<'a> Walk<'_, '_, 'a> {
 
     fn entries(&mut self, entries: &[Entry<'_, 'a>], inherited: &Inherited, depth: usize) {
         // The other items below a parent are remarks, which its tasks are told.
-        let is_beside_boxes =
-            !inherited.knows_remarks && entries.iter().any(|entry| self.is_box_or_above(entry));
+        let knows_remarks = inherited.knows_remarks;
+        let has_boxes = entries.iter().any(|entry| entry.mark.is_some());
+        let has_parents = entries.iter().any(|entry| self.is_numbered_parent(entry));
         let mut rest = entries;
         while let Some((entry, after)) = rest.split_first() {
             rest = after;
@@ -107,7 +108,8 @@ impl<'a> Walk<'_, '_, 'a> {
                 text: node_text(entry),
                 number: self.list_number(entry.item),
                 is_above_boxes: parts::is_above_box(&self.reader, entry.item),
-                is_beside_boxes,
+                is_beside_boxes: !knows_remarks && (has_boxes || has_parents),
+                is_among_parents: !knows_remarks && !has_boxes && has_parents,
             };
             match self.decision(&Node::Item(&node)) {
                 Decision::Nested => {
@@ -141,10 +143,10 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// Reports whether an item has a box, or is a place in an order with boxes below it.
-    fn is_box_or_above(&self, entry: &Entry<'_, 'a>) -> bool {
-        let is_place = || self.list_number(entry.item).is_some();
-        entry.mark.is_some() || (is_place() && parts::is_above_box(&self.reader, entry.item))
+    /// Reports whether an item has a number, or is a phase, and boxes stand below it.
+    fn is_numbered_parent(&self, entry: &Entry<'_, 'a>) -> bool {
+        let is_place = self.list_number(entry.item).is_some() || phase::begins(node_text(entry));
+        is_place && parts::is_above_box(&self.reader, entry.item)
     }
 
     /// Returns the number of an item of an ordered list.

@@ -8,7 +8,7 @@ use crate::formats::agent_os;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish::{self, BLOCKED};
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::{Block, Item};
 use crate::tasks::draft::items_of;
@@ -16,10 +16,11 @@ use crate::tasks::draft::items_of;
 pub(crate) const FORMAT: Format = Format {
     name: "kiro",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(refine),
     dash_is_progress: true,
     example: include_str!("kiro.md"),
+    ..Format::NONE
 };
 
 /// The line with which cc-sdd says that a task is blocked.
@@ -81,29 +82,16 @@ fn is_reference(document: &Document<'_, '_>, item: &Item) -> bool {
     })
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            let is_numbered = item.number.is_some() || number(item.text).is_some();
-            let excluded = match is_numbered {
-                true => scope.put_off(),
-                false => scope.excluded(),
-            };
-            match excluded {
-                Some(open) => Decision::not_run(open.reason()),
-                None if is_numbered || numbers::is_among_numbered(scope.document, item.item) => {
-                    Decision::Nested
-                }
-                None => Decision::not_run("a box without a number, in a section without tasks"),
-            }
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(item) if item.is_beside_boxes && number(item.text).is_some() => {
-            Decision::not_run("no checkbox, unlike its neighbours")
-        }
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    if item.number.is_some() || number(item.text).is_some() {
+        return scope.unless_put_off(Decision::Nested);
     }
+    scope.unless_excluded(
+        match numbers::is_among_numbered(scope.document, item.item) {
+            true => Decision::Nested,
+            false => Decision::not_run(numbers::NO_NUMBER),
+        },
+    )
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

@@ -9,6 +9,9 @@ use crate::tasks::heading;
 /// The maximum length of the words before the number of a heading.
 const MAX_WORDS_BYTES: usize = 40;
 
+/// Why a box among numbered ones is no task.
+pub(crate) const NO_NUMBER: &str = "a box without a number, in a section without tasks";
+
 /// A heading of the form `Task 3: Build it`, with one word or several before its number.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Counted<'t> {

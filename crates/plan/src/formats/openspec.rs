@@ -8,7 +8,7 @@ use crate::formats::agent_os_v1;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::kiro;
 use crate::formats::numbers::{self, number};
 use crate::tasks::heading;
@@ -17,10 +17,10 @@ use crate::tasks::section::Kind;
 pub(crate) const FORMAT: Format = Format {
     name: "openspec",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(tick),
-    dash_is_progress: false,
     example: include_str!("openspec.md"),
+    ..Format::NONE
 };
 
 fn claims(document: &Document<'_, '_>) -> Claim {
@@ -44,22 +44,12 @@ fn is_group(title: &str) -> bool {
     number(heading::after_mark(title)).is_some()
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            // A group is work, also one called "Validation".
-            let excluded = scope.excluded();
-            match excluded.filter(|open| open.kind != Kind::Checks || !is_group(&open.title)) {
-                Some(open) => Decision::not_run(open.reason()),
-                None => Decision::Task,
-            }
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(item) if item.is_beside_boxes && number(item.text).is_some() => {
-            Decision::not_run("no checkbox, unlike its neighbours")
-        }
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(_item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    // A group is work, also one called "Validation".
+    let excluded = scope.excluded();
+    match excluded.filter(|open| open.kind != Kind::Checks || !is_group(&open.title)) {
+        Some(open) => Decision::not_run(open.reason()),
+        None => Decision::Task,
     }
 }
 

@@ -6,17 +6,18 @@
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
-use crate::formats::format::{Claim, Decision, Format, Node, Open, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Open, Scope};
 use crate::tasks::phase;
 use crate::tasks::section::Kind;
 
 pub(crate) const FORMAT: Format = Format {
     name: "ralph-fix-plan",
     claims,
-    decide,
+    boxed: Some(boxed),
+    boxes_are_all: true,
     finish: Some(finish),
-    dash_is_progress: false,
     example: include_str!("ralph.md"),
+    ..Format::NONE
 };
 
 /// The title, with which alone a document is no such list.
@@ -50,19 +51,10 @@ fn is_priority(heading: &Heading) -> bool {
     phase::of_heading(&heading.title).is_some_and(|phase| phase.label.is_none())
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            match scope.sections.iter().find(|open| is_left_out(open)) {
-                Some(open) => Decision::not_run(open.reason()),
-                None => Decision::Task,
-            }
-        }
-        Node::Item(item) if item.is_beside_boxes => {
-            Decision::not_run("no checkbox, unlike its neighbours")
-        }
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(_item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    match scope.sections.iter().find(|open| is_left_out(open)) {
+        Some(open) => Decision::not_run(open.reason()),
+        None => Decision::Task,
     }
 }
 

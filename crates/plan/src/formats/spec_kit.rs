@@ -7,15 +7,15 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 
 pub(crate) const FORMAT: Format = Format {
     name: "spec-kit",
     claims,
-    decide,
+    boxed: Some(boxed),
     finish: Some(refine),
-    dash_is_progress: false,
     example: include_str!("spec_kit.md"),
+    ..Format::NONE
 };
 
 /// The key of its front matter.
@@ -47,18 +47,10 @@ fn has_number(text: &str) -> bool {
     digits >= DIGITS
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() && has_number(item.text) => match scope.put_off() {
-            Some(open) => Decision::not_run(open.reason()),
-            None => Decision::Task,
-        },
-        Node::Item(item) if item.mark.is_some() => {
-            Decision::not_run("a box without the number of a task")
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    match has_number(item.text) {
+        true => scope.unless_put_off(Decision::Task),
+        false => Decision::not_run("a box without the number of a task"),
     }
 }
 

@@ -6,19 +6,19 @@
 
 use std::ops::Range;
 
-use crate::formats::document::Document;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::task_headings::TaskHeadings;
+use crate::formats::document::{Document, Heading};
+use crate::formats::format::{Claim, Format};
+use crate::formats::task_headings::{self, TaskHeadings};
+use crate::lines::outline::Block;
 use crate::tasks::section::Kind;
-use crate::tasks::table::Table;
+use crate::tasks::table::{self, Table};
 
 pub(crate) const FORMAT: Format = Format {
     name: "status-table",
     claims,
-    decide,
-    finish: None,
-    dash_is_progress: false,
+    tables_are_tasks: true,
     example: include_str!("status_table.md"),
+    ..Format::NONE
 };
 
 /// The least part of the lines that stands in such tables, so that they are what the document is
@@ -47,29 +47,42 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         }
         _ => true,
     });
-    let are_certain = !tables.is_empty() && tables.iter().all(|table| table.is_certain);
+    let are_certain = !tables.is_empty()
+        && tables
+            .iter()
+            .all(|table| table.is_certain && table.is_tracked);
     let rows: usize = tables.iter().map(|table| table.rows.len() + HEAD).sum();
     let source = document.source;
     let lines = source.lines(document.start..source.text.len());
     let said = lines.filter(|(_, line)| !line.trim().is_empty()).count();
     let are_all = are_certain && are_alike && rows * LEAST_PART >= said;
-    match are_all && TaskHeadings::find(document).tasks.is_empty() {
+    let is_elsewhere = document.headings.iter().any(|own| says_more(document, own));
+    match are_all && !is_elsewhere && TaskHeadings::find(document).tasks.is_empty() {
         true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
         false => Claim::NotMine,
     }
+}
+
+/// Reports whether something stands below a heading that may be work, but is no such table: the
+/// findings of a report, or its figures.
+fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
+    let is_work = task_headings::is_work(own) && !task_headings::describes(own);
+    if !is_work || document.is_in(own.parent, |it| !task_headings::is_work(it)) {
+        return false;
+    }
+    let source = document.source;
+    let blocks = document.own(own);
+    let is_table = |block: &Block| table::read(source, block.range()).is_some();
+    let has_figures = blocks.iter().any(|block| {
+        let mut lines = source.lines(block.range());
+        !is_table(block) && lines.any(|(_, line)| table::is_rule(line))
+    });
+    let is_prose = own.level > 1 && !blocks.is_empty() && !blocks.iter().any(is_table);
+    has_figures || is_prose
 }
 
 /// Returns the words of the heading of a column.
 fn heading(document: &Document<'_, '_>, cell: &Option<Range<usize>>) -> Option<String> {
     let text = document.source.slice(cell.clone()?);
     Some(text.to_lowercase())
-}
-
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match (node, scope.excluded()) {
-        (Node::Heading(_), _) => Decision::Within,
-        (Node::Table, None) => Decision::Task,
-        (Node::Table, Some(open)) => Decision::not_run(open.reason()),
-        (Node::Item(_), _) => Decision::Told,
-    }
 }

@@ -7,7 +7,7 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, counted};
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
@@ -18,10 +18,11 @@ use crate::tasks::{heading, phase};
 pub(crate) const FORMAT: Format = Format {
     name: "superpowers",
     claims,
-    decide,
+    heading,
+    boxed: Some(boxed),
     finish: Some(number),
-    dash_is_progress: false,
     example: include_str!("superpowers.md"),
+    ..Format::NONE
 };
 
 /// What the quote at the top names: the skill that carries the plan out, of whatever collection.
@@ -107,21 +108,15 @@ fn holds_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
     below.any(|it| is_task(document, it))
 }
 
-fn decide(node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-    match node {
-        Node::Heading(heading) if is_task(scope.document, heading) => {
-            match holds_tasks(scope.document, heading) {
-                true => Decision::Within,
-                false => Decision::Task,
-            }
-        }
-        Node::Heading(_) => Decision::Within,
-        Node::Item(item) if item.mark.is_some() => {
-            Decision::not_run("a box outside of the tasks, which are headings")
-        }
-        Node::Item(item) if item.is_above_boxes => Decision::Within,
-        Node::Item(_) | Node::Table => Decision::Told,
+fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
+    match is_task(scope.document, heading) && !holds_tasks(scope.document, heading) {
+        true => Decision::Task,
+        false => Decision::Within,
     }
+}
+
+fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
+    Decision::not_run("a box outside of the tasks, which are headings")
 }
 
 fn number(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {

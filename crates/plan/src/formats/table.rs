@@ -67,7 +67,7 @@ pub(crate) struct Read {
 
 impl Decide for Format {
     fn decide(&self, node: &Node<'_>, scope: &Scope<'_>) -> Decision {
-        (self.decide)(node, scope)
+        self.decision(node, scope)
     }
 
     fn dash_is_progress(&self) -> bool {

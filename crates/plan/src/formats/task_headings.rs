@@ -5,8 +5,10 @@ use std::collections::hash_map::Entry;
 
 use crate::formats::below;
 use crate::formats::document::{Document, Heading};
+use crate::lines::text;
 use crate::tasks::heading;
 use crate::tasks::section::{self, Kind};
+use crate::words;
 use orchestrate_core::text::parts::Parts;
 
 /// How many series are looked at for a heading: one for each level.
@@ -49,7 +51,7 @@ impl TaskHeadings {
             own.are_partly_fielded = found.len() > fielded.len();
         } else {
             own.are_sections = true;
-            found = sections(document, false);
+            found = sections_without_work(document);
         }
         own.retold = retold(&mut found);
         // What another one is below is a part of it; a heading that groups others is none itself.
@@ -120,15 +122,59 @@ fn words_of(heading: &Heading) -> Vec<String> {
 }
 
 /// Returns the headings that may be tasks or chapters, though no word says so: those of a series
-/// (`Phase 1`, `2. Client`, in any language) beside each other. If they are not chosen as the
-/// tasks, none of them may hold a box or a table of tasks.
-pub(crate) fn sections<'d>(document: &'d Document<'_, '_>, is_chosen: bool) -> Vec<&'d Heading> {
+/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a table
+/// of tasks.
+fn sections_without_work<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
     let mut series = all_series(document);
-    series.retain(|own| is_chosen || !own.iter().any(|it| document.holds_work(it)));
+    series.retain(|own| {
+        is_series_of_work(document, own) && !own.iter().any(|it| document.holds_work(it))
+    });
     series.into_iter().flatten().collect()
 }
 
-/// Returns the series of at least two headings beside each other that may be tasks.
+/// Returns the blocks of the headings that are tasks where headings are chosen and none is one by
+/// itself: the sections of each series, whatever stands in them.
+pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
+    let mut series = all_series(document);
+    if series.iter().any(|own| is_series_of_work(document, own)) {
+        series.retain(|own| is_series_of_work(document, own));
+    } else {
+        series.retain(|own| are_chapters(document, own));
+    }
+    let mut found: Vec<usize> = series.iter().flatten().map(|it| it.at).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
+/// them are work that is to be done.
+pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
+    let mut series = all_series(document);
+    series.retain(|own| is_series_of_work(document, own));
+    series.iter().any(|own| {
+        let has_word = own.iter().any(|it| it.series() != Some(""));
+        let (boxed, others): (Vec<&Heading>, Vec<&Heading>) =
+            own.iter().partition(|it| document.holds_work(it));
+        // One numbered section of a document may hold all its tasks.
+        let are_most = boxed.len() > 1 || (has_word && !boxed.is_empty());
+        are_most && others.iter().any(|it| is_open_work(it))
+    })
+}
+
+/// Reports whether something stands below a heading that calls it neither done nor a description.
+fn is_open_work(heading: &Heading) -> bool {
+    let status = heading::status(&heading.title);
+    heading.end > heading.at + 1 && status.is_none_or(|status| status.runs()) && !describes(heading)
+}
+
+/// Reports whether a heading describes the whole document, as `Background` does.
+pub(crate) fn describes(heading: &Heading) -> bool {
+    let mut words = section::each_word(&heading.title);
+    let first = words.find(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
+    first.is_some_and(|first| text::is_one_of(first, words::DOCUMENT))
+}
+
+/// Returns the series of at least two headings beside each other that speak of work.
 fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
     let mut series: Vec<Vec<&Heading>> = Vec::new();
     for heading in document.headings.iter().filter(|it| is_work(it)) {
@@ -142,7 +188,7 @@ fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
             None => series.push(vec![heading]),
         }
     }
-    series.retain(|own| own.len() > 1 && is_series_of_work(document, own));
+    series.retain(|own| own.len() > 1);
     series
 }
 
@@ -160,4 +206,12 @@ fn is_series_of_work(document: &Document<'_, '_>, series: &[&Heading]) -> bool {
     let has_word = first.series().is_some_and(|word| !word.is_empty());
     let parent = first.parent.and_then(|at| document.headings.get(at));
     has_word || parent.is_some_and(|parent| section::lists_work(&parent.title))
+}
+
+/// Reports whether a series is that of the chapters of a document, of which not all describe it.
+fn are_chapters(document: &Document<'_, '_>, series: &[&Heading]) -> bool {
+    let parent = series.first().and_then(|first| first.parent);
+    let parent = parent.and_then(|at| document.headings.get(at));
+    let are_outer = parent.is_none_or(|parent| parent.level == 1);
+    are_outer && !series.iter().all(|it| describes(it))
 }

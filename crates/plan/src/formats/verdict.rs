@@ -1,13 +1,17 @@
 //! In which ways a document of no known format can be read: in one, or in several, which is asked
 //! about.
 
+use std::collections::BTreeMap;
+
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
-use crate::formats::document::Document;
+use crate::formats::document::{Document, named};
 use crate::formats::generic::{self, Generic};
-use crate::formats::task_headings::TaskHeadings;
+use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
+use crate::tasks::draft::Draft;
+use crate::tasks::section;
 
 /// How a document of no known format is to be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,19 +59,27 @@ struct Seen {
     items: usize,
     /// Numbered headings, and phases without tasks.
     sections: usize,
+    /// Whether only some sections of a series hold boxes.
+    is_partly_boxed: bool,
+    /// Whether numbers of tasks begin anew.
+    restarts: bool,
 }
 
 impl Seen {
     fn new(document: &Document<'_, '_>, known: &KnownNames) -> Self {
         let mut seen = Self::default();
         let headings = TaskHeadings::find(document);
-        if headings.are_sections {
-            seen.sections = headings.tasks.len();
-        } else {
+        if !headings.are_sections {
             seen.are_partly_fielded = headings.are_partly_fielded;
             let found = found(document, ReadAs::Headings, known);
             seen.headings = found.drafts.len();
             seen.boxes_outside = found.boxes_outside;
+            seen.restarts = restarts(&found.drafts);
+        } else if task_headings::is_partly_boxed(document) {
+            seen.is_partly_boxed = true;
+            seen.sections = task_headings::chosen(document).len();
+        } else {
+            seen.sections = headings.tasks.len();
         }
         if !document.boxes.is_empty() {
             let found = found(document, ReadAs::Boxes, known);
@@ -75,11 +87,16 @@ impl Seen {
             seen.boxes_in_checks = found.boxes_in_checks;
             seen.has_phase_of_checks = generic::has_phase_of_checks(document);
         }
-        if document.has_task_table() {
+        if document.tables().next().is_some() {
             seen.tables = found(document, ReadAs::Table, known).drafts.len();
         }
-        if seen.headings == 0 && seen.boxes == 0 && seen.tables == 0 {
-            seen.items = found(document, ReadAs::Items, known).drafts.len();
+        if seen.headings == 0 && seen.boxes == 0 {
+            let found = found(document, ReadAs::Items, known);
+            seen.items = found.drafts.len();
+            seen.restarts = restarts(&found.drafts);
+        }
+        if seen.ways() == [ReadAs::Whole] {
+            seen.sections = task_headings::chosen(document).len();
         }
         seen
     }
@@ -106,11 +123,13 @@ impl Seen {
         if self.headings > 0 {
             self.doubt_of_headings(document)
         } else if has_boxes {
-            self.doubt_of_boxes()
+            self.doubt_of_boxes(document)
         } else if self.sections > 0 {
             Some("headings in a series may be tasks or chapters")
-        } else if self.tables > 0 {
+        } else if self.tables > 0 && (self.items > 0 || tables_are_work(document)) {
             Some("the rows of a table may be tasks or facts")
+        } else if self.restarts {
+            Some("numbers begin anew outside of phases")
         } else {
             None
         }
@@ -123,19 +142,23 @@ impl Seen {
             Some("headings and rows of a table look like tasks")
         } else if self.are_partly_fielded {
             Some("only some of these headings have fields")
+        } else if self.restarts {
+            Some("numbers begin anew outside of phases")
         } else {
             None
         }
     }
 
-    fn doubt_of_boxes(&self) -> Option<&'static str> {
+    fn doubt_of_boxes(&self, document: &Document<'_, '_>) -> Option<&'static str> {
         if self.boxes == 0 && self.boxes_in_checks > 0 {
             Some("all boxes stand below headings of checks")
         } else if self.has_phase_of_checks {
             Some("all boxes of a phase stand below headings of checks")
+        } else if self.is_partly_boxed {
+            Some("only some headings of a series have boxes")
         } else if self.sections > 0 {
             Some("boxes and headings in a series look like tasks")
-        } else if self.tables > 0 {
+        } else if self.tables > 0 && !generic::tables_retell(document) {
             Some("boxes and rows of a table look like tasks")
         } else {
             None
@@ -154,4 +177,29 @@ fn hides_work(document: &Document<'_, '_>, at: usize) -> bool {
     let source = document.source;
     let mut hidden = source.lines(at..source.text.len());
     hidden.any(|(_, line)| walk::looks_like_work(line))
+}
+
+/// Reports whether a table says how far its tasks are, or stands below a heading that speaks of
+/// work.
+fn tables_are_work(document: &Document<'_, '_>) -> bool {
+    document.tables().any(|(heading, table)| {
+        table.is_tracked || document.is_in(heading, |it| section::lists_work(&it.title))
+    })
+}
+
+/// Reports whether open tasks in different sections have the same number. Each phase may have a
+/// numbering of its own.
+fn restarts(drafts: &[Draft]) -> bool {
+    let mut sections = BTreeMap::new();
+    drafts.iter().filter(|it| it.status.runs()).any(|draft| {
+        let Some(number) = &draft.number else {
+            return false;
+        };
+        let id = draft.id.as_ref().map(|id| id.text.as_str());
+        let id = id.filter(|id| id.ends_with(number.as_str()));
+        let section = draft.section.as_deref();
+        let phase = draft.phase_label.as_deref().or(section.and_then(named));
+        let key = (phase, id.unwrap_or(number));
+        *sections.entry(key).or_insert(draft.section_index) != draft.section_index
+    })
 }

@@ -334,17 +334,17 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     /// nearly tasks are not run.
     fn paragraph(&mut self, range: Range<usize>) {
         let source = self.source();
-        let Some(rows) = table::rows(source, range.clone()) else {
+        let Some(table) = table::read(source, range.clone()) else {
             self.tell(range.clone());
             return self.odd_lines(range);
         };
-        match self.decision(&Node::Table) {
+        match self.decision(&Node::Table(&table)) {
             Decision::Task | Decision::Nested => {
                 self.mark(range, Role::Structure);
-                for column in table::columns(&rows) {
+                for column in table::columns(&table.rows) {
                     self.reader.note_column(column.clone());
                 }
-                for row in &rows {
+                for row in &table.rows {
                     let draft = self.reader.row(row, &self.place);
                     let at = draft.at;
                     self.found.add(source, draft, at);
@@ -353,7 +353,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
             Decision::Within | Decision::Told => self.tell(range),
             Decision::NotRun(reason) => {
                 self.tell(range);
-                for row in &rows {
+                for row in &table.rows {
                     self.reader.findings.skip(row.at, reason.clone());
                 }
             }

@@ -38,6 +38,9 @@ const OTHER_COLUMNS: &[&str] = &[
     "phase",
 ];
 
+/// Headings of a column of tasks even where nothing says how far these are.
+const SURE_COLUMNS: &[&str] = &["task", "tasks", "todo", "story", "deliverable"];
+
 /// Headings of the column with its status.
 const STATUS_COLUMNS: &[&str] = &[
     "status",
@@ -75,6 +78,8 @@ pub(crate) struct Table {
     /// Whether its rows can hardly be anything but tasks: they are numbered or called so, or have
     /// boxes.
     pub(crate) is_certain: bool,
+    /// Whether it says how far its tasks are, or what they wait for.
+    pub(crate) is_tracked: bool,
 }
 
 /// One row of a table of tasks.
@@ -88,11 +93,6 @@ pub(crate) struct Row {
     pub(crate) status: Cell,
     /// The other cells that are not empty, each with the heading of its column.
     pub(crate) others: Vec<(Cell, Cell)>,
-}
-
-/// Returns the rows of a paragraph that is a table of tasks; `None` for any other paragraph.
-pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<Row>> {
-    Some(read(source, paragraph)?.rows)
 }
 
 /// Reads a paragraph that is a table of tasks; `None` for any other paragraph.
@@ -134,6 +134,7 @@ pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table
         status: places.status.and_then(|at| columns.get(at).cloned()),
         rows,
         is_certain,
+        is_tracked: places.is_tracked,
     })
 }
 
@@ -158,6 +159,8 @@ struct Places {
     status: Option<usize>,
     /// Whether the heading of the title says that the rows are tasks.
     is_called_task: bool,
+    /// Whether there is a status, or a column of what a task waits for.
+    is_tracked: bool,
 }
 
 /// A table before it is known what its columns are.
@@ -200,13 +203,15 @@ impl Grid<'_, '_> {
             .or_else(|| self.named(OTHER_COLUMNS))
             .or_else(|| self.unnamed(id, status?));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
-        // Without a status, it has to say what a task waits for.
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
-        (status.is_some() || is_plan).then_some(Places {
+        let is_tracked = status.is_some() || is_plan;
+        let is_sure = self.named(SURE_COLUMNS) == Some(title);
+        (is_tracked || is_sure).then_some(Places {
             id,
             title,
             status,
             is_called_task: called == Some(title),
+            is_tracked,
         })
     }
 
@@ -298,7 +303,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Reports whether a line separates the head of a table from its rows: `|---|:-:|`.
-fn is_rule(line: &str) -> bool {
+pub(crate) fn is_rule(line: &str) -> bool {
     line.contains('|')
         && line.contains('-')
         && line
@@ -371,7 +376,7 @@ mod tests {
                 others.join(" ")
             )
         };
-        Some(rows(&source, 0..text.len())?.iter().map(row).collect())
+        Some(read(&source, 0..text.len())?.rows.iter().map(row).collect())
     }
 
     #[test]
@@ -398,7 +403,7 @@ mod tests {
         let ordered = "| ID | Task | Needs |\n|---|---|---|\n| 1 | Parse | none |\n| 2 | Print | 1 |\n| | Total | 2 |";
         assert_eq!(parsed(ordered), Some(expected));
         for other in [
-            "| Task | Owner |\n|---|---|\n| a | b |",
+            "| Item | Owner |\n|---|---|\n| a | b |",
             "| a | b |",
             "Task | Status\n",
             "| Library | Complete |\n|---|---|\n| a | yes |\n| b | no |",

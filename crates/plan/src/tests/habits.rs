@@ -622,10 +622,11 @@ fn items_without_a_box_hand_their_text_and_their_order_down() {
 sub_a [todo] sub a | details Part of 1: Set up the base / in Rust
 sub_b [todo] sub b | details Part of 1: Set up the base / in Rust
 sub_c [todo] sub c | details Part of 2: Build
+deploy [todo] Deploy
 > sub_a: nothing comes before
 > sub_b: after sub_a: the plan's order
 > sub_c: after sub_b: the phase before
-line 8: no checkbox, unlike its neighbours
+> deploy: after sub_c: the phase before
 ",
     );
     written(plan, &["sub_a"], &plan.replace("[ ] sub a", "[x] sub a"));

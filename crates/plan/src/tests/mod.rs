@@ -5,6 +5,8 @@ mod attributes;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod doubtful;
+#[cfg(test)]
 mod formats_page;
 #[cfg(test)]
 mod habits;

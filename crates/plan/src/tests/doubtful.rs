@@ -1,0 +1,195 @@
+//! Documents of which a part would be left out, or of which text would be carried out, if they were
+//! read in one way only: they are asked about.
+
+use crate::KnownNames;
+use crate::parse::read;
+
+/// Returns the format or the way in which a text is read, or the ways among which one has to choose,
+/// with the number of tasks of each.
+fn read_as(source: &str) -> String {
+    let (plan, _) = read(source, &KnownNames::default());
+    if plan.readings.is_empty() {
+        return format!("{} {}", plan.format, plan.tasks.len());
+    }
+    let ways = plan.readings.iter();
+    ways.map(|own| format!("{} {}", own.read, own.tasks))
+        .collect::<Vec<_>>()
+        .join(" | ")
+}
+
+#[track_caller]
+fn require(table: &[(&str, &str)]) {
+    for (source, expected) in table {
+        assert_eq!(read_as(source), *expected, "{source}");
+    }
+}
+
+const OWNERS: &str = "| Task | Owner |\n|---|---|\n| Cut it | Ann |\n| Glue it | Bob |\n";
+
+#[test]
+fn a_table_of_tasks_without_a_status_is_no_remark() {
+    let beside = format!("# P\n\n- [ ] Plane it\n\n{OWNERS}");
+    let retold = format!("# P\n\n- [ ] Cut it\n- [ ] Glue it\n\n{OWNERS}");
+    let alone = format!("# P\n\n## Tasks\n\n{OWNERS}");
+    let in_prose = format!("# P\n\nWe make a box of wood.\n\n## People\n\n{OWNERS}");
+    let check = format!("# P\n\n- [ ] Plane it\n\n## Acceptance\n\n{OWNERS}");
+    let headings = format!("# P\n\n### Task 1: Plane it\n\nDo.\n\n## People\n\n{OWNERS}");
+    let items = format!("# P\n\n## Tasks\n\n1. Plane it\n\n## People\n\n{OWNERS}");
+    require(&[
+        (&beside, "boxes 1 | table 2 | whole 1"),
+        (&retold, "boxes 2"),
+        (&alone, "table 2 | whole 1"),
+        (&in_prose, "whole 1"),
+        (&check, "boxes 1"),
+        (&headings, "headings 1 | table 2 | whole 1"),
+        (&items, "table 2 | items 1 | whole 1"),
+    ]);
+}
+
+#[test]
+fn parents_without_boxes_are_tasks_beside_those_with_boxes() {
+    require(&[
+        (
+            "1. Cut\n   - [ ] wood\n2. Glue\n3. Paint\n   - [ ] red\n",
+            "boxes 3",
+        ),
+        (
+            "- **Phase 1: Cut**\n  - [ ] wood\n- **Phase 2: Glue**\n",
+            "boxes 2",
+        ),
+        ("- Cut\n  - [ ] wood\n- Remark\n", "boxes 1"),
+        ("1. [ ] Cut\n2. Glue\n", "boxes 1"),
+    ]);
+}
+
+#[test]
+fn a_series_of_sections_of_which_some_have_boxes_is_asked_about() {
+    require(&[
+        (
+            "# P\n\n## Phase 1\n\n- [ ] cut\n\n## Phase 2\n\nGlue it.\n",
+            "headings 2 | boxes 1 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase 1 ✅\n\nCut it.\n\n## Phase 2\n\n- [ ] glue\n",
+            "boxes 1",
+        ),
+        (
+            "# P\n\n## Phase 1\n\n- [ ] glue\n\n## Phase 2 (deferred)\n\nPaint it.\n",
+            "boxes 1",
+        ),
+        (
+            "# Plan\n\n## 1. Cut\n\n- [ ] wood\n\n## 2. Glue\n\n- [ ] wood\n\n## 3. Paint\n\nRed.\n",
+            "headings 3 | boxes 2 | whole 1",
+        ),
+        (
+            "# Plan\n\n## 1. Overview\n\nA box.\n\n## 2. Tasks\n\n- [ ] cut\n\n## 3. People\n\nAnn.\n",
+            "boxes 1",
+        ),
+    ]);
+}
+
+#[test]
+fn two_numberings_of_work_are_asked_about() {
+    require(&[
+        (
+            "# P\n\n## Steps\n\n1. Cut\n2. Glue\n\n## Tasks\n\n1. Paint\n2. Sell\n",
+            "items 4 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase 1: steps\n\n1. Cut\n2. Glue\n\n## Phase 2: steps\n\n1. Paint\n2. Sell\n",
+            "headings 2 | items 4 | whole 1",
+        ),
+        (
+            "# P\n\n## Completed steps\n\n1. Cut\n\n## Remaining steps\n\n1. Paint\n",
+            "items 2",
+        ),
+        (
+            "# P\n\n## Wood\n\n### Task 1: Cut\n\nDo.\n\n## Glass\n\n### Task 1: Blow\n\nDo.\n",
+            "headings 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Part 1\n\n### Task 1: Cut\n\nDo.\n\n## Part 2\n\n### Task 1: Blow\n\nDo.\n",
+            "headings 2",
+        ),
+    ]);
+}
+
+/// Returns an ExecPlan with this progress, and with what stands below it.
+fn execplan(progress: &str, more: &str) -> String {
+    format!(
+        "# Box\n\nThis ExecPlan is a living document.\n\n## Purpose / Big Picture\n\nA box.\n\n\
+         ## Progress\n\n{progress}\n## Decision Log\n\n- None.\n\n{more}"
+    )
+}
+
+#[test]
+fn milestones_that_no_progress_mentions_are_work() {
+    let milestones = "## Plan of Work\n\n### Milestone 1: Cut the wood\n\nWith a saw.\n\n\
+                      ### Milestone 2: Glue the frame\n\nWith glue.\n";
+    let names = execplan(
+        "- [x] Milestone 1\n- [ ] Milestone 2: one side\n",
+        milestones,
+    );
+    let words = execplan("- [ ] Saw the wood\n- [ ] Put the frame up\n", milestones);
+    let one = execplan("- [ ] Milestone 1\n", milestones);
+    let none = execplan("- [ ] (2026-01-01) Write the plan\n", milestones);
+    require(&[
+        (&names, "execplan 2"),
+        (&words, "execplan 2"),
+        (&one, "execplan 1 | headings 2 | boxes 1 | whole 1"),
+        (&none, "execplan 1 | headings 2 | boxes 1 | whole 1"),
+    ]);
+}
+
+#[test]
+fn an_execplan_in_name_only_is_asked_about() {
+    let log = "# Box\n\nThis ExecPlan is a living document.\n\n## Purpose / Big Picture\n\nA box.\n\n\
+               ## Concrete Steps\n\nCut it, then glue it.\n\n## Checkpoint log\n\n\
+               - [x] (2026-01-01) Wood bought\n- [ ] (2026-01-02) Ask Ann\n";
+    let elsewhere = execplan("- [ ] Cut\n", "## Concrete Steps\n\n- [ ] Buy a saw\n");
+    let checks = execplan(
+        "- [ ] Cut\n",
+        "## Validation and Acceptance\n\n- [ ] It holds\n",
+    );
+    require(&[
+        (log, "execplan 1 | boxes 1 | whole 1"),
+        (&elsewhere, "execplan 1 | boxes 1 | whole 1"),
+        (&checks, "execplan 1"),
+    ]);
+}
+
+#[test]
+fn the_table_of_a_report_is_asked_about() {
+    let rows = "| # | Task | Status |\n|---|---|---|\n| 1 | Cut | Open |\n| 2 | Glue | Open |\n";
+    let plan = format!("# Box\n\n## Phase 1\n\n{rows}\n## Notes\n\n- Ann helps.\n");
+    let report =
+        format!("# Review of the box\n\n## Findings\n\nIt leaks.\n\n## Follow-up\n\n{rows}");
+    let figures = format!(
+        "# Review of the box\n\n| Side | Leak |\n|---|---|\n| left | 3 |\n\n## Follow-up\n\n{rows}"
+    );
+    require(&[
+        (&plan, "status-table 2"),
+        (&report, "table 2 | whole 1"),
+        (&figures, "table 2 | whole 1"),
+    ]);
+}
+
+#[test]
+fn numbered_sections_of_a_document_are_asked_about_unless_none_may_be_work() {
+    require(&[
+        (
+            "# Box\n\n## 1. Background\n\nWe have none.\n\n## 2. Goals\n\nOne that holds.\n\n\
+             ## 3. Design\n\nIt is round.\n\n## 4. Open questions\n\nWhich wood?\n",
+            "headings 3 | whole 1",
+        ),
+        (
+            "# Box\n\n## 1. Background\n\nWe have none, and need one.\n\n## 2. Goals\n\nOne box.\n\n\
+             ## 3. Risks\n\nIt leaks.\n",
+            "whole 1",
+        ),
+        (
+            "# Box\n\n## 1. Cut\n\nWith a saw of steel.\n\n## 2. Glue\n\nWith glue.\n",
+            "headings 2 | whole 1",
+        ),
+    ]);
+}

@@ -6,24 +6,24 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Format};
 use crate::formats::numbers::{self, counted, number};
 
 pub(crate) const FORMAT: Format = Format {
     name: "agent-os",
     claims,
-    heading,
-    boxed: Some(boxed),
+    is_task: is_group,
+    boxes: Boxes::NotRun("a box outside of the groups of tasks"),
     finish: Some(name_groups),
     example: include_str!("agent_os.md"),
     ..Format::NONE
 };
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    match has_groups(document) {
-        true => Claim::Mine("its headings are groups of tasks above boxes `N.0`"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        has_groups(document),
+        "its headings are groups of tasks above boxes `N.0`",
+    )
 }
 
 /// Reports whether a heading with a word and the number `N` stands right above a box `N.0`.
@@ -38,17 +38,6 @@ pub(crate) fn has_groups(document: &Document<'_, '_>) -> bool {
 fn is_group(document: &Document<'_, '_>, heading: &Heading) -> bool {
     counted(&heading.title)
         .is_some_and(|group| numbers::begins_with_part(document, heading, group.number))
-}
-
-fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
-    match is_group(scope.document, heading) {
-        true => scope.unless_put_off(Decision::Task),
-        false => Decision::Within,
-    }
-}
-
-fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
-    Decision::not_run("a box outside of the groups of tasks")
 }
 
 /// Gives the groups their numbers, by which dependencies name them (`Task Groups 1-3`).

@@ -6,8 +6,8 @@
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
-use crate::formats::finish::{self, BLOCKED};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::finish;
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::Block;
 use crate::tasks::heading;
@@ -15,8 +15,9 @@ use crate::tasks::heading;
 pub(crate) const FORMAT: Format = Format {
     name: "agent-os-v1",
     claims,
-    heading,
-    boxed: Some(boxed),
+    is_task,
+    boxes: Boxes::Are(boxed),
+    ticks_parts: true,
     finish: Some(refine),
     example: include_str!("agent_os_v1.md"),
     ..Format::NONE
@@ -44,10 +45,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
             None => {}
         }
     }
-    match tasks > 0 && beside == 0 {
-        true => Claim::Mine("it has the title of Agent OS and numbered tasks"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        tasks > 0 && beside == 0,
+        "it has the title of Agent OS and numbered tasks",
+    )
 }
 
 /// Reports whether a document has the title of such a list, or the quote that names its spec.
@@ -70,28 +71,12 @@ fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
         .is_some_and(|own| numbers::begins_with_part(document, heading, own))
 }
 
-fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
-    match is_task(scope.document, heading) {
-        true => Decision::Task,
-        false => Decision::Within,
-    }
-}
-
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
-    scope.unless_excluded(
-        match numbers::is_among_numbered(scope.document, item.item) {
-            true => Decision::Task,
-            false => Decision::not_run(numbers::NO_NUMBER),
-        },
-    )
+    let is_task = numbers::is_among_numbered(scope.document, item.item);
+    scope.unless_excluded(Decision::task_if(is_task, numbers::NO_NUMBER))
 }
 
-fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     finish::number(&mut found.drafts);
-    finish::tick_parts(document, &mut found.drafts);
-    for draft in &mut found.drafts {
-        if draft.details.iter().any(|lines| lines.contains(BLOCKING)) {
-            finish::hold(draft, BLOCKED, findings);
-        }
-    }
+    finish::hold_blocked(&mut found.drafts, BLOCKING, findings);
 }

@@ -25,10 +25,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let has_files = headings.any(|own| names_file(document, own));
     let mut boxes = document.boxes.iter();
     let are_checks = boxes.all(|own| document.is_below(own, |it| it.kind == Kind::Checks));
-    match has_files && are_checks {
-        true => Claim::Mine("its headings name the files to change ([MODIFY], [NEW])"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        has_files && are_checks,
+        "its headings name the files to change ([MODIFY], [NEW])",
+    )
 }
 
 fn names_file(document: &Document<'_, '_>, own: &Heading) -> bool {

@@ -4,18 +4,16 @@
 //! them, unless it alone has an id.
 
 use crate::fields::identify;
-use crate::finding::Findings;
-use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "antigravity-task",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::Are(boxed),
+    in_order: true,
     boxes_are_all: true,
-    finish: Some(finish),
     example: include_str!("antigravity_task.md"),
     ..Format::NONE
 };
@@ -41,10 +39,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let with_ids = boxes
         .iter()
         .filter(|own| identify::of_item(document.text(own)).is_some());
-    match is_nested && is_begun && with_ids.count() * 2 < boxes.len() {
-        true => Claim::Weakly("its boxes are nested, and `[/]` marks those that are begun"),
-        false => Claim::NotMine,
-    }
+    Claim::weakly_if(
+        is_nested && is_begun && with_ids.count() * 2 < boxes.len(),
+        "its boxes are nested, and `[/]` marks those that are begun",
+    )
 }
 
 fn is_in_code(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
@@ -63,11 +61,4 @@ fn is_alone_with_id(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
     let whole = scope.document.source.slice(item.item.range.clone());
     let own = whole.lines().next().map_or("", |line| line);
     own.contains(ID) && !whole.tail(own.len()).contains(ID)
-}
-
-/// Lets the tasks go in their order: one agent has written them for itself.
-fn finish(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
-    for draft in &mut found.drafts {
-        draft.counts = true;
-    }
 }

@@ -18,6 +18,7 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const FORMAT: Format = Format {
     name: "backlog-md",
     claims,
+    keys: KEYS,
     finish: Some(finish),
     example: include_str!("backlog_md.md"),
     ..Format::NONE
@@ -144,5 +145,4 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     let at = draft.at;
     found.add(source, draft, at);
     found.add_part(source, document.start..source.text.len());
-    found.keys = KEYS;
 }

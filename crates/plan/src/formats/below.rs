@@ -5,7 +5,6 @@ use crate::fields::key::{self, Key};
 use crate::formats::document::{Document, Heading};
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
-use crate::tasks::checkbox::read_box;
 use crate::tasks::draft::items_of;
 
 /// Reports whether a field that makes a task stands below a heading, rather than one that describes
@@ -25,14 +24,5 @@ pub(crate) fn has_task_fields(document: &Document<'_, '_>, heading: &Heading) ->
             let line = Inline::new(document.source, item.text.clone());
             makes_task(&line.text)
         }),
-    })
-}
-
-/// Reports whether an item with a box stands right below a heading.
-pub(crate) fn holds_boxes(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    let mut items = document.own(heading).iter().flat_map(items_of);
-    items.any(|item| {
-        let line = Inline::new(document.source, item.text.clone());
-        read_box(&line.text).is_some()
     })
 }

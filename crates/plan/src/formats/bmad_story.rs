@@ -7,7 +7,7 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::lines::text;
 use crate::tasks::section;
@@ -17,14 +17,14 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const FORMAT: Format = Format {
     name: "bmad-story",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::Are(boxed),
+    keys: &["baseline_commit"],
+    in_order: true,
+    ticks_parts: true,
     finish: Some(refine),
     example: include_str!("bmad_story.md"),
     ..Format::NONE
 };
-
-/// The key of its front matter.
-const KEYS: &[&str] = &["baseline_commit"];
 
 /// Headings of the template.
 const SECTIONS: &[&str] = &[
@@ -139,10 +139,8 @@ fn is_over(said: &str) -> bool {
 }
 
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
-    scope.unless_excluded(match is_among_tasks(item, scope) {
-        true => Decision::Task,
-        false => Decision::not_run("a box outside of the tasks of the story"),
-    })
+    let reason = "a box outside of the tasks of the story";
+    scope.unless_excluded(Decision::task_if(is_among_tasks(item, scope), reason))
 }
 
 fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
@@ -155,9 +153,6 @@ fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    found.keys = KEYS;
-    finish::keep_order(&mut found.drafts);
-    finish::tick_parts(document, &mut found.drafts);
     findings.know(&["AC", "ACs"]);
     for draft in &mut found.drafts {
         if numbers::is_task(&draft.title) {

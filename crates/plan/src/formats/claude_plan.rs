@@ -35,12 +35,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         has_numbers |= is_numbered(own);
     }
     let may_be_tasks = has_numbers || !document.boxes.is_empty() || document.has_task_table();
-    match has_context && has_later && !may_be_tasks {
-        true => {
-            Claim::Weakly("it has a context and a verification, and nothing between is numbered")
-        }
-        false => Claim::NotMine,
-    }
+    Claim::weakly_if(
+        has_context && has_later && !may_be_tasks,
+        "it has a context and a verification, and nothing between is numbered",
+    )
 }
 
 fn is_numbered(own: &Heading) -> bool {

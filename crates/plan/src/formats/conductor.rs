@@ -7,14 +7,16 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish::{self, OF_PERSON};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::tasks::phase;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
     name: "conductor",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::Are(boxed),
+    in_order: true,
+    ticks_parts: true,
     finish: Some(refine),
     example: include_str!("conductor.md"),
     ..Format::NONE
@@ -38,10 +40,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let mut titles = document.headings.iter().map(|heading| &heading.title);
     let is_marked = outer.any(|boxed| is_verification(document.text(boxed)))
         || titles.any(|title| title.contains(CHECKPOINT));
-    match is_marked {
-        true => Claim::Mine("its phases have the checkpoints or verifications of Conductor"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        is_marked,
+        "its phases have the checkpoints or verifications of Conductor",
+    )
 }
 
 fn is_verification(text: &str) -> bool {
@@ -55,9 +57,7 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
     })
 }
 
-fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    finish::keep_order(&mut found.drafts);
-    finish::tick_parts(document, &mut found.drafts);
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     let mut open_phase = None;
     for draft in &mut found.drafts {
         if is_verification(&draft.title) {

@@ -7,7 +7,7 @@ use crate::fields::attributes::Located;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Format};
 use crate::formats::yaml::{self, Line};
 use crate::tasks::draft::Draft;
 use orchestrate_core::ids::TaskId;
@@ -15,7 +15,8 @@ use orchestrate_core::ids::TaskId;
 pub(crate) const FORMAT: Format = Format {
     name: "cursor",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::NotRun("the plan's tasks are the to-dos of its front matter"),
+    keys: &[TO_DOS, "name", "overview", "isProject"],
     finish: Some(finish),
     example: include_str!("cursor.md"),
     ..Format::NONE
@@ -24,25 +25,18 @@ pub(crate) const FORMAT: Format = Format {
 /// The key whose value is the list of to-dos.
 const TO_DOS: &str = "todos";
 
-/// The keys of its front matter.
-const KEYS: &[&str] = &[TO_DOS, "name", "overview", "isProject"];
-
 /// What the status of a to-do is once it is done.
 const DONE: &str = "completed";
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    match to_dos(document).iter().any(|lines| is_to_do(lines)) {
-        true => Claim::Mine("its front matter has to-dos with `content` and `status`"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        to_dos(document).iter().any(|lines| is_to_do(lines)),
+        "its front matter has to-dos with `content` and `status`",
+    )
 }
 
 fn is_to_do(lines: &[Line<'_>]) -> bool {
     read(lines, 0, &mut Findings::default()).is_some()
-}
-
-fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
-    Decision::not_run("the plan's tasks are the to-dos of its front matter")
 }
 
 fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
@@ -55,7 +49,6 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
             .map_or(draft.at, |last| last.offset + last.text.len());
         found.add(document.source, draft, end);
     }
-    found.keys = KEYS;
 }
 
 /// Returns the lines of each to-do.

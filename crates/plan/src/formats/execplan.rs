@@ -8,8 +8,7 @@ use crate::fields::identify;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading, named};
-use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::formats::task_headings;
 use crate::tasks::{heading, section};
@@ -18,8 +17,10 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "execplan",
     claims,
-    boxed: Some(boxed),
-    finish: Some(order_and_tick),
+    boxes: Boxes::Are(boxed),
+    in_order: true,
+    ticks_parts: true,
+    finish: Some(finish),
     example: include_str!("execplan.md"),
     ..Format::NONE
 };
@@ -145,10 +146,8 @@ fn is_stamped(text: &str) -> bool {
 }
 
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
-    match is_progress(item, scope) {
-        true => Decision::Task,
-        false => Decision::not_run("a box outside of the progress of the plan"),
-    }
+    let reason = "a box outside of the progress of the plan";
+    Decision::task_if(is_progress(item, scope), reason)
 }
 
 fn is_progress(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
@@ -156,8 +155,6 @@ fn is_progress(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
     scope.is_in(PROGRESS) || first.is_some_and(|boxed| is_stamped(scope.document.text(boxed)))
 }
 
-fn order_and_tick(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn finish(_document: &Document<'_, '_>, _found: &mut Collected, findings: &mut Findings) {
     findings.know(&["completed", "remaining"]);
-    finish::keep_order(&mut found.drafts);
-    finish::tick_parts(document, &mut found.drafts);
 }

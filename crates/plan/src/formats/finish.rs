@@ -1,5 +1,5 @@
-//! What formats add to the tasks that the walk found: numbers, the order as written, the boxes of
-//! parts, and work of a person.
+//! What formats add to the tasks that the walk found: numbers, the boxes of parts, and what waits for
+//! a person.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const OF_PERSON: &str = "it is work of a person: tick its box once it is done";
 
 /// The same of one that a line below it calls blocked.
-pub(crate) const BLOCKED: &str = "a line below it says that it is blocked";
+const BLOCKED: &str = "a line below it says that it is blocked";
 
 /// Takes the number of a task from its title, which begins with words of its format, or of another
 /// language (`任务 3：…`).
@@ -46,13 +46,6 @@ pub(crate) fn number(drafts: &mut [Draft]) {
             text,
             offset: draft.at,
         });
-    }
-}
-
-/// Makes tasks go one after another, as they are written.
-pub(crate) fn keep_order(drafts: &mut [Draft]) {
-    for draft in drafts {
-        draft.counts = true;
     }
 }
 
@@ -94,6 +87,15 @@ pub(crate) fn hold(draft: &mut Draft, reason: &str, findings: &mut Findings) {
     if draft.status.runs() {
         draft.status = TaskStatus::Blocked;
         findings.skip(draft.at, reason);
+    }
+}
+
+/// Does so with those that a line below them calls blocked, with these words.
+pub(crate) fn hold_blocked(drafts: &mut [Draft], words: &str, findings: &mut Findings) {
+    for draft in drafts {
+        if draft.details.iter().any(|lines| lines.contains(words)) {
+            hold(draft, BLOCKED, findings);
+        }
     }
 }
 

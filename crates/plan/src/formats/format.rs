@@ -22,14 +22,19 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     /// Says whether a document is its own, from structure alone.
     pub(crate) claims: fn(&Document<'_, '_>) -> Claim,
-    /// Says what a heading is.
-    pub(crate) heading: fn(&Heading, &Scope<'_>) -> Decision,
-    /// Says what an item with a box is; without it, all lists are told.
-    pub(crate) boxed: Option<fn(&ListItem<'_>, &Scope<'_>) -> Decision>,
+    /// Reports whether a heading is a task; without work that is put off, it is run.
+    pub(crate) is_task: fn(&Document<'_, '_>, &Heading) -> bool,
+    pub(crate) boxes: Boxes,
     /// Whether an item without a box is not run beside boxes, also if it has no number.
     pub(crate) boxes_are_all: bool,
     /// Whether the rows of tables are tasks.
     pub(crate) tables_are_tasks: bool,
+    /// Whether tasks go one after another, as they are written.
+    pub(crate) in_order: bool,
+    /// Whether the boxes within a task are ticked with it.
+    pub(crate) ticks_parts: bool,
+    /// The keys of the front matter that it reads, or that say nothing of the work.
+    pub(crate) keys: &'static [&'static str],
     /// Adds the tasks that are in no block: in the front matter, or in elements. The walk has told
     /// all their lines.
     pub(crate) finish: Option<fn(&Document<'_, '_>, &mut Collected, &mut Findings)>,
@@ -44,10 +49,13 @@ impl Format {
     pub(crate) const NONE: Self = Self {
         name: "",
         claims: |_| Claim::NotMine,
-        heading: |_, _| Decision::Within,
-        boxed: None,
+        is_task: |_, _| false,
+        boxes: Boxes::Told,
         boxes_are_all: false,
         tables_are_tasks: false,
+        in_order: false,
+        ticks_parts: false,
+        keys: &[],
         finish: None,
         dash_is_progress: false,
         example: "",
@@ -56,7 +64,10 @@ impl Format {
     /// Says what a part of a document is.
     pub(crate) fn decision(&self, node: &Node<'_>, scope: &Scope<'_>) -> Decision {
         match node {
-            Node::Heading(heading) => (self.heading)(heading, scope),
+            Node::Heading(heading) if (self.is_task)(scope.document, heading) => {
+                scope.unless_put_off(Decision::Task)
+            }
+            Node::Heading(_) => Decision::Within,
             Node::Item(item) => self.item(item, scope),
             Node::Table(_) if self.tables_are_tasks => scope.unless_excluded(Decision::Task),
             Node::Table(_) => Decision::Told,
@@ -64,20 +75,29 @@ impl Format {
     }
 
     fn item(&self, item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
-        let Some(boxed) = self.boxed else {
-            return Decision::Told;
-        };
         let is_numbered = numbers::number(item.text).is_some();
-        if item.mark.is_some() {
-            boxed(item, scope)
-        } else if item.is_above_boxes {
-            Decision::Within
-        } else if item.is_beside_boxes && (self.boxes_are_all || is_numbered) {
-            Decision::not_run(NO_BOX)
-        } else {
-            Decision::Told
+        match self.boxes {
+            Boxes::Told => Decision::Told,
+            Boxes::NotRun(reason) if item.mark.is_some() => Decision::not_run(reason),
+            Boxes::Are(decide) if item.mark.is_some() => decide(item, scope),
+            _ if item.is_above_boxes => Decision::Within,
+            _ if item.is_beside_boxes && (self.boxes_are_all || is_numbered) => {
+                Decision::not_run(NO_BOX)
+            }
+            _ => Decision::Told,
         }
     }
+}
+
+/// What a format makes of the items with a box outside of headings that are tasks.
+#[derive(Clone, Copy)]
+pub(crate) enum Boxes {
+    /// All lists are told.
+    Told,
+    /// They are not run, for this reason.
+    NotRun(&'static str),
+    /// What this says.
+    Are(fn(&ListItem<'_>, &Scope<'_>) -> Decision),
 }
 
 /// What a format says of a document.
@@ -91,6 +111,24 @@ pub(crate) enum Claim {
     Weakly(&'static str),
     /// It is its own, and says what its documents do not say.
     Contradicting(String),
+}
+
+impl Claim {
+    /// Returns a claim for a reason, if it is one.
+    pub(crate) fn mine_if(is_mine: bool, why: &'static str) -> Self {
+        match is_mine {
+            true => Self::Mine(why),
+            false => Self::NotMine,
+        }
+    }
+
+    /// Returns a weak claim for a reason, if it is one.
+    pub(crate) fn weakly_if(is_mine: bool, why: &'static str) -> Self {
+        match is_mine {
+            true => Self::Weakly(why),
+            false => Self::NotMine,
+        }
+    }
 }
 
 /// What a part of a document is.
@@ -109,6 +147,14 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
+    /// Creates the decision that something is a task, or not run for a reason.
+    pub(crate) fn task_if(is_task: bool, reason: &'static str) -> Self {
+        match is_task {
+            true => Self::Task,
+            false => Self::not_run(reason),
+        }
+    }
+
     /// Creates the decision that something is not run.
     pub(crate) fn not_run(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::NotRun(reason.into())

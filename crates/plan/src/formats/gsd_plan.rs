@@ -26,6 +26,7 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "gsd-plan",
     claims,
+    keys: KEYS,
     finish: Some(finish),
     example: include_str!("gsd_plan.md"),
     ..Format::NONE
@@ -127,7 +128,6 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
         let message = "tasks of GSD have no status, so landing will not mark them as done";
         findings.warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
     }
-    found.keys = KEYS;
 }
 
 /// Returns the tasks outside of code; a plan of the type `tdd` has one feature instead.

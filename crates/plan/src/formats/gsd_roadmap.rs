@@ -8,7 +8,7 @@ use crate::fields::attributes::Located;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading, named};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::lines::outline::Block;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
@@ -18,8 +18,8 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "gsd-roadmap",
     claims,
-    heading,
-    boxed: Some(boxed),
+    is_task,
+    boxes: Boxes::Are(boxed),
     finish: Some(finish),
     example: include_str!("gsd_roadmap.md"),
     ..Format::NONE
@@ -111,13 +111,6 @@ fn has_fields(document: &Document<'_, '_>, heading: &Heading) -> bool {
         }
         _ => false,
     })
-}
-
-fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
-    match is_task(scope.document, heading) {
-        true => Decision::Task,
-        false => Decision::Within,
-    }
 }
 
 /// Reports whether a heading is that of a phase of the list, without plans.

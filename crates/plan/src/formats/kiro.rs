@@ -7,8 +7,8 @@ use crate::finding::Findings;
 use crate::formats::agent_os;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
-use crate::formats::finish::{self, BLOCKED};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::finish;
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::{Block, Item};
 use crate::tasks::draft::items_of;
@@ -16,7 +16,8 @@ use crate::tasks::draft::items_of;
 pub(crate) const FORMAT: Format = Format {
     name: "kiro",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::Are(boxed),
+    ticks_parts: true,
     finish: Some(refine),
     dash_is_progress: true,
     example: include_str!("kiro.md"),
@@ -94,12 +95,7 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
     )
 }
 
-fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     finish::number(&mut found.drafts);
-    finish::tick_parts(document, &mut found.drafts);
-    for draft in &mut found.drafts {
-        if draft.details.iter().any(|line| line.starts_with(BLOCKING)) {
-            finish::hold(draft, BLOCKED, findings);
-        }
-    }
+    finish::hold_blocked(&mut found.drafts, BLOCKING, findings);
 }

@@ -3,12 +3,9 @@
 //! Each box that is in no other one is a task, and those within it are its parts. The groups are in
 //! the order of their dependencies.
 
-use crate::finding::Findings;
 use crate::formats::agent_os_v1;
-use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::kiro;
 use crate::formats::numbers::{self, number};
 use crate::tasks::heading;
@@ -17,8 +14,8 @@ use crate::tasks::section::Kind;
 pub(crate) const FORMAT: Format = Format {
     name: "openspec",
     claims,
-    boxed: Some(boxed),
-    finish: Some(tick),
+    boxes: Boxes::Are(boxed),
+    ticks_parts: true,
     example: include_str!("openspec.md"),
     ..Format::NONE
 };
@@ -33,10 +30,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         }
     }
     let is_shaped = numbered > 0 && numbered >= others;
-    match is_shaped && !agent_os_v1::is_titled(document) && !kiro::is_marked(document) {
-        true => Claim::Mine("its boxes are numbered under numbered headings (`## 2.`, `2.1`)"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        is_shaped && !agent_os_v1::is_titled(document) && !kiro::is_marked(document),
+        "its boxes are numbered under numbered headings (`## 2.`, `2.1`)",
+    )
 }
 
 /// Reports whether a heading is that of a group: `2. Login`.
@@ -51,8 +48,4 @@ fn boxed(_item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
         Some(open) => Decision::not_run(open.reason()),
         None => Decision::Task,
     }
-}
-
-fn tick(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
-    finish::tick_parts(document, &mut found.drafts);
 }

@@ -6,14 +6,14 @@
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
-use crate::formats::format::{Claim, Decision, Format, ListItem, Open, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Open, Scope};
 use crate::tasks::phase;
 use crate::tasks::section::Kind;
 
 pub(crate) const FORMAT: Format = Format {
     name: "ralph-fix-plan",
     claims,
-    boxed: Some(boxed),
+    boxes: Boxes::Are(boxed),
     boxes_are_all: true,
     finish: Some(finish),
     example: include_str!("ralph.md"),
@@ -41,10 +41,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         .filter(|own| is_priority(own))
         .count();
     let is_flat = document.boxes.iter().all(|own| own.depth == 0);
-    match (has_title || has_sections) && priorities >= LEAST && is_flat {
-        true => Claim::Mine("its headings are priorities, below the title of a fix plan"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        (has_title || has_sections) && priorities >= LEAST && is_flat,
+        "its headings are priorities, below the title of a fix plan",
+    )
 }
 
 fn is_priority(heading: &Heading) -> bool {

@@ -3,23 +3,18 @@
 //! Each box that begins with `T` and three digits is a task; `[P]` lets it run beside its
 //! neighbours, and phases follow each other. Everything else is told.
 
-use crate::finding::Findings;
-use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 
 pub(crate) const FORMAT: Format = Format {
     name: "spec-kit",
     claims,
-    boxed: Some(boxed),
-    finish: Some(refine),
+    boxes: Boxes::Are(boxed),
+    keys: &["description"],
+    ticks_parts: true,
     example: include_str!("spec_kit.md"),
     ..Format::NONE
 };
-
-/// The key of its front matter.
-const KEYS: &[&str] = &["description"];
 
 /// The least number of digits of a task's number.
 const DIGITS: usize = 3;
@@ -34,10 +29,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         has_number(text) && (text.contains("[P]") || text.contains("[US"))
     });
     let most = of_format.count() * 2 > document.boxes.len();
-    match most && is_marked {
-        true => Claim::Mine("its boxes have the numbers and labels of spec-kit (T001 [P] [US1])"),
-        false => Claim::NotMine,
-    }
+    Claim::mine_if(
+        most && is_marked,
+        "its boxes have the numbers and labels of spec-kit (T001 [P] [US1])",
+    )
 }
 
 fn has_number(text: &str) -> bool {
@@ -52,9 +47,4 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
         true => scope.unless_put_off(Decision::Task),
         false => Decision::not_run("a box without the number of a task"),
     }
-}
-
-fn refine(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
-    finish::tick_parts(document, &mut found.drafts);
-    found.keys = KEYS;
 }

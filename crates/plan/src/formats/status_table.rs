@@ -57,10 +57,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let said = lines.filter(|(_, line)| !line.trim().is_empty()).count();
     let are_all = are_certain && are_alike && rows * LEAST_PART >= said;
     let is_elsewhere = document.headings.iter().any(|own| says_more(document, own));
-    match are_all && !is_elsewhere && TaskHeadings::find(document).tasks.is_empty() {
-        true => Claim::Weakly("its work stands in tables with a status, and nowhere else"),
-        false => Claim::NotMine,
-    }
+    Claim::weakly_if(
+        are_all && !is_elsewhere && TaskHeadings::find(document).tasks.is_empty(),
+        "its work stands in tables with a status, and nowhere else",
+    )
 }
 
 /// Reports whether something stands below a heading that may be work, but is no such table: the

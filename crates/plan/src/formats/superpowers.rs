@@ -7,19 +7,17 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
-use crate::formats::format::{Claim, Decision, Format, ListItem, Scope};
+use crate::formats::format::{Boxes, Claim, Format};
 use crate::formats::numbers::{self, counted};
 use crate::lines::outline::Block;
-use crate::lines::source::Inline;
-use crate::tasks::checkbox::read_box;
 use crate::tasks::draft::items_of;
 use crate::tasks::{heading, phase};
 
 pub(crate) const FORMAT: Format = Format {
     name: "superpowers",
     claims,
-    heading,
-    boxed: Some(boxed),
+    is_task: is_leaf,
+    boxes: Boxes::NotRun("a box outside of the tasks, which are headings"),
     finish: Some(number),
     example: include_str!("superpowers.md"),
     ..Format::NONE
@@ -81,15 +79,12 @@ fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
 
 /// Reports whether boxes, or lines `**Step 1: …**`, stand right below a heading.
 fn has_steps(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    document.own(heading).iter().any(|block| match block {
-        Block::Paragraph(range) => {
-            let text = document.source.slice(range.clone()).trim_start();
-            text.starts_with("**") && counted(text).is_some()
-        }
-        _ => items_of(block)
-            .iter()
-            .any(|item| read_box(&Inline::new(document.source, item.text.clone()).text).is_some()),
-    })
+    let mut blocks = document.own(heading).iter();
+    let has_lines = blocks.any(|block| {
+        let text = document.source.slice(block.range()).trim_start();
+        text.starts_with("**") && counted(text).is_some()
+    });
+    has_lines || document.first_box_below(heading).is_some()
 }
 
 fn lists_files(document: &Document<'_, '_>, heading: &Heading) -> bool {
@@ -108,15 +103,8 @@ fn holds_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
     below.any(|it| is_task(document, it))
 }
 
-fn heading(heading: &Heading, scope: &Scope<'_>) -> Decision {
-    match is_task(scope.document, heading) && !holds_tasks(scope.document, heading) {
-        true => Decision::Task,
-        false => Decision::Within,
-    }
-}
-
-fn boxed(_item: &ListItem<'_>, _scope: &Scope<'_>) -> Decision {
-    Decision::not_run("a box outside of the tasks, which are headings")
+fn is_leaf(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    is_task(document, heading) && !holds_tasks(document, heading)
 }
 
 fn number(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {

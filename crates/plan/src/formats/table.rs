@@ -6,6 +6,7 @@ use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
+use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
 use crate::formats::generic;
 use crate::formats::left_over;
@@ -84,6 +85,13 @@ impl Format {
         findings: &mut Findings,
     ) -> Collected {
         let mut found = walk::read(document, self, known, findings);
+        found.keys = self.keys;
+        for draft in &mut found.drafts {
+            draft.counts |= self.in_order;
+        }
+        if self.ticks_parts {
+            finish::tick_parts(document, &mut found.drafts);
+        }
         if let Some(finish) = self.finish {
             finish(document, &mut found, findings);
         }

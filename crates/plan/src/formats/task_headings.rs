@@ -85,7 +85,7 @@ fn is_named(document: &Document<'_, '_>, heading: &Heading) -> bool {
     }
     let sums_up = || {
         let ends_with_box = heading::box_at_end(&heading.title).is_some();
-        ends_with_box && below::holds_boxes(document, heading)
+        ends_with_box && document.first_box_below(heading).is_some()
     };
     heading::box_of(&heading.title).is_some() && !heading.is_phase() && !sums_up()
 }

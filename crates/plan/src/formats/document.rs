@@ -181,26 +181,18 @@ impl<'s, 'a> Document<'s, 'a> {
     /// Returns the first of the outermost boxes with each name (`Phase 2`), by index.
     pub(crate) fn boxes_named(&self) -> &BTreeMap<String, usize> {
         self.boxes_named.get_or_init(|| {
-            let mut found = BTreeMap::new();
-            for (at, own) in self.boxes.iter().enumerate() {
-                if let Some(name) = named(self.text(own)).filter(|_| own.depth == 0) {
-                    found.entry(name.to_owned()).or_insert(at);
-                }
-            }
-            found
+            let outer = |own: &BoxedItem| named(self.text(own)).filter(|_| own.depth == 0);
+            let names: Vec<Option<&str>> = self.boxes.iter().map(outer).collect();
+            first_places(&names)
         })
     }
 
     /// Returns the first heading with each name (`Phase 2`), by index.
     pub(crate) fn headings_named(&self) -> &BTreeMap<String, usize> {
         self.headings_named.get_or_init(|| {
-            let mut found = BTreeMap::new();
-            for (at, own) in self.headings.iter().enumerate() {
-                if let Some(name) = named(&own.title) {
-                    found.entry(name.to_owned()).or_insert(at);
-                }
-            }
-            found
+            let names: Vec<Option<&str>> =
+                self.headings.iter().map(|own| named(&own.title)).collect();
+            first_places(&names)
         })
     }
 
@@ -227,9 +219,7 @@ impl<'s, 'a> Document<'s, 'a> {
 
     /// Returns the first box right below a heading, above the next one.
     pub(crate) fn first_box_below(&self, heading: &Heading) -> Option<&BoxedItem> {
-        let start = heading.range.start;
-        let next = self.boxes.partition_point(|boxed| boxed.at < start);
-        let first = self.boxes.get(next)?;
+        let first = self.boxes_below(heading).first()?;
         let above = self.heading_of(first)?;
         (above.at == heading.at).then_some(first)
     }
@@ -245,16 +235,19 @@ impl<'s, 'a> Document<'s, 'a> {
 
     /// Reports whether a box or a table of tasks stands below a heading.
     pub(crate) fn holds_work(&self, heading: &Heading) -> bool {
-        let holds_rows = || {
-            self.below(heading).iter().any(|block| match block {
-                Block::Paragraph(range) => {
-                    let table = table::read(self.source, range.clone());
-                    table.is_some_and(|table| table.is_tracked)
-                }
-                _ => false,
-            })
-        };
-        self.holds_boxes(heading) || holds_rows()
+        let mut tables = self
+            .below(heading)
+            .iter()
+            .filter_map(|block| self.table(block));
+        self.holds_boxes(heading) || tables.any(|table| table.is_tracked)
+    }
+
+    /// Reads a block that is a table with a column for tasks.
+    pub(crate) fn table(&self, block: &Block) -> Option<Table> {
+        match block {
+            Block::Paragraph(range) => table::read(self.source, range.clone()),
+            _ => None,
+        }
     }
 
     /// Returns the status that the front matter says, unless the work is to be done.
@@ -267,16 +260,7 @@ impl<'s, 'a> Document<'s, 'a> {
 
     /// Reports whether an item with a box stands anywhere below a heading.
     pub(crate) fn holds_boxes(&self, heading: &Heading) -> bool {
-        let is_within = |at: usize| {
-            let own = self.headings.get(at);
-            own.is_some_and(|own| own.at >= heading.at && own.at < heading.end)
-        };
-        // Boxes are in the order of the document.
-        let first = self
-            .boxes
-            .partition_point(|boxed| boxed.text.start < heading.range.start);
-        let next = self.boxes.get(first);
-        next.is_some_and(|boxed| boxed.heading.is_some_and(is_within))
+        !self.boxes_below(heading).is_empty()
     }
 
     /// Reports whether the front matter has a key.
@@ -301,19 +285,11 @@ impl<'s, 'a> Document<'s, 'a> {
 
     /// Returns the tables with a column for tasks, with the index of the heading above each.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (Option<usize>, Table)> {
-        self.blocks
-            .iter()
-            .enumerate()
-            .filter_map(|(at, block)| match block {
-                Block::Paragraph(range) => {
-                    let above = self.headings.partition_point(|heading| heading.at < at);
-                    Some((
-                        above.checked_sub(1),
-                        table::read(self.source, range.clone())?,
-                    ))
-                }
-                _ => None,
-            })
+        self.blocks.iter().enumerate().filter_map(|(at, block)| {
+            let table = self.table(block)?;
+            let above = self.headings.partition_point(|heading| heading.at < at);
+            Some((above.checked_sub(1), table))
+        })
     }
 
     fn find_boxes(&self) -> Vec<BoxedItem> {
@@ -373,6 +349,17 @@ pub(crate) fn named(text: &str) -> Option<&str> {
         .unwrap_or(after.len());
     let number = after.get(..digits)?.trim_end_matches('.');
     (is_word && is_apart).then(|| text.get(..word + number.len()))?
+}
+
+/// Returns the first index of each of these names.
+fn first_places(names: &[Option<&str>]) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for (at, name) in names.iter().enumerate() {
+        if let Some(name) = name {
+            found.entry((*name).to_owned()).or_insert(at);
+        }
+    }
+    found
 }
 
 /// Returns the headings with the ends of their sections.

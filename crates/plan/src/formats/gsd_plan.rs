@@ -92,9 +92,13 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     // Elements are blocks of HTML, quotes and lists by chance.
     findings.skipped.clear();
     let mut told = Vec::new();
-    for place in outside(document, &elements) {
-        told.push(source.slice(place.clone()).trim());
-        for (offset, line) in source.lines(place) {
+    let mut from = document.start;
+    let ends = source.text.len()..source.text.len();
+    for place in elements.iter().map(|own| &own.range).chain([&ends]) {
+        let outside = from..place.start;
+        from = place.end;
+        told.push(source.slice(outside.clone()).trim());
+        for (offset, line) in source.lines(outside) {
             if looks_like_box(line) {
                 let end = offset + line.len();
                 found.lines.not_run(source, offset..end, NO_ELEMENT);
@@ -141,49 +145,52 @@ fn elements<'a>(document: &Document<'_, 'a>) -> Vec<Element<'a>> {
 
 fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a>> {
     let source = document.source;
+    let length = source.text.len();
     let (opening, closing) = (format!("<{name}"), format!("</{name}>"));
     let mut found: Vec<Element<'a>> = Vec::new();
-    let mut fences = document.fences.iter().peekable();
-    for (offset, line) in source.lines(document.start..source.text.len()) {
-        while fences.next_if(|fence| fence.end <= offset).is_some() {}
-        // One that never closes may be a slip.
-        let fence = fences.peek().filter(|own| own.contains(&offset));
-        if fence.is_some_and(|own| Some(own.start) != document.unclosed) {
-            continue;
-        }
-        if let Some(open) = found.last_mut().filter(|last| !last.is_closed) {
-            if let Some(at) = line.find(&closing) {
-                open.inner.end = offset + at;
-                open.range.end = offset + at + closing.len();
-                open.is_closed = true;
-            }
-            continue;
-        }
+    let mut end = document.start;
+    for (offset, line) in source.lines(document.start..length) {
         let text = line.trim_start();
         let rest = text.strip_prefix(&opening);
         let Some((attributes, _)) = rest.and_then(|rest| rest.split_once('>')) else {
             continue;
         };
-        if attributes.is_empty() || attributes.starts_with([' ', '\t']) {
-            let start = offset + line.len() - text.len();
-            let after = start + opening.len() + attributes.len() + 1;
-            found.push(Element {
-                range: start..source.text.len(),
-                inner: after..source.text.len(),
-                kind: kind(attributes),
-                is_closed: false,
-            });
-            // It may end on the line on which it begins.
-            let rest = source.slice(after..offset + line.len());
-            if let (Some(open), Some(at)) = (found.last_mut(), rest.find(&closing)) {
-                open.inner.end = after + at;
-                open.range.end = after + at + closing.len();
-                open.is_closed = true;
-            }
+        let is_longer = !attributes.is_empty() && !attributes.starts_with([' ', '\t']);
+        if is_longer || offset < end || is_in_code(document, offset) {
+            continue;
         }
+        let start = offset + line.len() - text.len();
+        let after = start + opening.len() + attributes.len() + 1;
+        let closed = place_of(document, &closing, after);
+        end = closed.map_or(length, |at| at + closing.len());
+        found.push(Element {
+            range: start..end,
+            inner: after..closed.unwrap_or(length),
+            kind: kind(attributes),
+            is_closed: closed.is_some(),
+        });
     }
     found.retain(|own| has_part(source, own));
     found
+}
+
+/// Returns the first place of a text outside of code, from an offset on.
+fn place_of(document: &Document<'_, '_>, text: &str, mut from: usize) -> Option<usize> {
+    let source = document.source;
+    loop {
+        let at = from + source.slice(from..source.text.len()).find(text)?;
+        if !is_in_code(document, at) {
+            return Some(at);
+        }
+        from = at + text.len();
+    }
+}
+
+/// Reports whether a place is in a fence. One that never closes may be a slip.
+fn is_in_code(document: &Document<'_, '_>, at: usize) -> bool {
+    let next = document.fences.partition_point(|fence| fence.end <= at);
+    let fence = document.fences.get(next).filter(|own| own.contains(&at));
+    fence.is_some_and(|own| Some(own.start) != document.unclosed)
 }
 
 fn has_part(source: &Source<'_>, own: &Element<'_>) -> bool {
@@ -268,16 +275,4 @@ fn set(draft: &mut Draft, key: Key, start: usize, written: &str, findings: &mut 
         let field = Field { key, value, offset };
         draft.attributes.set(&field, findings);
     }
-}
-
-/// Returns the places outside the elements.
-fn outside(document: &Document<'_, '_>, elements: &[Element<'_>]) -> Vec<Range<usize>> {
-    let mut places = Vec::new();
-    let mut from = document.start;
-    for own in elements {
-        places.push(from..own.range.start);
-        from = own.range.end;
-    }
-    places.push(from..document.source.text.len());
-    places
 }

@@ -72,12 +72,15 @@ fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
     }
     let source = document.source;
     let blocks = document.own(own);
-    let is_table = |block: &Block| table::read(source, block.range()).is_some();
-    let has_figures = blocks.iter().any(|block| {
+    let others: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| document.table(block).is_none())
+        .collect();
+    let has_figures = others.iter().any(|block| {
         let mut lines = source.lines(block.range());
-        !is_table(block) && lines.any(|(_, line)| table::is_rule(line))
+        lines.any(|(_, line)| table::is_rule(line))
     });
-    let is_prose = own.level > 1 && !blocks.is_empty() && !blocks.iter().any(is_table);
+    let is_prose = own.level > 1 && !blocks.is_empty() && others.len() == blocks.len();
     has_figures || is_prose
 }
 

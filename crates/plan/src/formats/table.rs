@@ -112,15 +112,14 @@ pub(crate) fn read(
         // Who chooses a way wants its tasks, whatever the document says of its status.
         return in_way(document, way, known, findings);
     }
-    let (mut mine, mut weakly) = (Vec::new(), Vec::new());
-    let mut contradictions = Vec::new();
+    let (mut mine, mut weakly, mut doubt) = (Vec::new(), Vec::new(), None);
     for format in FORMATS {
         match (format.claims)(document) {
             Claim::NotMine => {}
             Claim::Mine(why) => mine.push((format, why.to_owned())),
             Claim::Weakly(why) => weakly.push((format, why.to_owned())),
             Claim::Contradicting(why) => {
-                contradictions.push(why.clone());
+                doubt.get_or_insert(why.clone());
                 mine.push((format, why));
             }
         }
@@ -128,28 +127,24 @@ pub(crate) fn read(
     if mine.is_empty() {
         mine = weakly;
     }
-    if let ([(format, _)], []) = (mine.as_slice(), contradictions.as_slice()) {
+    if let ([(format, _)], None) = (mine.as_slice(), &doubt) {
         return Read {
             collected: format.read(document, known, findings),
             format: format.name,
             readings: Vec::new(),
         };
     }
-    let verdict = verdict::judge(document, known);
-    let (why, ways) = match (mine.is_empty(), verdict) {
-        (true, Verdict::Certain(way)) => return certain(document, way, known, findings),
-        (true, Verdict::Ambiguous(why, ways)) => (why.to_owned(), ways),
-        (false, verdict) => {
-            let why = match contradictions.into_iter().next() {
-                Some(why) => why,
-                None => "it has the marks of several formats".to_owned(),
-            };
-            let ways = match verdict {
-                Verdict::Ambiguous(_, ways) => ways,
-                Verdict::Certain(_) => verdict::ways(document, known),
-            };
-            (why, ways)
+    let (why, ways) = match verdict::judge(document, known) {
+        Verdict::Certain(way) if mine.is_empty() => {
+            return certain(document, way, known, findings);
         }
+        Verdict::Certain(_) => ("", verdict::ways(document, known)),
+        Verdict::Ambiguous(why, ways) => (why, ways),
+    };
+    let why = match (doubt, mine.is_empty()) {
+        (Some(doubt), _) => doubt,
+        (None, true) => why.to_owned(),
+        (None, false) => "it has the marks of several formats".to_owned(),
     };
     let mut readings = Vec::new();
     for (format, why) in &mine {
@@ -161,10 +156,13 @@ pub(crate) fn read(
         readings.push(reading(way.word(), way.tasks(), &found));
     }
     findings.error(ambiguous(document, &why, &ways));
-    let collected = match (mine.first(), ways.first()) {
-        (Some((format, _)), _) => format.read(document, known, findings),
-        (None, Some(way)) => generic::read(document, *way, known, findings),
-        (None, None) => generic::read(document, ReadAs::Whole, known, findings),
+    let collected = match mine.first() {
+        Some((format, _)) => format.read(document, known, findings),
+        // The whole document is always one.
+        None => {
+            let way = ways.first().map_or(ReadAs::Whole, |way| *way);
+            generic::read(document, way, known, findings)
+        }
     };
     Read {
         collected,

@@ -37,6 +37,13 @@ impl Collected {
         self.drafts.push(draft);
     }
 
+    /// Returns the tasks that begin in a place, which are in order.
+    pub(crate) fn drafts_in(&self, place: &Range<usize>) -> Range<usize> {
+        let first = self.drafts.partition_point(|draft| draft.at < place.start);
+        let last = self.drafts.partition_point(|draft| draft.at < place.end);
+        first..last
+    }
+
     /// Says that these lines are a part of the last task.
     pub(crate) fn add_part(&mut self, source: &Source<'_>, lines: Range<usize>) {
         let last = self.drafts.len().saturating_sub(1);

@@ -78,6 +78,11 @@ impl Heading {
         heading::task(heading::after_mark(&self.title))
     }
 
+    /// Reports whether it speaks of work.
+    pub(crate) fn is_work(&self) -> bool {
+        matches!(self.kind, Kind::Work | Kind::Optional)
+    }
+
     pub(crate) fn is_phase(&self) -> bool {
         phase::of_heading(&self.title).is_some()
     }

@@ -10,7 +10,6 @@ use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading, named};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
-use crate::formats::task_headings;
 use crate::tasks::{heading, section};
 use orchestrate_core::text::parts::Parts;
 
@@ -98,7 +97,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 fn is_work_beside(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
     let is_open = own.mark.status.runs() && own.depth == 0;
     let is_step = document.is_below(own, |it| numbers::is_task(&it.title));
-    let is_check = document.is_below(own, |it| !task_headings::is_work(it));
+    let is_check = document.is_below(own, |it| !it.is_work());
     is_step || (is_open && !is_check && !is_recorded(document, own))
 }
 

@@ -57,14 +57,14 @@ pub(crate) fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     let mut phases = document
         .headings
         .iter()
-        .filter(|heading| heading.is_phase() && task_headings::is_work(heading));
+        .filter(|heading| heading.is_phase() && heading.is_work());
     phases.any(|phase| {
         let boxes = document.boxes_below(phase);
         let mut checks = boxes.iter();
         checks.any(|own| document.is_below(own, |it| it.kind == Kind::Checks))
             && boxes
                 .iter()
-                .all(|own| document.is_below(own, |it| !task_headings::is_work(it)))
+                .all(|own| document.is_below(own, |it| !it.is_work()))
     })
 }
 

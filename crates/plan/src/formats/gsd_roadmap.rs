@@ -194,12 +194,9 @@ fn phase(
     findings: &mut Findings,
 ) {
     let section = document.section(heading);
-    let first = found
-        .drafts
-        .partition_point(|draft| draft.at < section.start);
-    let last = found.drafts.partition_point(|draft| draft.at < section.end);
+    let leaves = found.drafts_in(&section);
     let mark = Mark::of_box(own.at);
-    for draft in found.drafts.iter_mut().take(last).skip(first) {
+    for draft in found.drafts.iter_mut().take(leaves.end).skip(leaves.start) {
         if draft.at == section.start {
             draft.status = own.mark.status;
             draft.marks.insert(0, mark);
@@ -213,6 +210,6 @@ fn phase(
     found.phases.push(Group {
         id: String::new(),
         mark: Some(mark),
-        leaves: first..last,
+        leaves,
     });
 }

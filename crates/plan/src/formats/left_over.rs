@@ -11,9 +11,10 @@ use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::lines::Role;
 use crate::lines::outline::Block;
+use crate::lines::source::Source;
 use crate::tasks::draft::items_of;
 use crate::tasks::heading;
-use crate::tasks::section::{self, Kind};
+use crate::tasks::section;
 
 const WITHOUT_TASK: &str = "it looks like work, but no task was read there";
 
@@ -24,53 +25,50 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
     }
     let mut starts: Vec<usize> = found.drafts.iter().map(|draft| draft.at).collect();
     starts.sort_unstable();
-    let mut left = Left::default();
+    let mut left = Left {
+        source: document.source,
+        found,
+        findings,
+    };
     for heading in &document.headings {
-        if is_work(document, heading) && !holds(&starts, &document.section(heading)) {
-            of_heading(document, heading, &starts, &mut left);
+        let is_work = heading.is_work() && !document.is_in(heading.parent, |it| !it.is_work());
+        if !is_work || holds(&starts, &document.section(heading)) {
+            continue;
+        }
+        let is_beside_tasks = is_beside_tasks(document, heading, &starts);
+        if heading.task().is_some() || is_beside_tasks {
+            left.add(Role::Structure, heading.range.start);
+        }
+        if is_beside_tasks || section::lists_bullets(&heading.title) {
+            for item in document.own(heading).iter().flat_map(items_of) {
+                left.add(Role::Told, item.range.start);
+            }
         }
     }
     for block in &document.blocks {
         if let Block::Paragraph(range) = block {
             let lines = document.source.lines(range.clone());
-            let named = lines.filter(|(_, line)| names_task(line));
-            left.lines.extend(named.map(|(at, _)| at));
-        }
-    }
-    let source = document.source;
-    for at in left.headings {
-        if found
-            .lines
-            .refuse_a(Role::Structure, source, at, WITHOUT_TASK)
-        {
-            findings.skip(at, WITHOUT_TASK);
-        }
-    }
-    for at in left.lines {
-        if found.lines.refuse(source, at, WITHOUT_TASK) {
-            findings.skip(at, WITHOUT_TASK);
+            for (at, _) in lines.filter(|(_, line)| names_task(line)) {
+                left.add(Role::Told, at);
+            }
         }
     }
 }
 
-/// Places that look like work.
-#[derive(Default)]
-struct Left {
-    /// Those of headings that begin no task.
-    headings: Vec<usize>,
-    /// Those of lines that agents are only told.
-    lines: Vec<usize>,
+/// What is left over.
+struct Left<'l, 'a> {
+    source: &'l Source<'a>,
+    found: &'l mut Collected,
+    findings: &'l mut Findings,
 }
 
-/// Adds the places of a heading, and of the lists right below it, that look like work.
-fn of_heading(document: &Document<'_, '_>, heading: &Heading, starts: &[usize], left: &mut Left) {
-    let is_beside_tasks = is_beside_tasks(document, heading, starts);
-    if heading.task().is_some() || is_beside_tasks {
-        left.headings.push(heading.range.start);
-    }
-    if is_beside_tasks || section::lists_bullets(&heading.title) {
-        let items = document.own(heading).iter().flat_map(items_of);
-        left.lines.extend(items.map(|item| item.range.start));
+impl Left<'_, '_> {
+    /// Says of the line at an offset that it looks like work, if it has no other role than this.
+    fn add(&mut self, role: Role, at: usize) {
+        let lines = &mut self.found.lines;
+        if lines.refuse_a(role, self.source, at, WITHOUT_TASK) {
+            self.findings.skip(at, WITHOUT_TASK);
+        }
     }
 }
 
@@ -90,18 +88,6 @@ fn is_beside_tasks(document: &Document<'_, '_>, heading: &Heading, starts: &[usi
 fn holds(starts: &[usize], range: &Range<usize>) -> bool {
     let first = starts.partition_point(|start| *start < range.start);
     starts.get(first).is_some_and(|start| *start < range.end)
-}
-
-/// Reports whether neither a heading nor one above it speaks of anything else than work.
-fn is_work(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    let mut next = Some(heading);
-    while let Some(own) = next {
-        if !matches!(own.kind, Kind::Work | Kind::Optional) {
-            return false;
-        }
-        next = own.parent.and_then(|at| document.headings.get(at));
-    }
-    true
 }
 
 /// Reports whether a line of a paragraph begins with `Task N:`.

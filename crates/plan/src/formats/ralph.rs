@@ -74,12 +74,8 @@ fn is_future(title: &str) -> bool {
 /// Makes what is below a heading of the future optional.
 fn finish(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
     for heading in document.headings.iter().filter(|own| is_future(&own.title)) {
-        let section = document.section(heading);
-        let first = found
-            .drafts
-            .partition_point(|draft| draft.at < section.start);
-        let last = found.drafts.partition_point(|draft| draft.at < section.end);
-        for draft in found.drafts.iter_mut().take(last).skip(first) {
+        let own = found.drafts_in(&document.section(heading));
+        for draft in found.drafts.iter_mut().take(own.end).skip(own.start) {
             draft.optional = true;
         }
     }

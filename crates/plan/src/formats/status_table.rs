@@ -10,7 +10,6 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::lines::outline::Block;
-use crate::tasks::section::Kind;
 use crate::tasks::table::{self, Table};
 
 pub(crate) const FORMAT: Format = Format {
@@ -34,9 +33,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     }
     let mut tables: Vec<Table> = Vec::new();
     for (heading, table) in document.tables() {
-        if !document.is_in(heading, |own| {
-            !matches!(own.kind, Kind::Work | Kind::Optional)
-        }) {
+        if !document.is_in(heading, |own| !own.is_work()) {
             tables.push(table);
         }
     }
@@ -66,8 +63,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 /// Reports whether something stands below a heading that may be work, but is no such table: the
 /// findings of a report, or its figures.
 fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
-    let is_work = task_headings::is_work(own) && !task_headings::describes(own);
-    if !is_work || document.is_in(own.parent, |it| !task_headings::is_work(it)) {
+    let is_work = own.is_work() && !task_headings::describes(own);
+    if !is_work || document.is_in(own.parent, |it| !it.is_work()) {
         return false;
     }
     let source = document.source;

@@ -7,7 +7,7 @@ use crate::formats::below;
 use crate::formats::document::{Document, Heading};
 use crate::lines::text;
 use crate::tasks::heading;
-use crate::tasks::section::{self, Kind};
+use crate::tasks::section;
 use crate::words;
 use orchestrate_core::text::parts::Parts;
 
@@ -33,7 +33,7 @@ impl TaskHeadings {
     pub(crate) fn find(document: &Document<'_, '_>) -> Self {
         let mut own = Self::default();
         let mut may_be: Vec<&Heading> = document.headings.iter().collect();
-        may_be.retain(|it| is_work(it) || it.task().is_some());
+        may_be.retain(|it| it.is_work() || it.task().is_some());
         let mut fielded = may_be.clone();
         fielded.retain(|it| it.level > 1 && below::has_task_fields(document, it));
         let (steps, mut found): (Vec<&Heading>, Vec<&Heading>) = may_be
@@ -65,11 +65,6 @@ impl TaskHeadings {
         own.tasks.dedup();
         own
     }
-}
-
-/// Reports whether a heading speaks of work.
-pub(crate) fn is_work(heading: &Heading) -> bool {
-    matches!(heading.kind, Kind::Work | Kind::Optional)
 }
 
 /// Reports whether a heading stands beside another one, or is that one.
@@ -177,7 +172,7 @@ pub(crate) fn describes(heading: &Heading) -> bool {
 /// Returns the series of at least two headings beside each other that speak of work.
 fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
     let mut series: Vec<Vec<&Heading>> = Vec::new();
-    for heading in document.headings.iter().filter(|it| is_work(it)) {
+    for heading in document.headings.iter().filter(|it| it.is_work()) {
         if heading.series().is_none() {
             continue;
         }

@@ -5,7 +5,6 @@
 
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
-use crate::tasks::section::Kind;
 
 pub(crate) const FORMAT: Format = Format {
     name: "antigravity-plan",
@@ -24,7 +23,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let mut headings = document.headings.iter();
     let has_files = headings.any(|own| names_file(document, own));
     let mut boxes = document.boxes.iter();
-    let are_checks = boxes.all(|own| document.is_below(own, |it| it.kind == Kind::Checks));
+    let are_checks = boxes.all(|own| document.is_check(own));
     Claim::mine_if(
         has_files && are_checks,
         "its headings name the files to change ([MODIFY], [NEW])",

@@ -12,7 +12,6 @@ use crate::formats::format::{Claim, Format};
 use crate::formats::yaml;
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
-use crate::tasks::section::Kind;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
@@ -65,7 +64,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     }
     let sections = sections(document);
     let mut boxes = document.boxes.iter();
-    match boxes.all(|own| is_within(own, &sections) || is_check(document, own)) {
+    match boxes.all(|own| is_within(own, &sections) || document.is_check(own)) {
         true => Claim::Mine("its front matter is that of one task of Backlog.md"),
         false => {
             let why = "its front matter says that it is one task, but it has boxes of its own";
@@ -80,10 +79,6 @@ fn is_within(own: &BoxedItem, places: &[Range<usize>]) -> bool {
     let before = places.partition_point(|place| place.start <= at);
     let last = before.checked_sub(1).and_then(|last| places.get(last));
     last.is_some_and(|place| place.contains(&at))
-}
-
-fn is_check(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
-    document.is_below(own, |heading| heading.kind == Kind::Checks)
 }
 
 /// Returns the places of what stands between `<!-- AC:BEGIN -->` and the comment that ends it.

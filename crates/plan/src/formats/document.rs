@@ -211,6 +211,11 @@ impl<'s, 'a> Document<'s, 'a> {
         self.is_in(boxed.heading, is)
     }
 
+    /// Reports whether a box stands below a heading of checks.
+    pub(crate) fn is_check(&self, boxed: &BoxedItem) -> bool {
+        self.is_below(boxed, |heading| heading.kind == Kind::Checks)
+    }
+
     /// Reports whether a heading, or one whose section it is in, is such a one.
     pub(crate) fn is_in(&self, mut next: Option<usize>, is: impl Fn(&Heading) -> bool) -> bool {
         while let Some(heading) = next.and_then(|at| self.headings.get(at)) {

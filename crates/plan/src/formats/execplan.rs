@@ -11,7 +11,6 @@ use crate::formats::document::{BoxedItem, Document, Heading, named};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::tasks::{heading, section};
-use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "execplan",
@@ -46,6 +45,9 @@ const SECTIONS: &[&str] = &[
 /// How many of them tell such a document.
 const ENOUGH: usize = 3;
 
+/// How many milestones are looked for in the progress: more than people write.
+const MAX_MILESTONES: usize = 100;
+
 /// The length from which on a word of a milestone's title tells it.
 const LONG: usize = 4;
 
@@ -79,11 +81,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         let why = format!("boxes stand below \"{title}\" and below its progress");
         return Claim::Contradicting(why);
     }
-    match document
-        .headings
-        .iter()
-        .find(|it| is_left_out(document, it))
-    {
+    match milestone_left_out(document) {
         Some(milestone) => {
             let title = &milestone.title;
             Claim::Contradicting(format!("its progress does not mention \"{title}\""))
@@ -112,31 +110,37 @@ fn is_recorded(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
         || first.is_some_and(|first| is_stamped(document.text(first)))
 }
 
-/// Reports whether a heading is a milestone of which no box of the progress tells, by its name or by
-/// half of its words: all work is to be recorded there.
-fn is_left_out(document: &Document<'_, '_>, milestone: &Heading) -> bool {
-    let is_over = heading::status(&milestone.title).is_some_and(|status| !status.runs());
-    let Some(name) = named(&milestone.title).filter(|_| milestone.is_phase() && !is_over) else {
-        return false;
-    };
-    let after = milestone.title.find(name).map_or(0, |at| at + name.len());
-    let words: Vec<String> = section::each_word(milestone.title.tail(after))
-        .filter(|word| word.chars().count() >= LONG)
-        .map(str::to_lowercase)
-        .collect();
-    let name = name.to_lowercase();
-    let mut recorded = document
-        .boxes
-        .iter()
-        .filter(|own| is_recorded(document, own));
-    !recorded.any(|own| {
-        let text = document.text(own).to_lowercase();
-        let said = words
-            .iter()
-            .filter(|word| text.contains(word.as_str()))
-            .count();
-        text.contains(&name) || (said > 0 && said * 2 >= words.len())
-    })
+/// Returns the first milestone that no box of the progress mentions: all work is recorded there.
+fn milestone_left_out<'d>(document: &'d Document<'_, '_>) -> Option<&'d Heading> {
+    let mut recorded = Vec::new();
+    for own in &document.boxes {
+        if is_recorded(document, own) {
+            recorded.push(document.text(own).to_lowercase());
+        }
+    }
+    let milestones = document.headings.iter().filter(|it| it.is_phase());
+    milestones
+        .take(MAX_MILESTONES)
+        .find(|it| !is_over(it) && !recorded.iter().any(|text| mentions(text, it)))
+}
+
+fn is_over(heading: &Heading) -> bool {
+    heading::status(&heading.title).is_some_and(|status| !status.runs())
+}
+
+/// Reports whether a lowered text mentions a milestone, by its name or by half of its words.
+fn mentions(text: &str, milestone: &Heading) -> bool {
+    let title = milestone.title.to_lowercase();
+    let name = named(&title).unwrap_or("");
+    let after = title.split_once(name).map_or("", |(_, after)| after);
+    let (mut words, mut said) = (0, 0);
+    for word in section::each_word(after) {
+        if word.chars().count() >= LONG {
+            words += 1;
+            said += usize::from(text.contains(word));
+        }
+    }
+    (!name.is_empty() && text.contains(name)) || (said > 0 && said * 2 >= words)
 }
 
 /// Reports whether the text of a box begins with a time in parentheses.

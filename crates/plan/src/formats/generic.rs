@@ -16,7 +16,6 @@ use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::table::Table;
-use orchestrate_core::text::parts::Parts;
 
 /// The decisions of one way to read a document.
 pub(crate) struct Generic {
@@ -61,7 +60,7 @@ pub(crate) fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     phases.any(|phase| {
         let boxes = document.boxes_below(phase);
         let mut checks = boxes.iter();
-        checks.any(|own| document.is_below(own, |it| it.kind == Kind::Checks))
+        checks.any(|own| document.is_check(own))
             && boxes
                 .iter()
                 .all(|own| document.is_below(own, |it| !it.is_work()))
@@ -77,9 +76,12 @@ pub(crate) fn tables_retell(document: &Document<'_, '_>) -> bool {
     }
     for boxed in &document.boxes {
         let text = document.text(boxed);
-        let id = identify::of_item(text);
-        names.extend(id.as_ref().map(|found| plain(found.id)));
-        names.insert(plain(text.tail(id.map_or(0, |found| found.rest))));
+        let Some(found) = identify::of_item(text) else {
+            names.insert(plain(text));
+            continue;
+        };
+        names.insert(plain(found.id));
+        names.extend(text.get(found.rest..).map(plain));
     }
     let mut rows = document.tables().flat_map(|(_, table)| table.rows);
     rows.all(|row| {

@@ -1,7 +1,9 @@
 //! Formats of plans: which one a document has, and what its parts are in it.
 //!
 //! Each file after the first few is one format; [`numbers`] and [`finish`] are what several share.
-//! [`table`] lists them; [`generic`] reads what is of none of them.
+//! A document is read by [`walk`], whose lists are in [`items`] and whose tasks in [`drafting`].
+//! [`table`] lists them; [`generic`] reads what is of none of them, if [`verdict`] finds only
+//! one way to do so.
 
 pub(crate) mod below;
 pub(crate) mod collected;

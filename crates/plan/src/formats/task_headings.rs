@@ -120,21 +120,17 @@ fn words_of(heading: &Heading) -> Vec<String> {
 /// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a table
 /// of tasks.
 fn sections_without_work<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
-    let mut series = all_series(document);
-    series.retain(|own| {
-        is_series_of_work(document, own) && !own.iter().any(|it| document.holds_work(it))
-    });
+    let mut series = series_where(document, is_series_of_work);
+    series.retain(|own| !own.iter().any(|it| document.holds_work(it)));
     series.into_iter().flatten().collect()
 }
 
 /// Returns the blocks of the headings that are tasks where headings are chosen and none is one by
 /// itself: the sections of each series, whatever stands in them.
 pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
-    let mut series = all_series(document);
-    if series.iter().any(|own| is_series_of_work(document, own)) {
-        series.retain(|own| is_series_of_work(document, own));
-    } else {
-        series.retain(|own| are_chapters(document, own));
+    let mut series = series_where(document, is_series_of_work);
+    if series.is_empty() {
+        series = series_where(document, are_chapters);
     }
     let mut found: Vec<usize> = series.iter().flatten().map(|it| it.at).collect();
     found.sort_unstable();
@@ -144,8 +140,7 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
 /// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
 /// them are work that is to be done.
 pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
-    let mut series = all_series(document);
-    series.retain(|own| is_series_of_work(document, own));
+    let series = series_where(document, is_series_of_work);
     series.iter().any(|own| {
         let has_word = own.iter().any(|it| it.series() != Some(""));
         let (boxed, others): (Vec<&Heading>, Vec<&Heading>) =
@@ -169,11 +164,15 @@ pub(crate) fn describes(heading: &Heading) -> bool {
     first.is_some_and(|first| text::is_one_of(first, words::DOCUMENT))
 }
 
-/// Returns the series of at least two headings beside each other that speak of work.
-fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
+/// What is asked of a series.
+type IsSuch = fn(&Document<'_, '_>, &[&Heading]) -> bool;
+
+/// Returns the series of at least two headings beside each other that speak of work, and are such
+/// ones.
+fn series_where<'d>(document: &'d Document<'_, '_>, is_such: IsSuch) -> Vec<Vec<&'d Heading>> {
     let mut series: Vec<Vec<&Heading>> = Vec::new();
-    for heading in document.headings.iter().filter(|it| it.is_work()) {
-        if heading.series().is_none() {
+    for heading in &document.headings {
+        if !heading.is_work() || heading.series().is_none() {
             continue;
         }
         // A chapter ends a series of the one before it.
@@ -183,7 +182,7 @@ fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Vec<&'d Heading>> {
             None => series.push(vec![heading]),
         }
     }
-    series.retain(|own| own.len() > 1);
+    series.retain(|own| own.len() > 1 && is_such(document, own));
     series
 }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::lines::fences::Fences;
 use crate::lines::outline::{self, Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
+use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
 use crate::tasks::heading::{self, TaskHeading};
@@ -88,19 +89,34 @@ impl Heading {
     }
 
     /// Returns what stands before the number at its beginning, in any language: `Phase`, or
-    /// nothing.
+    /// nothing. A letter may belong to the number: `Phase A1`, `Phase 1a`.
     pub(crate) fn series(&self) -> Option<&str> {
         let title = heading::after_mark(&self.title).trim_start_matches(['*', '`']);
         let at = title.find(|c: char| c.is_ascii_digit())?;
-        let (word, rest) = title.split_at_checked(at)?;
-        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let is_word = word.len() < MAX_SERIES_BYTES
-            && word
-                .trim_end()
-                .chars()
-                .all(|c| c.is_alphabetic() || c == '#');
+        let (before, rest) = title.split_at_checked(at)?;
+        let word = match before.rsplit_once(' ') {
+            Some((word, letter)) if is_capital(letter) => word,
+            _ => before.trim_end(),
+        };
+        let mut after = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        if let Some(rest) = after.strip_prefix(|c: char| c.is_ascii_lowercase())
+            && !word.is_empty()
+        {
+            after = rest;
+        }
+        let is_word =
+            before.len() < MAX_SERIES_BYTES && word.chars().all(|c| c.is_alphabetic() || c == '#');
         let ends = after.is_empty() || after.starts_with([' ', ':', ')', '：', '-', '、']);
-        (is_word && ends).then(|| word.trim_end())
+        (is_word && ends).then_some(word)
+    }
+
+    /// Returns the whole number at its beginning, or after the word of its series.
+    pub(crate) fn place(&self) -> Option<u32> {
+        let word = self.series()?;
+        let (_, rest) = self.title.split_once(word)?;
+        let rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let digits = text::position(rest, |c| !c.is_ascii_digit());
+        rest.get(..digits)?.parse().ok()
     }
 
     /// Reports whether its title, without marks of status, is this one, in any case.
@@ -343,6 +359,12 @@ impl<'s, 'a> Document<'s, 'a> {
             }
         }
     }
+}
+
+/// Reports whether a text is one capital letter.
+fn is_capital(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
 }
 
 /// Returns the word and the number that a text begins with, as a phase does in any language:

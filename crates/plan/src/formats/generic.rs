@@ -8,6 +8,7 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Decision, ListItem, NO_BOX, Node, Scope};
+use crate::formats::numbered_lists;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk::{self, Decide};
 use crate::tasks::checkbox::odd_box;
@@ -26,6 +27,8 @@ pub(crate) struct Generic {
     are_tables_retold: bool,
     /// Whether boxes below headings of checks are tasks, since there are no others.
     takes_checks: bool,
+    /// Whether all numbered lists are tasks, since none is by its heading.
+    takes_lists: bool,
 }
 
 /// Reads a document in one way.
@@ -112,6 +115,7 @@ impl Generic {
             headings,
             are_tables_retold: tables_retell(document),
             takes_checks: false,
+            takes_lists: way == ReadAs::Items && are_lists_alike(document),
         }
     }
 
@@ -180,7 +184,8 @@ impl Generic {
             };
         }
         let has_mark = status::leading_mark(item.text).is_some();
-        match item.mark.is_some() || lists_work(item, scope) || has_mark {
+        let is_listed = lists_work(item, scope) || (self.takes_lists && item.number.is_some());
+        match item.mark.is_some() || is_listed || has_mark {
             true if !item.text.trim().is_empty() => Decision::Nested,
             _ => Decision::Told,
         }
@@ -199,6 +204,13 @@ impl Decide for Generic {
             Node::Table(table) => self.table(table, scope),
         }
     }
+}
+
+/// Reports whether a document has several numbered lists, of which no heading says that it is the
+/// work.
+pub(crate) fn are_lists_alike(document: &Document<'_, '_>) -> bool {
+    let lists = numbered_lists::find(document);
+    lists.len() > 1 && !lists.iter().any(|list| list.is_work(document))
 }
 
 /// Reports whether an item without a box is work by the heading above it, below which no box

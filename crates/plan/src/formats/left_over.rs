@@ -10,6 +10,7 @@ use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::lines::Role;
+use crate::formats::numbered_lists;
 use crate::lines::outline::Block;
 use crate::lines::source::Source;
 use crate::tasks::draft::items_of;
@@ -41,6 +42,13 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
         }
         if is_beside_tasks || section::lists_bullets(&heading.title) {
             for item in document.own(heading).iter().flat_map(items_of) {
+                left.add(Role::Told, item.range.start);
+            }
+        }
+    }
+    if document.boxes.is_empty() && !tasks_are_headings(document, &starts) {
+        for list in numbered_lists::find(document) {
+            for item in list.items {
                 left.add(Role::Told, item.range.start);
             }
         }
@@ -82,6 +90,12 @@ fn is_beside_tasks(document: &Document<'_, '_>, heading: &Heading, starts: &[usi
         other.parent == heading.parent && other.level == heading.level && other.at != heading.at
     });
     others.any(|other| other.series() == Some(word) && holds(starts, &document.section(other)))
+}
+
+/// Reports whether a task begins with a heading.
+fn tasks_are_headings(document: &Document<'_, '_>, starts: &[usize]) -> bool {
+    let is_task = |it: &Heading| starts.binary_search(&it.range.start).is_ok();
+    document.headings.iter().any(is_task)
 }
 
 /// Reports whether a task begins in a range.

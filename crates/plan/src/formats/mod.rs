@@ -23,6 +23,7 @@ pub(crate) mod whole;
 pub(crate) mod yaml;
 
 mod finish;
+mod numbered_lists;
 mod numbers;
 
 mod agent_os;

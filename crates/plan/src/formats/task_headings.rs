@@ -23,6 +23,8 @@ pub(crate) struct TaskHeadings {
     pub(crate) are_sections: bool,
     /// Whether some have fields and others beside them have none.
     pub(crate) are_partly_fielded: bool,
+    /// Whether only some sections of a series have tasks; the others are among the tasks.
+    pub(crate) are_partly_filled: bool,
     /// The blocks of the headings that tell of tasks again.
     pub(crate) retold: Vec<usize>,
 }
@@ -47,8 +49,9 @@ impl TaskHeadings {
             found.extend(fielded.iter().filter(|it| it.level >= level));
         } else if !fielded.is_empty() {
             found = may_be;
-            found.retain(|it| fielded.iter().any(|own| is_beside(own, it)));
+            found.retain(|it| !describes(it) && fielded.iter().any(|own| is_beside(own, it)));
             own.are_partly_fielded = found.len() > fielded.len();
+            keep_counted(&mut found);
         } else {
             own.are_sections = true;
             found = sections_without_work(document);
@@ -63,7 +66,51 @@ impl TaskHeadings {
             }
         }
         own.tasks.dedup();
+        if !own.are_sections && !own.are_partly_fielded {
+            own.add_sections_without_tasks(document);
+        }
         own
+    }
+
+    /// Adds the headings in a section that has no task, unlike others of its series: those of a
+    /// series of its own, or else the section.
+    fn add_sections_without_tasks(&mut self, document: &Document<'_, '_>) {
+        let mut added = Vec::new();
+        for series in series_of_work(document) {
+            let has_task = |it: &Heading| {
+                let first = self.tasks.partition_point(|task| *task < it.at);
+                self.tasks.get(first).is_some_and(|task| *task < it.end)
+            };
+            for empty in without_work(&series, has_task) {
+                let next = document.headings.partition_point(|it| it.at <= empty.at);
+                let parts = document.headings.iter().skip(next);
+                let parts = parts.take_while(|it| it.at < empty.end);
+                let mut parts = parts.filter(|it| it.series().is_some() && it.is_work());
+                match parts.next() {
+                    Some(first) => {
+                        added.push(first.at);
+                        added.extend(parts.filter(|it| it.level == first.level).map(|it| it.at));
+                    }
+                    None => added.push(empty.at),
+                }
+            }
+        }
+        self.are_partly_filled = !added.is_empty();
+        self.tasks.append(&mut added);
+        self.tasks.sort_unstable();
+        self.tasks.dedup();
+    }
+}
+
+/// Leaves only the headings that are counted (`Phase 2`, `3. Docs`), if at least two are.
+fn keep_counted(found: &mut Vec<&Heading>) {
+    let counted: Vec<&Heading> = found
+        .iter()
+        .copied()
+        .filter(|it| it.series().is_some())
+        .collect();
+    if counted.len() > 1 {
+        *found = counted;
     }
 }
 
@@ -120,17 +167,24 @@ fn words_of(heading: &Heading) -> Vec<String> {
 /// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a table
 /// of tasks.
 fn sections_without_work<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
-    let mut series = series_where(document, is_series_of_work);
+    let mut series = series_of_work(document);
     series.retain(|own| !own.iter().any(|it| document.holds_work(it)));
+    if series.iter().any(has_word) {
+        series.retain(has_word);
+    }
     series.into_iter().flatten().collect()
 }
 
 /// Returns the blocks of the headings that are tasks where headings are chosen and none is one by
 /// itself: the sections of each series, whatever stands in them.
 pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
-    let mut series = series_where(document, is_series_of_work);
+    let mut series = series_of_work(document);
     if series.is_empty() {
-        series = series_where(document, are_chapters);
+        series = all_series(document);
+        series.retain(|own| !own.iter().all(|it| describes(it)));
+    }
+    if series.iter().any(has_word) {
+        series.retain(has_word);
     }
     let mut found: Vec<usize> = series.iter().flatten().map(|it| it.at).collect();
     found.sort_unstable();
@@ -140,15 +194,23 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
 /// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
 /// them are work that is to be done.
 pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
-    let series = series_where(document, is_series_of_work);
-    series.iter().any(|own| {
-        let has_word = own.iter().any(|it| it.series() != Some(""));
-        let (boxed, others): (Vec<&Heading>, Vec<&Heading>) =
-            own.iter().partition(|it| document.holds_work(it));
-        // One numbered section of a document may hold all its tasks.
-        let are_most = boxed.len() > 1 || (has_word && !boxed.is_empty());
-        are_most && others.iter().any(|it| is_open_work(it))
-    })
+    let series = series_of_work(document);
+    let mut empty = series
+        .iter()
+        .flat_map(|own| without_work(own, |it| document.holds_work(it)));
+    empty.next().is_some()
+}
+
+/// Returns the sections of a series that have no work though others have, and are to be done.
+fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) -> Vec<&'d Heading> {
+    let (with, mut without): (Vec<&Heading>, Vec<&Heading>) =
+        series.iter().copied().partition(|it| has_work(it));
+    // One numbered section of a document may hold all its tasks.
+    if with.is_empty() || (with.len() == 1 && !has_word(series)) {
+        return Vec::new();
+    }
+    without.retain(|it| is_open_work(it));
+    without
 }
 
 /// Reports whether something stands below a heading that calls it neither done nor a description.
@@ -164,48 +226,64 @@ pub(crate) fn describes(heading: &Heading) -> bool {
     first.is_some_and(|first| text::is_one_of(first, words::DOCUMENT))
 }
 
-/// What is asked of a series.
-type IsSuch = fn(&Document<'_, '_>, &[&Heading]) -> bool;
+/// Headings that count on.
+type Series<'d> = Vec<&'d Heading>;
 
-/// Returns the series of at least two headings beside each other that speak of work, and are such
-/// ones.
-fn series_where<'d>(document: &'d Document<'_, '_>, is_such: IsSuch) -> Vec<Vec<&'d Heading>> {
-    let mut series: Vec<Vec<&Heading>> = Vec::new();
-    for heading in &document.headings {
-        if !heading.is_work() || heading.series().is_none() {
+/// Reports whether a series counts by a word.
+fn has_word(series: &Series<'_>) -> bool {
+    series.iter().any(|it| it.series() != Some(""))
+}
+
+/// Returns the series that may be tasks: a word counts them, they count on from one section to the
+/// next, or a heading above them speaks of work.
+fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
+    let mut series = all_series(document);
+    series.retain(|own| {
+        let Some(first) = own.first() else {
+            return false;
+        };
+        let parent = first.parent.and_then(|at| document.headings.get(at));
+        has_word(own)
+            || own.iter().any(|it| it.parent != first.parent)
+            || parent.is_some_and(|parent| section::lists_work(&parent.title))
+    });
+    series
+}
+
+/// Returns the series of at least two headings that speak of work, beside each other or in sections
+/// beside each other.
+fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
+    let mut series: Vec<Series<'_>> = Vec::new();
+    for heading in document.headings.iter().filter(|it| it.is_work()) {
+        if heading.series().is_none() {
             continue;
         }
         // A chapter ends a series of the one before it.
         let mut open = series.iter_mut().rev().take(MAX_OPEN_SERIES);
-        match open.find(|own| continues(own, heading)) {
+        match open.find(|own| continues(document, own, heading)) {
             Some(own) => own.push(heading),
             None => series.push(vec![heading]),
         }
     }
-    series.retain(|own| own.len() > 1 && is_such(document, own));
+    series.retain(|own| own.len() > 1);
     series
 }
 
-/// Reports whether a heading goes on with a series.
-fn continues(series: &[&Heading], heading: &Heading) -> bool {
-    let first = series.first();
-    first.is_some_and(|first| is_beside(first, heading) && first.series() == heading.series())
-}
-
-/// Reports whether a series may be tasks: it has a word, or a heading above it speaks of work.
-fn is_series_of_work(document: &Document<'_, '_>, series: &[&Heading]) -> bool {
-    let Some(first) = series.first() else {
+/// Reports whether a heading goes on with a series, in the same section or in the next one.
+fn continues(document: &Document<'_, '_>, series: &Series<'_>, heading: &Heading) -> bool {
+    let Some(last) = series.last() else {
         return false;
     };
-    let has_word = first.series().is_some_and(|word| !word.is_empty());
-    let parent = first.parent.and_then(|at| document.headings.get(at));
-    has_word || parent.is_some_and(|parent| section::lists_work(&parent.title))
-}
-
-/// Reports whether a series is that of the chapters of a document, of which not all describe it.
-fn are_chapters(document: &Document<'_, '_>, series: &[&Heading]) -> bool {
-    let parent = series.first().and_then(|first| first.parent);
-    let parent = parent.and_then(|at| document.headings.get(at));
-    let are_outer = parent.is_none_or(|parent| parent.level == 1);
-    are_outer && !series.iter().all(|it| describes(it))
+    if last.level != heading.level || last.series() != heading.series() {
+        return false;
+    }
+    if last.parent == heading.parent {
+        return true;
+    }
+    let sections = [last, heading].map(|it| document.headings.get(it.parent?));
+    let [Some(own), Some(other)] = sections else {
+        return false;
+    };
+    let next = last.place().map(|place| place + 1);
+    is_beside(own, other) && next.is_some() && next == heading.place()
 }

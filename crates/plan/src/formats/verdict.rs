@@ -29,9 +29,12 @@ pub(crate) fn ways(document: &Document<'_, '_>, known: &KnownNames) -> Vec<ReadA
 
 /// Finds out in which ways a document can be read.
 pub(crate) fn judge(document: &Document<'_, '_>, known: &KnownNames) -> Verdict {
-    let seen = Seen::new(document, known);
+    let mut seen = Seen::new(document, known);
     match seen.doubt(document) {
-        Some(why) => Verdict::Ambiguous(why, seen.ways()),
+        Some(why) => {
+            seen.count_items(document, known);
+            Verdict::Ambiguous(why, seen.ways())
+        }
         None if seen.headings > 0 => Verdict::Certain(ReadAs::Headings),
         None if !document.boxes.is_empty() => Verdict::Certain(ReadAs::Boxes),
         None if seen.items > 0 => Verdict::Certain(ReadAs::Items),
@@ -46,6 +49,8 @@ struct Seen {
     headings: usize,
     /// Whether some headings have fields and others beside them have none.
     are_partly_fielded: bool,
+    /// Whether only some sections of a series have tasks.
+    are_partly_filled: bool,
     /// Boxes that are tasks if none of these headings is one.
     boxes: usize,
     /// Boxes below headings of checks.
@@ -71,6 +76,7 @@ impl Seen {
         let headings = TaskHeadings::find(document);
         if !headings.are_sections {
             seen.are_partly_fielded = headings.are_partly_fielded;
+            seen.are_partly_filled = headings.are_partly_filled;
             let found = found(document, ReadAs::Headings, known);
             seen.headings = found.drafts.len();
             seen.boxes_outside = found.boxes_outside;
@@ -91,14 +97,21 @@ impl Seen {
             seen.tables = found(document, ReadAs::Table, known).drafts.len();
         }
         if seen.headings == 0 && seen.boxes == 0 {
-            let found = found(document, ReadAs::Items, known);
-            seen.items = found.drafts.len();
-            seen.restarts = restarts(&found.drafts);
+            seen.count_items(document, known);
         }
         if seen.ways() == [ReadAs::Whole] {
             seen.sections = task_headings::chosen(document).len();
         }
         seen
+    }
+
+    /// Counts the items of lists that are tasks where there are no boxes.
+    fn count_items(&mut self, document: &Document<'_, '_>, known: &KnownNames) {
+        if self.items == 0 && document.boxes.is_empty() {
+            let found = found(document, ReadAs::Items, known);
+            self.items = found.drafts.len();
+            self.restarts |= restarts(&found.drafts);
+        }
     }
 
     /// Returns the ways that find something.
@@ -130,6 +143,8 @@ impl Seen {
             Some("the rows of a table may be tasks or facts")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
+        } else if self.items > 0 && generic::are_lists_alike(document) {
+            Some("several numbered lists look like tasks")
         } else {
             None
         }
@@ -142,6 +157,8 @@ impl Seen {
             Some("headings and rows of a table look like tasks")
         } else if self.are_partly_fielded {
             Some("only some of these headings have fields")
+        } else if self.are_partly_filled {
+            Some("only some headings of a series have tasks")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else {

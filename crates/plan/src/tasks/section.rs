@@ -167,6 +167,15 @@ pub(crate) fn lists_work(title: &str) -> bool {
         || words.windows(2).any(|pair| pair.join(" ") == "to do")
 }
 
+/// Reports whether a heading names a list of work rather than speaking of it: `Migration plan`, not
+/// `Steps before you begin`.
+pub(crate) fn names_list(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    let head = lower.split(['(', ':', '–', '—']).next().unwrap_or(&lower);
+    let last = words(head).pop();
+    lists_bullets(title) || last.is_some_and(|last| words::WORK.contains(&last))
+}
+
 /// Returns the number that a heading begins with.
 pub(crate) fn number(title: &str) -> Option<&str> {
     each_word(title)

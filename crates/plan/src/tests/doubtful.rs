@@ -193,3 +193,96 @@ fn numbered_sections_of_a_document_are_asked_about_unless_none_may_be_work() {
         ),
     ]);
 }
+
+#[test]
+fn headings_that_count_on_across_sections_are_no_remarks() {
+    let counted = "# P\n\n## Open\n\n### 1. Cut\n\nWith a saw.\n\n## Next month\n\n\
+                   ### 2. Glue\n\nWith glue.\n";
+    let beside = format!("{counted}\n## This week\n\n- [ ] Buy a saw\n");
+    let anew = "# P\n\n- [ ] Buy\n\n## Wood\n\n### 1. Kinds\n\nOak.\n\n## Glass\n\n\
+                ### 1. Kinds\n\nClear.\n";
+    require(&[
+        (counted, "headings 2 | whole 1"),
+        (&beside, "headings 2 | boxes 1 | whole 1"),
+        (anew, "boxes 1"),
+    ]);
+}
+
+#[test]
+fn a_phase_without_tasks_beside_those_with_some_is_asked_about() {
+    require(&[
+        (
+            "# P\n\n## Phase 1\n\n### Step 1: Cut\n\nDo.\n\n## Phase 2\n\n### Test 1: It holds\n\n\
+             See.\n\n### Test 2: It shuts\n\nSee.\n",
+            "headings 3 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase 1\n\n### Step 1.1\n\nDo.\n\n## Phase 2\n\n### Move the box\n\nDo.\n",
+            "headings 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase 1\n\n### Step 1.1\n\nDo.\n\n## Phase 2 (deferred)\n\nLater.\n",
+            "headings 1",
+        ),
+        (
+            "# Plan\n\n## 1. Tasks\n\n### Task 1: Cut\n\nDo.\n\n## 2. People\n\nAnn.\n",
+            "headings 1",
+        ),
+    ]);
+}
+
+#[test]
+fn counted_headings_are_the_tasks_among_those_with_fields() {
+    require(&[
+        (
+            "# P\n\n## Phase 1\n\n**Prerequisites:** none\n\nCut.\n\n## Phase 2\n\nGlue.\n\n\
+             ## Summary of it\n\nTwo days.\n",
+            "headings 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Background\n\nNone.\n\n## Outline\n\n- Files: `a.rs`\n\n\
+             ## Migration plan\n\n1. Cut\n2. Glue\n",
+            "headings 2 | items 2 | whole 1",
+        ),
+        (
+            "# P\n\n## 1. Aim\n\nA box.\n\n## 2. Parts\n\n### Milestone 1\n\nCut.\n\n\
+             ### Milestone 2\n\nGlue.\n",
+            "headings 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase A1 - Cut\n\nDo.\n\n## Phase A2 - Glue\n\nDo.\n",
+            "headings 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Phase 0\n\nCut.\n\n## Phase 1a: Plane\n\nDo.\n\n## Phase 1\n\nGlue.\n",
+            "headings 3 | whole 1",
+        ),
+        (
+            "# P\n\n## Da fare\n\n### 1. Tagliare\n\nLegno.\n\n### 2. Incollare\n\nLati.\n",
+            "headings 2 | whole 1",
+        ),
+    ]);
+}
+
+#[test]
+fn a_second_numbered_list_is_asked_about_unless_one_is_called_the_work() {
+    require(&[
+        (
+            "# Release plan\n\nRules:\n\n1. Be short\n2. Link it\n\n## Queue\n\n1. Cut\n2. Glue\n",
+            "items 4 | whole 1",
+        ),
+        (
+            "# P\n\n## Steps before you begin\n\n1. Cut\n2. Glue\n\n## Items of work\n\n3. Paint\n4. Sell\n",
+            "items 4 | whole 1",
+        ),
+        ("# Tasks\n\n1. Cut\n2. Glue\n", "items 2"),
+        (
+            "# P\n\n## Design of it\n\n1. Round\n2. Red\n\n## Implementation steps\n\n1. Cut\n2. Glue\n",
+            "items 2",
+        ),
+    ]);
+    let source = "# P\n\n## Design of it\n\n1. Round\n2. Red\n\n## Tasks\n\n1. Cut\n2. Glue\n";
+    let (plan, _) = read(source, &KnownNames::default());
+    let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
+    assert_eq!(lines, [5, 6], "what is beside the tasks is listed");
+}

@@ -47,7 +47,7 @@ const SHOWN_TITLES: usize = 3;
 /// One way to read a document that can be read in several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The word that chooses it: a way, or the name of a format.
+    /// The word that chooses it.
     pub read: String,
     /// How many tasks are open.
     pub tasks: usize,
@@ -57,7 +57,8 @@ pub struct Reading {
     pub why: String,
 }
 
-/// A document that was read.
+/// A document that was read; nothing if it cannot be read.
+#[derive(Default)]
 pub(crate) struct Read {
     pub(crate) collected: Collected,
     /// The name of its format, or the way in which it was read.
@@ -100,6 +101,56 @@ impl Format {
     }
 }
 
+/// What the formats say of a document.
+struct Claimed {
+    /// Those that take it for their own, each with why it fits.
+    mine: Vec<(&'static Format, String)>,
+    /// Why it contradicts one of them.
+    contradiction: Option<String>,
+}
+
+impl Claimed {
+    fn new(document: &Document<'_, '_>) -> Self {
+        let (mut mine, mut weakly) = (Vec::new(), Vec::new());
+        let mut contradiction = None;
+        for format in FORMATS {
+            let name = format.name;
+            match (format.claims)(document) {
+                Claim::NotMine => {}
+                Claim::Mine(why) => mine.push((format, format!("as {name}, since {why}"))),
+                Claim::Weakly(why) => weakly.push((format, format!("as {name}, since {why}"))),
+                Claim::Contradicting(why) => {
+                    mine.push((format, format!("as {name}, although {why}")));
+                    contradiction.get_or_insert(why);
+                }
+            }
+        }
+        if mine.is_empty() {
+            mine = weakly;
+        }
+        Self {
+            mine,
+            contradiction,
+        }
+    }
+
+    /// Returns the format of the document, if it is certain.
+    fn only(&self) -> Option<&'static Format> {
+        match self.mine.as_slice() {
+            [(format, _)] if self.contradiction.is_none() => Some(format),
+            _ => None,
+        }
+    }
+}
+
+/// One way to read a document, with what it finds.
+struct Found {
+    way: ReadAs,
+    why: String,
+    collected: Collected,
+    findings: Findings,
+}
+
 /// Reads a document in its format, or in the one way that fits; if several do, or if its format is
 /// contradicted, that is an error, and the first way counts.
 pub(crate) fn read(
@@ -108,26 +159,11 @@ pub(crate) fn read(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Read {
+    let claimed = Claimed::new(document);
     if let Some(way) = way {
-        // Who chooses a way wants its tasks, whatever the document says of its status.
-        return in_way(document, way, known, findings);
+        return chosen(document, way, &claimed, known, findings);
     }
-    let (mut mine, mut weakly, mut doubt) = (Vec::new(), Vec::new(), None);
-    for format in FORMATS {
-        match (format.claims)(document) {
-            Claim::NotMine => {}
-            Claim::Mine(why) => mine.push((format, why.to_owned())),
-            Claim::Weakly(why) => weakly.push((format, why.to_owned())),
-            Claim::Contradicting(why) => {
-                doubt.get_or_insert(why.clone());
-                mine.push((format, why));
-            }
-        }
-    }
-    if mine.is_empty() {
-        mine = weakly;
-    }
-    if let ([(format, _)], None) = (mine.as_slice(), &doubt) {
+    if let Some(format) = claimed.only() {
         return Read {
             collected: format.read(document, known, findings),
             format: format.name,
@@ -135,40 +171,115 @@ pub(crate) fn read(
         };
     }
     let (why, ways) = match verdict::judge(document, known) {
-        Verdict::Certain(way) if mine.is_empty() => {
+        Verdict::Certain(way) if claimed.mine.is_empty() => {
             return certain(document, way, known, findings);
         }
-        Verdict::Certain(_) => ("", verdict::ways(document, known)),
         Verdict::Ambiguous(why, ways) => (why, ways),
+        Verdict::Certain(_) => ("", verdict::ways(document, known)),
     };
-    let why = match (doubt, mine.is_empty()) {
-        (Some(doubt), _) => doubt,
-        (None, true) => why.to_owned(),
-        (None, false) => "it has the marks of several formats".to_owned(),
+    let why = match (claimed.mine.is_empty(), &claimed.contradiction) {
+        (true, _) => why,
+        (false, Some(why)) => why,
+        (false, None) => "it has the marks of several formats",
     };
-    let mut readings = Vec::new();
-    for (format, why) in &mine {
-        let found = format.read(document, known, &mut Findings::default());
-        readings.push(reading(format.name, why, &found));
-    }
-    for way in &ways {
-        let found = generic::read(document, *way, known, &mut Findings::default());
-        readings.push(reading(way.word(), way.tasks(), &found));
-    }
-    findings.error(ambiguous(document, &why, &ways));
-    let collected = match mine.first() {
-        Some((format, _)) => format.read(document, known, findings),
-        // The whole document is always one.
-        None => {
-            let way = ways.first().map_or(ReadAs::Whole, |way| *way);
-            generic::read(document, way, known, findings)
+    let mut all = of_formats(document, &claimed, known);
+    for way in ways {
+        if all.iter().all(|found| found.way != way) {
+            all.push(in_way(document, way, known));
         }
-    };
+    }
+    let readings: Vec<Reading> = all
+        .iter()
+        .filter(|found| is_choosable(document, &found.collected))
+        .map(reading)
+        .collect();
+    findings.error(ambiguous(document, why, &readings));
+    let first = all.into_iter().next();
+    let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
+    findings.append(first.findings);
     Read {
-        collected,
+        collected: first.collected,
         format: "ambiguous",
         readings,
     }
+}
+
+/// Reads a document in the chosen way, which is that of a format if the document is not certain.
+fn chosen(
+    document: &Document<'_, '_>,
+    way: ReadAs,
+    claimed: &Claimed,
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> Read {
+    let formats = match claimed.only() {
+        Some(_) => Vec::new(),
+        None => of_formats(document, claimed, known),
+    };
+    let of_format = formats.into_iter().find(|found| found.way == way);
+    // Who chooses a way wants its tasks, whatever the document says of its status.
+    let found = of_format.unwrap_or_else(|| in_way(document, way, known));
+    findings.append(found.findings);
+    Read {
+        collected: found.collected,
+        format: way.word(),
+        readings: Vec::new(),
+    }
+}
+
+/// Reads a document in each format that claims it, as long as their tasks are different things: the
+/// word for these chooses the format.
+fn of_formats(document: &Document<'_, '_>, claimed: &Claimed, known: &KnownNames) -> Vec<Found> {
+    let mut all: Vec<Found> = Vec::new();
+    for (format, why) in &claimed.mine {
+        let mut findings = Findings::default();
+        let collected = format.read(document, known, &mut findings);
+        let way = way_of(document, &collected);
+        if all.iter().all(|found| found.way != way) {
+            all.push(Found {
+                way,
+                why: why.clone(),
+                collected,
+                findings,
+            });
+        }
+    }
+    all
+}
+
+/// Returns the way whose word says what the tasks of a format are in a document.
+fn way_of(document: &Document<'_, '_>, found: &Collected) -> ReadAs {
+    let Some(at) = found.drafts.first().map(|draft| draft.at) else {
+        return ReadAs::Whole;
+    };
+    let source = document.source;
+    if at < document.start {
+        let line = source.slice(source.line_start(source.line_of(at))..document.start);
+        return match line.trim_start().starts_with('-') {
+            true => ReadAs::Items,
+            false => ReadAs::Whole,
+        };
+    }
+    let next = document.boxes.partition_point(|boxed| boxed.at < at);
+    let next_box = document.boxes.get(next);
+    let begins_box = next_box.is_some_and(|boxed| source.line_of(boxed.at) == source.line_of(at));
+    if document.headings.iter().any(|own| own.range.start == at) {
+        ReadAs::Headings
+    } else if begins_box {
+        ReadAs::Boxes
+    } else if document
+        .tables()
+        .any(|(_, table)| table.rows.iter().any(|row| row.at == at))
+    {
+        ReadAs::Table
+    } else {
+        ReadAs::Items
+    }
+}
+
+/// Reports whether a reading has tasks, or makes a goal of the document.
+fn is_choosable(document: &Document<'_, '_>, found: &Collected) -> bool {
+    !found.drafts.is_empty() || whole::task(found, document.start).is_some()
 }
 
 /// Reads a document in the one way that fits.
@@ -178,8 +289,9 @@ fn certain(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Read {
-    let mut read = in_way(document, way, known, findings);
-    let collected = &mut read.collected;
+    let found = in_way(document, way, known);
+    findings.append(found.findings);
+    let mut collected = found.collected;
     let said = whole::status_of(&collected.notes);
     if let Some(status) = document.status().or(said) {
         for draft in collected.drafts.iter_mut().filter(|it| it.status.runs()) {
@@ -188,18 +300,6 @@ fn certain(
             findings.skip(draft.at, reason);
         }
     }
-    read
-}
-
-/// Reads a document in a way.
-fn in_way(
-    document: &Document<'_, '_>,
-    way: ReadAs,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let mut collected = generic::read(document, way, known, findings);
-    left_over::record(document, &mut collected, findings);
     Read {
         collected,
         format: way.word(),
@@ -207,35 +307,46 @@ fn in_way(
     }
 }
 
-fn reading(name: &str, why: &str, found: &Collected) -> Reading {
-    let open: Vec<&str> = found
-        .drafts
-        .iter()
-        .filter(|draft| draft.status.runs())
-        .map(|draft| draft.title.as_str())
-        .collect();
-    let tasks = match found.drafts.is_empty() {
-        true => 1,
-        false => open.len(),
-    };
-    Reading {
-        read: name.to_owned(),
-        tasks,
-        titles: open
-            .into_iter()
-            .take(SHOWN_TITLES)
-            .map(str::to_owned)
-            .collect(),
-        why: why.to_owned(),
+/// Reads a document in a way.
+fn in_way(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Found {
+    let mut findings = Findings::default();
+    let mut collected = generic::read(document, way, known, &mut findings);
+    left_over::record(document, &mut collected, &mut findings);
+    Found {
+        way,
+        why: way.tasks().to_owned(),
+        collected,
+        findings,
     }
 }
 
-fn ambiguous(document: &Document<'_, '_>, why: &str, ways: &[ReadAs]) -> Pending {
+fn reading(found: &Found) -> Reading {
+    let drafts = &found.collected.drafts;
+    let open = drafts.iter().filter(|draft| draft.status.runs());
+    let titles: Vec<String> = open.map(|draft| draft.title.clone()).collect();
+    let tasks = match drafts.is_empty() {
+        true => 1,
+        false => titles.len(),
+    };
+    Reading {
+        read: found.way.word().to_owned(),
+        tasks,
+        titles: titles.into_iter().take(SHOWN_TITLES).collect(),
+        why: found.why.clone(),
+    }
+}
+
+fn ambiguous(document: &Document<'_, '_>, why: &str, readings: &[Reading]) -> Pending {
     let message = format!("this plan can be read in several ways, since {why}");
-    let words: Vec<&str> = ways.iter().map(|way| way.word()).collect();
-    let advice = format!(
-        "choose {}; `read:` in the front matter keeps the choice",
-        words.join(", ").replacen(", whole", " or whole", 1)
-    );
-    Pending::new(document.start, FindingCode::Ambiguous, "", message).suggest(Some(advice))
+    let found = Pending::new(document.start, FindingCode::Ambiguous, "", message);
+    let words: Vec<&str> = readings.iter().map(|own| own.read.as_str()).collect();
+    let Some((last, others)) = words.split_last() else {
+        return found;
+    };
+    let choice = match others.is_empty() {
+        true => (*last).to_owned(),
+        false => format!("{} or {last}", others.join(", ")),
+    };
+    let advice = format!("choose {choice}; `read:` in the front matter keeps the choice");
+    found.suggest(Some(advice))
 }

@@ -19,4 +19,6 @@ mod parsing;
 #[cfg(test)]
 mod public_plans;
 #[cfg(test)]
+mod readings;
+#[cfg(test)]
 mod styles;

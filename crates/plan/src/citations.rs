@@ -9,16 +9,22 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use orchestrate_core::ids::TaskId;
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use orchestrate_core::task::TaskStatus;
 
+use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::{Finding, FindingCode, PlanError};
+use crate::lines::source::Source;
+use crate::parse;
 use crate::parse::Plan;
-
-/// The mark of the block of code that holds the citations.
-const MARK: &str = "lines";
+use crate::tasks::checkbox::box_in_line;
+use crate::tasks::heading;
 
 /// How often a line of a document may be cited on average.
 const CITED_AT_MOST: usize = 4;
+
+/// How often the lines may be cited for tasks besides: a hundred tasks of a hundred lines each,
+/// while a hostile account could name every task in every line.
+const CITED_BESIDES: usize = 10_000;
 
 /// What becomes of a line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +54,16 @@ pub struct Citation {
     pub role: LineRole,
 }
 
+impl LineRole {
+    /// Returns how many tasks it names; one if it is none.
+    fn count(&self) -> usize {
+        match self {
+            LineRole::Task { tasks } => tasks.len(),
+            _ => 1,
+        }
+    }
+}
+
 impl fmt::Display for LineRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -61,63 +77,22 @@ impl fmt::Display for LineRole {
     }
 }
 
-/// An answer, divided into the plan and what it says of the lines of the document.
-pub(crate) struct Divided<'a> {
-    pub(crate) plan: String,
-    /// What the block of citations holds; `None` without such a block.
-    pub(crate) citations: Option<&'a str>,
-}
-
-/// Divides an answer into the plan and the last block of citations.
-pub(crate) fn divide(answer: &str) -> Divided<'_> {
-    let mut found = None;
-    for (event, range) in Parser::new_ext(answer, Options::empty()).into_offset_iter() {
-        if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = event
-            && info.trim() == MARK
-        {
-            found = Some(range);
-        }
-    }
-    let Some(range) = found else {
-        return Divided {
-            plan: answer.to_owned(),
-            citations: None,
-        };
-    };
-    let (before, rest) = answer.split_at(range.start);
-    let (block, after) = rest.split_at(range.len());
-    Divided {
-        plan: format!("{}{}", before.trim_end(), after.trim_end()),
-        citations: Some(block),
-    }
-}
-
 /// Returns what becomes of the lines of a document that an answer rewrites as this plan, in the
 /// order of the document.
 ///
 /// # Errors
-/// Every citation that is wrong, every line that is left out, and every task without a line.
+/// Every citation that is wrong, every line that is left out, every task without a line, and every
+/// task of the document that is lost, or done already.
 pub(crate) fn check(
-    citations: &str,
+    account: &str,
     document: &str,
     plan: &Plan,
 ) -> Result<Vec<Citation>, Vec<PlanError>> {
-    let mut read = Read {
-        roles: BTreeMap::new(),
-        lines: document.lines().count(),
-        left: CITED_AT_MOST * document.lines().count(),
-        ids: plan.tasks.iter().map(|task| task.id.clone()).collect(),
-        errors: Vec::new(),
-    };
-    for line in citations.lines() {
-        let line = line.trim();
-        if !line.is_empty() && !line.starts_with("```") && !line.starts_with("~~~") {
-            read.line(line);
-        }
-    }
-    read.require_all(document);
-    read.require_sources(document);
-    read.require_work(document);
+    let ids = plan.tasks.iter().map(|task| task.id.clone()).collect();
+    let mut read = Read::new(account, document, Some(ids));
+    read.require_all();
+    read.require_sources(plan);
+    read.require_work(document, plan);
     if read.errors.is_empty() {
         Ok(joined(read.roles))
     } else {
@@ -125,29 +100,56 @@ pub(crate) fn check(
     }
 }
 
+/// Returns what an account says that was taken before, in the order of the document; empty if this
+/// version would not take it. The tasks of its plan need not be known.
+pub(crate) fn taken(account: &str, document: &str) -> Vec<Citation> {
+    let read = Read::new(account, document, None);
+    match read.errors.is_empty() {
+        true => joined(read.roles),
+        false => Vec::new(),
+    }
+}
+
+/// Returns the lines of a document as its agent and its reader count them.
+pub(crate) fn lines(document: &str) -> Vec<&str> {
+    let lines = Source::new(document).lines(0..document.len());
+    lines.map(|(_, line)| line).collect()
+}
+
 /// The citations as far as they are read.
-struct Read {
+struct Read<'d> {
     /// The role of each line that is cited.
     roles: BTreeMap<usize, LineRole>,
-    /// The number of lines of the document.
-    lines: usize,
+    /// The lines of the document.
+    lines: Vec<&'d str>,
     /// How many more lines may be cited.
     left: usize,
-    /// The tasks of the plan.
-    ids: BTreeSet<TaskId>,
+    /// The tasks of the plan, if they are known.
+    ids: Option<BTreeSet<TaskId>>,
     errors: Vec<PlanError>,
 }
 
-impl Read {
+impl<'d> Read<'d> {
+    fn new(account: &str, document: &'d str, ids: Option<BTreeSet<TaskId>>) -> Self {
+        let lines = lines(document);
+        let mut read = Self {
+            roles: BTreeMap::new(),
+            left: CITED_AT_MOST * lines.len() + CITED_BESIDES,
+            lines,
+            ids,
+            errors: Vec::new(),
+        };
+        for line in account.lines().map(str::trim) {
+            if !line.is_empty() && !line.starts_with("```") && !line.starts_with("~~~") {
+                read.line(line);
+            }
+        }
+        read
+    }
+
     fn error(&mut self, message: String) {
-        self.errors.push(Finding {
-            line: 0,
-            column: 0,
-            code: FindingCode::Citation,
-            message,
-            text: String::new(),
-            suggestion: None,
-        });
+        self.errors
+            .push(Finding::of_whole(FindingCode::Citation, message));
     }
 
     /// Reads one line of citations, such as `3-5, 8: T1, T2` or `9: not run: an example`.
@@ -173,8 +175,10 @@ impl Read {
         if text == "told" || text == "told to all" {
             return Ok(LineRole::Told);
         }
-        if let Some(reason) = text.strip_prefix("not run") {
-            let reason = reason.trim_start_matches([':', ',', ';', ' ']).trim_end();
+        let marks = [':', ',', ';', ' '];
+        let reason = text.strip_prefix("not run");
+        if let Some(reason) = reason.filter(|rest| rest.is_empty() || rest.starts_with(marks)) {
+            let reason = reason.trim_start_matches(marks).trim_end();
             return match reason.is_empty() {
                 true => Err("`not run` needs a reason: `9: not run: an example`".to_owned()),
                 false => Ok(LineRole::NotRun {
@@ -183,10 +187,15 @@ impl Read {
             };
         }
         let mut tasks = Vec::new();
-        for name in text.split(',') {
-            let id = self.ids.get(name.trim());
-            let id = id.ok_or_else(|| format!("`{}` is no task of the plan", name.trim()))?;
-            tasks.push(id.clone());
+        for name in text.split(',').map(str::trim) {
+            let is_known = match &self.ids {
+                Some(ids) => ids.contains(name),
+                None => TaskId::refusal(name).is_none(),
+            };
+            if !is_known {
+                return Err(format!("`{name}` is no task of the plan"));
+            }
+            tasks.push(TaskId::from(name));
         }
         Ok(LineRole::Task { tasks })
     }
@@ -197,10 +206,10 @@ impl Read {
         let (Ok(first), Ok(last)) = (first.trim().parse(), last.trim().parse::<usize>()) else {
             return Err(format!("`{text}` is no number of a line"));
         };
-        if first == 0 || first > last || last > self.lines {
+        let count = self.lines.len();
+        if first == 0 || first > last || last > count {
             return Err(format!(
-                "the document has no lines {text}: it has lines 1 to {}",
-                self.lines
+                "the document has no lines {text}: it has lines 1 to {count}"
             ));
         }
         Ok(first..=last)
@@ -208,7 +217,9 @@ impl Read {
 
     fn assign(&mut self, lines: RangeInclusive<usize>, role: &LineRole) {
         for line in lines {
-            let Some(left) = self.left.checked_sub(1) else {
+            let other = self.roles.remove(&line);
+            let cost = role.count() * other.as_ref().map_or(1, LineRole::count);
+            let Some(left) = self.left.checked_sub(cost) else {
                 let message = "the citations name the same lines again and again";
                 if self.errors.iter().all(|error| error.message != message) {
                     self.error(message.to_owned());
@@ -216,25 +227,34 @@ impl Read {
                 return;
             };
             self.left = left;
-            let Some(other) = self.roles.insert(line, role.clone()) else {
-                continue;
-            };
-            match (&other, role) {
-                (LineRole::Task { tasks: first }, LineRole::Task { tasks: second }) => {
-                    let mut tasks = first.clone();
-                    tasks.extend(second.iter().filter(|id| !first.contains(id)).cloned());
-                    self.roles.insert(line, LineRole::Task { tasks });
+            let role = match (other, role) {
+                (Some(LineRole::Task { mut tasks }), LineRole::Task { tasks: more }) => {
+                    let first = tasks.len();
+                    let is_new = |id: &&TaskId| !tasks.iter().take(first).any(|own| own == *id);
+                    let more: Vec<TaskId> = more.iter().filter(is_new).cloned().collect();
+                    tasks.extend(more);
+                    LineRole::Task { tasks }
                 }
-                _ if other == *role => {}
-                _ => self.error(format!("line {line} is cited twice: {other}, and {role}")),
-            }
+                (Some(other), role) if other != *role => {
+                    self.error(format!("line {line} is cited twice: {other}, and {role}"));
+                    other
+                }
+                (_, role) => role.clone(),
+            };
+            self.roles.insert(line, role);
         }
     }
 
+    /// Returns the lines that have a word, with their numbers.
+    fn worded(&self) -> impl Iterator<Item = (usize, &'d str)> + use<'_, 'd> {
+        let lines = (1..).zip(self.lines.iter().copied());
+        lines.filter(|(_, line)| line.contains(char::is_alphanumeric))
+    }
+
     /// Requires that each line with text is cited.
-    fn require_all(&mut self, document: &str) {
+    fn require_all(&mut self) {
         let left_out: Vec<usize> = (1..)
-            .zip(document.lines())
+            .zip(&self.lines)
             .filter(|(at, line)| !line.trim().is_empty() && !self.roles.contains_key(at))
             .map(|(at, _)| at)
             .collect();
@@ -246,43 +266,92 @@ impl Read {
         }
     }
 
-    /// Requires that each task cites a line with text.
-    fn require_sources(&mut self, document: &str) {
-        let mut without = self.ids.clone();
-        for (at, line) in (1..).zip(document.lines()) {
-            if let Some(LineRole::Task { tasks }) = self.roles.get(&at)
-                && !line.trim().is_empty()
-            {
-                for id in tasks {
-                    without.remove(id);
+    /// Requires that each task cites a line with a word, and an open one more than lines of what is
+    /// done already.
+    fn require_sources(&mut self, plan: &Plan) {
+        let mut sources: BTreeMap<&TaskId, Vec<usize>> = BTreeMap::new();
+        let mut with_work: BTreeSet<&TaskId> = BTreeSet::new();
+        for (at, line) in self.worded() {
+            let Some(LineRole::Task { tasks }) = self.roles.get(&at) else {
+                continue;
+            };
+            let is_done = box_in_line(line).is_some_and(|mark| mark.status == TaskStatus::Done);
+            for id in tasks {
+                sources.entry(id).or_default().push(at);
+                if !is_done {
+                    with_work.insert(id);
                 }
             }
         }
-        for id in without {
-            self.error(format!("no line of the document is cited for {id}"));
+        let mut errors = Vec::new();
+        for task in &plan.tasks {
+            let id = &task.id;
+            match sources.get(id) {
+                None => errors.push(format!("no line of the document is cited for {id}")),
+                Some(lines) if task.status.runs() && !with_work.contains(id) => {
+                    errors.push(format!("{id} is done already by {}", numbered(lines)));
+                }
+                Some(_) => {}
+            }
         }
+        errors.into_iter().for_each(|error| self.error(error));
     }
 
     /// Requires that what the program itself reads as an open task is run, or is not with a
     /// reason.
-    fn require_work(&mut self, document: &str) {
-        let (read, _) = crate::parse::read(document, &crate::KnownNames::default());
-        let open = read
-            .tasks
-            .iter()
-            .filter(|task| task.status.runs() && !task.goal);
-        let lost: Vec<usize> = open
-            .map(|task| task.line)
-            .filter(|line| self.roles.get(line) == Some(&LineRole::Told))
-            .collect();
+    fn require_work(&mut self, document: &str, plan: &Plan) {
+        let tasks = plan.tasks.iter().filter(|task| task.status.runs());
+        let open: BTreeSet<&TaskId> = tasks.map(|task| &task.id).collect();
+        let mut lost = Vec::new();
+        for line in open_work(document, &self.lines) {
+            match self.roles.get(&line) {
+                Some(LineRole::Task { tasks }) if tasks.iter().any(|id| open.contains(id)) => {}
+                Some(LineRole::NotRun { .. }) | None => {}
+                Some(_) => lost.push(line),
+            }
+        }
         if !lost.is_empty() {
             self.error(format!(
-                "{} of the document: a task is cited by a task of the plan, or is not run with a \
-                 reason",
+                "{} of the document: a task is cited by an open task of the plan, or is not run \
+                 with a reason",
                 numbered(&lost)
             ));
         }
     }
+}
+
+/// Returns the lines of the open tasks that the program reads in a document; in one that can be
+/// read in several ways, those of each, but for headings that may be chapters.
+fn open_work(document: &str, lines: &[&str]) -> BTreeSet<usize> {
+    let mut known = KnownNames::default();
+    let plan = parse::read(document, &known).0;
+    if plan.readings.is_empty() {
+        return open_lines(&plan).collect();
+    }
+    let mut found = BTreeSet::new();
+    for reading in &plan.readings {
+        known.read = ReadAs::named(&reading.read);
+        found.extend(open_lines(&parse::read(document, &known).0));
+    }
+    found.retain(|at| lines.get(at - 1).is_none_or(|line| !may_be_chapter(line)));
+    found
+}
+
+fn open_lines(plan: &Plan) -> impl Iterator<Item = usize> {
+    let open = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status.runs() && !task.goal);
+    open.map(|task| task.line)
+}
+
+/// Reports whether a line is a heading that neither a word nor a box makes a task.
+fn may_be_chapter(line: &str) -> bool {
+    let title = line.trim_start_matches('#');
+    let text = title.trim();
+    title.len() < line.len()
+        && heading::task(heading::after_mark(text)).is_none()
+        && heading::box_of(text).is_none()
 }
 
 /// Names lines by their numbers: `line 3`, `lines 3-5, 8`.
@@ -382,7 +451,7 @@ mod tests {
             ("1-6, 8-11: T1\n7: not run", "needs a reason"),
             ("1-6, 8-11: T1\nseven: T2", "`seven` is no number"),
             ("all of it", "is no citation"),
-            (&"1-11: T1\n".repeat(5), "again and again"),
+            (&"1-11: T1\n".repeat(5_000), "again and again"),
             ("0-11: told", "no lines 0-11"),
             (
                 "1-6, 8-11: T1, T2\n7: told",
@@ -397,12 +466,95 @@ mod tests {
         }
     }
 
+    fn errors_of(document: &str, plan: &str, citations: &str) -> Vec<String> {
+        let plan = Plan::parse(plan, &KnownNames::default()).unwrap();
+        match check(citations, document, &plan) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+        }
+    }
+
     #[test]
-    fn the_block_of_citations_is_no_part_of_the_plan() {
-        let answer = format!("{PLAN}\n```lines\n1: told\n```\n");
-        let divided = divide(&answer);
-        assert_eq!(divided.plan, PLAN.trim_end());
-        assert_eq!(divided.citations, Some("```lines\n1: told\n```"));
-        assert!(divide(PLAN).citations.is_none());
+    fn work_is_neither_lost_nor_done_again() {
+        let boxes = "# Shop\n\n- [ ] Add the cart\n- [x] Add the till\n";
+        let mixed = "## Task 1: Cart\n\nMake it.\n\n## Others\n\n- [ ] Make the till\n";
+        let phases = "# Shop\n\n## Phase 1: Background\n\nWe sell books.\n\n\
+                      ## Phase 2: Cart\n\nAdd a cart.\n";
+        let cart = "- [ ] T1 Add the cart\n";
+        for (document, plan, citations, expected) in [
+            (boxes, cart, "1, 4: told\n3: T1", ""),
+            (
+                boxes,
+                "- [x] T1 Add the cart\n- [ ] T2 Add a form\n",
+                "1: T2\n3: T1\n4: told",
+                "line 3 of the document: a task is cited by an open task",
+            ),
+            (
+                boxes,
+                "- [ ] T1 Add the cart\n- [ ] T2 Add the till\n",
+                "1: told\n3: T1\n4: T2",
+                "T2 is done already by line 4",
+            ),
+            (
+                boxes,
+                "- [ ] T1 Add the cart\n- [ ] T2 Add a form\n",
+                "1: told\n3: T1\n4: told\n2: T2",
+                "no line of the document is cited for T2",
+            ),
+            (
+                mixed,
+                cart,
+                "1, 3, 5: T1\n7: told",
+                "line 7 of the document",
+            ),
+            (
+                mixed,
+                cart,
+                "1, 5: told\n3, 7: T1",
+                "line 1 of the document",
+            ),
+            (mixed, cart, "1, 3: T1\n5, 7: not run: later", ""),
+            (phases, cart, "1, 3, 5, 7: told\n9: T1", ""),
+            (
+                "# Shop\n\n---\n\nAdd a cart.\n",
+                cart,
+                "1, 5: told\n3: T1",
+                "is cited for T1",
+            ),
+        ] {
+            let errors = errors_of(document, plan, citations);
+            let is_as_expected = match expected.is_empty() {
+                true => errors.is_empty(),
+                false => errors.iter().any(|error| error.contains(expected)),
+            };
+            assert!(is_as_expected, "{citations} of {document}: {errors:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_the_document_is_read() {
+        let document = "# Shop\r\r- [ ] Add the cart\r\n- [x] Add the till\n";
+        let plan = "- [ ] T1 Add the cart\n";
+        assert_eq!(errors_of(document, plan, "1, 4: told\n3: T1"), [""; 0]);
+    }
+
+    #[test]
+    fn a_line_may_be_the_source_of_many_tasks() {
+        let mut plan = String::new();
+        let mut citations = String::new();
+        for number in 1..=9 {
+            plan.push_str(&format!("- [ ] T{number} Add part {number}\n"));
+            citations.push_str(&format!("1: T{number}\n"));
+        }
+        assert_eq!(errors_of("Add nine parts.\n", &plan, &citations), [""; 0]);
+    }
+
+    #[test]
+    fn words_that_begin_like_a_role_are_none() {
+        let errors = errors_of("Add a cart.\n", "- [ ] T1 Add it\n", "1: not runnable");
+        assert!(
+            errors.concat().contains("`not runnable` is no task"),
+            "{errors:?}"
+        );
     }
 }

@@ -40,6 +40,20 @@ pub type PlanError = Finding;
 /// A warning about a plan.
 pub type PlanWarning = Finding;
 
+impl Finding {
+    /// Creates a finding about the whole of a text.
+    pub(crate) fn of_whole(code: FindingCode, message: impl Into<String>) -> Self {
+        Self {
+            line: 0,
+            column: 0,
+            code,
+            message: message.into(),
+            text: String::new(),
+            suggestion: None,
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line > 0 {
@@ -141,10 +155,8 @@ pub struct Skipped {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     offset: usize,
-    code: FindingCode,
-    message: String,
-    text: String,
-    suggestion: Option<String>,
+    /// The finding, without its place.
+    found: Finding,
 }
 
 impl Pending {
@@ -156,18 +168,16 @@ impl Pending {
         message: impl Into<String>,
     ) -> Self {
         let text = text.trim().chars().take(MAX_TEXT_CHARS).collect();
-        Self {
-            offset,
-            code,
-            message: message.into(),
+        let found = Finding {
             text,
-            suggestion: None,
-        }
+            ..Finding::of_whole(code, message)
+        };
+        Self { offset, found }
     }
 
     /// Sets the suggestion of what to write instead.
     pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
-        self.suggestion = suggestion;
+        self.found.suggestion = suggestion;
         self
     }
 }
@@ -193,8 +203,8 @@ pub(crate) struct Findings {
 impl Findings {
     /// Takes back the warnings of unknown keys that are words of the document's format.
     pub(crate) fn know(&mut self, words: &[&str]) {
-        self.warnings.retain(|warning| {
-            warning.code != FindingCode::UnknownKey || !words.contains(&warning.text.as_str())
+        self.warnings.retain(|Pending { found, .. }| {
+            found.code != FindingCode::UnknownKey || !words.contains(&found.text.as_str())
         });
     }
 
@@ -210,21 +220,20 @@ impl Findings {
 
     /// Adds everything that others found.
     pub(crate) fn append(&mut self, others: Findings) {
-        others
-            .errors
-            .into_iter()
-            .for_each(|error| self.error(error));
-        others
-            .warnings
-            .into_iter()
-            .for_each(|warning| self.warn(warning));
+        for error in others.errors {
+            self.error(error);
+        }
+        for warning in others.warnings {
+            self.warn(warning);
+        }
         self.skipped.extend(others.skipped);
     }
 
     /// Returns them with every error as a warning, since what they are about does not run.
     pub(crate) fn tolerated(mut self) -> Self {
-        let errors = std::mem::take(&mut self.errors);
-        errors.into_iter().for_each(|error| self.warn(error));
+        for error in std::mem::take(&mut self.errors) {
+            self.warn(error);
+        }
         self
     }
 
@@ -244,7 +253,8 @@ fn push(findings: &mut Vec<Pending>, finding: Pending) {
         std::cmp::Ordering::Less => findings.push(finding),
         std::cmp::Ordering::Equal => {
             let message = format!("more than {MAX_FINDINGS} findings; the rest are not shown");
-            findings.push(Pending::new(finding.offset, finding.code, "", message));
+            let code = finding.found.code;
+            findings.push(Pending::new(finding.offset, code, "", message));
         }
         std::cmp::Ordering::Greater => {}
     }
@@ -254,20 +264,12 @@ fn push(findings: &mut Vec<Pending>, finding: Pending) {
 pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Finding> {
     pending.sort_by_key(|finding| finding.offset);
     let mut cursor = source.cursor();
-    pending
-        .into_iter()
-        .map(|finding| {
-            let (line, column) = cursor.position(finding.offset);
-            Finding {
-                line,
-                column,
-                code: finding.code,
-                message: finding.message,
-                text: finding.text,
-                suggestion: finding.suggestion,
-            }
-        })
-        .collect()
+    let mut placed = Vec::with_capacity(pending.len());
+    for Pending { offset, mut found } in pending {
+        (found.line, found.column) = cursor.position(offset);
+        placed.push(found);
+    }
+    placed
 }
 
 /// Converts byte offsets into line numbers, and sorts the skipped lines.

@@ -7,6 +7,7 @@
 use orchestrate_core::TaskId;
 use orchestrate_core::task::Work;
 
+use crate::citations;
 use crate::fields::names::KnownNames;
 use crate::finding::{Findings, PlanError};
 use crate::formats::whole;
@@ -112,7 +113,7 @@ The document:
 /// Returns what the agent is told of a document, with the number of each line.
 fn numbered_document(text: &str) -> String {
     let mut told = REWRITE.to_owned();
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(citations::lines(text)) {
         told.push_str(&format!("{number}\t{line}\n"));
     }
     told
@@ -131,6 +132,10 @@ mod tests {
         assert!(task.details.concat().contains("3\t- [ ] Add the cart\n"));
         assert!(plan.is_goal() && task.title == "Shop");
         assert!(Plan::of_document(" \n").is_err());
+        let numbered = numbered_document("# Shop\r\r- [ ] Add the cart\r\n- [ ] Add the till\n");
+        assert!(
+            numbered.ends_with("1\t# Shop\n2\t\n3\t- [ ] Add the cart\n4\t- [ ] Add the till\n")
+        );
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! them.
 //!
 //! What says whether a task is done is put back by the task's id, and a box of any other line (a
-//! part of a task) by the line's text. Should a task be done in the end that was not, because its
-//! line was written anew, or be missing, the whole edit is dropped: a plan that calls failed work
-//! done, or has lost it, would skip it for ever.
+//! part of a task) by the line's text. Should a task be done, put off or cancelled in the end that
+//! was not, because its line was written anew, or be missing, the whole edit is dropped: a plan
+//! that calls failed work done, or has lost it, would skip it for ever.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -36,13 +36,11 @@ pub fn keep_boxes(before: &str, edited: &str, known: &KnownNames) -> Option<Kept
     let (text, mut changed) = with_marks(before, &was, edited, &now);
     let (text, lines) = with_boxes_of_lines(before, &text);
     changed.extend(lines);
-    let kept = parse::read(&text, known).0;
-    let mut wrongly = newly_done(&was, &kept);
-    wrongly.extend(lost(&was, &kept));
-    if wrongly.is_empty() {
+    let lost = lost(&was, &parse::read(&text, known).0);
+    if lost.is_empty() {
         return (!changed.is_empty()).then_some(KeptBoxes { text, changed });
     }
-    changed.extend(wrongly);
+    changed.extend(lost);
     let mut seen = BTreeSet::new();
     changed.retain(|what| seen.insert(what.clone()));
     Some(KeptBoxes {
@@ -57,18 +55,15 @@ fn with_marks(before: &str, was: &Plan, edited: &str, now: &Plan) -> (String, Ve
         was.marks.iter().map(|(id, marks)| (id, marks)).collect();
     let (mut replaced, mut changed) = (Vec::new(), Vec::new());
     for (id, of_task) in &now.marks {
-        let Some(earlier) = marks
-            .get(id)
-            .filter(|earlier| earlier.len() == of_task.len())
-        else {
-            continue;
-        };
-        let differ = earlier.iter().zip(of_task).filter_map(|(old, new)| {
-            let (old, range) = (before.get(old.range.clone())?, new.range.clone());
-            (edited.get(range.clone())? != old).then(|| (range, old.to_owned()))
-        });
+        let earlier = marks.get(id).filter(|own| own.len() == of_task.len());
+        let pairs = earlier.into_iter().flat_map(|own| own.iter().zip(of_task));
         let count = replaced.len();
-        replaced.extend(differ);
+        for (old, new) in pairs {
+            let (old, range) = (before.get(old.range.clone()), new.range.clone());
+            if let Some(old) = old.filter(|old| edited.get(range.clone()) != Some(old)) {
+                replaced.push((range, old));
+            }
+        }
         if replaced.len() > count {
             changed.push(id.to_string());
         }
@@ -91,10 +86,8 @@ fn with_boxes_of_lines(before: &str, edited: &str) -> (String, Vec<String>) {
             .and_then(|line| known.get_mut(&line.key())?.pop_front());
         match (line, old) {
             (Some(line), Some(old)) if old != line.mark => {
-                text.push_str(line.head);
-                text.push(old);
-                text.push_str(line.rest);
-                changed.push(line.rest.trim_start_matches(']').trim().to_owned());
+                text.push_str(&format!("{}[{old}]{}", line.head, line.rest));
+                changed.push(line.rest.trim().to_owned());
             }
             _ => text.push_str(whole),
         }
@@ -107,70 +100,50 @@ struct BoxLine<'l> {
     /// Everything up to the bracket.
     head: &'l str,
     mark: char,
-    /// The closing bracket, and what follows it.
+    /// What follows the closing bracket.
     rest: &'l str,
 }
 
 impl<'l> BoxLine<'l> {
     fn parse(line: &'l str) -> Option<BoxLine<'l>> {
-        let open = line.find('[')?;
-        let head = line.get(..=open)?;
-        let mark = line.get(open + 1..)?.chars().next()?;
-        let rest = line.get(open + 1 + mark.len_utf8()..)?;
-        (is_bullet(line.get(..open)?) && rest.starts_with(']')).then_some(BoxLine {
-            head,
-            mark,
-            rest,
-        })
+        let (head, boxed) = line.split_once('[')?;
+        let mark = boxed.chars().next()?;
+        let rest = boxed.strip_prefix(mark)?.strip_prefix(']')?;
+        is_bullet(head).then_some(BoxLine { head, mark, rest })
     }
 
     fn key(&self) -> String {
-        format!("{}{}", self.head.trim(), self.rest.trim_end())
+        format!("{}[]{}", self.head.trim(), self.rest.trim_end())
     }
 }
 
 fn is_bullet(text: &str) -> bool {
     let text = text.trim_start_matches(['>', ' ', '\t']).trim_end();
-    matches!(text, "-" | "*" | "+") || text.strip_suffix(['.', ')']).is_some_and(is_number)
+    let number = text.strip_suffix(['.', ')']);
+    let is_number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    matches!(text, "-" | "*" | "+") || (is_number && text.len() > 1)
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
-}
-
-/// Returns the tasks that are done in the new text and were not before; a new one counts if one is
-/// missing that was open, since its line may have been written anew.
-fn newly_done(was: &Plan, now: &Plan) -> Vec<String> {
-    let (was, now) = (statuses(was), statuses(now));
-    let is_lost = was
-        .iter()
-        .any(|(id, status)| status.runs() && !now.contains_key(id));
-    let is_wrong = |id: &TaskId| match was.get(id) {
-        Some(before) => *before != TaskStatus::Done,
-        None => is_lost,
-    };
-    let done = now
-        .iter()
-        .filter(|(_, status)| **status == TaskStatus::Done);
-    done.filter(|(id, _)| is_wrong(id))
-        .map(|(id, _)| id.to_string())
-        .collect()
-}
-
-fn statuses(plan: &Plan) -> BTreeMap<TaskId, TaskStatus> {
-    plan.tasks
-        .iter()
-        .map(|task| (task.id.clone(), task.status))
-        .collect()
-}
-
-/// Returns the tasks that were to be done and are no longer in the plan.
+/// Returns the tasks of a plan that another one does not carry out, though they were to be: they
+/// are missing, or their status says otherwise.
 fn lost(was: &Plan, now: &Plan) -> Vec<String> {
-    let kept: BTreeSet<&TaskId> = now.tasks.iter().map(|task| &task.id).collect();
-    let open = was.tasks.iter().filter(|task| task.status.runs());
-    open.filter(|task| !kept.contains(&task.id))
-        .map(|task| task.id.to_string())
-        .collect()
+    let statuses: BTreeMap<&TaskId, TaskStatus> = now
+        .tasks
+        .iter()
+        .map(|task| (&task.id, task.status))
+        .collect();
+    let mut lost = Vec::new();
+    for task in &was.tasks {
+        let is_lost = match statuses.get(&task.id) {
+            None => task.status.runs(),
+            Some(TaskStatus::Done) => task.status != TaskStatus::Done,
+            Some(status) => task.status.runs() && !status.runs(),
+        };
+        if is_lost {
+            lost.push(task.id.to_string());
+        }
+    }
+    lost
 }
 
 #[cfg(test)]
@@ -245,6 +218,26 @@ mod tests {
         );
         let found = keep_boxes(headings, &status).map(|kept| kept.text);
         assert_eq!(found.as_deref().unwrap_or(headings), headings);
+    }
+
+    #[test]
+    fn a_task_is_not_put_off_by_an_edit_either() {
+        for edited in [
+            PLAN.replace("Add a", "~~Add a~~"),
+            PLAN.replace("# Plan\n", "# Plan\n\nStatus: deferred\n"),
+            PLAN.replace("# Plan\n", "# Plan\n\n## Out of scope\n"),
+            PLAN.replace("# Plan\n", "# Plan\n\n## Done\n"),
+            PLAN.replace("# Plan\n", "---\nstatus: done\n---\n# Plan\n"),
+            PLAN.replace("- [ ] T1", "```\n- [ ] T1"),
+            PLAN.replace("- [ ] T1 Add a", "- [-] T1 Add an a"),
+            PLAN.replace("- [ ] T1 Add a", "- [!] T1 Add an a"),
+        ] {
+            let found = keep_boxes(PLAN, &edited);
+            let text = found.map_or(edited.clone(), |kept| kept.text);
+            let kept = parse::read(&text, &KnownNames::default()).0;
+            let open = kept.tasks.iter().filter(|task| task.status.runs());
+            assert_eq!(open.count(), 2, "{edited}");
+        }
     }
 
     #[test]

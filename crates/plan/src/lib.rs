@@ -7,6 +7,7 @@
 //! ([`KnownNames`]); [`check`](fn@check) covers everything else outside the plan. The crate does no
 //! IO and starts nothing; [`write_boxes`] returns the new text.
 
+mod answer;
 mod check;
 mod citations;
 mod fields;

@@ -140,43 +140,31 @@ pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
 
 /// Rejects text that cannot be a plan: empty, binary or too large.
 pub(crate) fn require_text(text: &str) -> Result<(), Finding> {
-    let refuse = |code, message: String, suggestion: &str| {
-        let suggestion = Some(suggestion.to_owned());
-        Err(Finding {
-            line: 0,
-            column: 0,
-            code,
-            message,
-            text: String::new(),
-            suggestion,
-        })
-    };
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return refuse(
+    let bytes = text.len();
+    let (code, message, suggestion) = if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        let suggestion = "write a list of `- [ ] task` lines";
+        (
             FindingCode::EmptyPlan,
             "the plan is empty".to_owned(),
-            "write a list of `- [ ] task` lines",
-        );
-    }
-    if text.contains('\0') {
-        return refuse(
-            FindingCode::BinaryPlan,
-            "the plan is not text".to_owned(),
-            "name a Markdown file",
-        );
-    }
-    if text.len() > MAX_PLAN_BYTES {
-        let message = format!(
-            "the plan has {} bytes, at most {MAX_PLAN_BYTES} are allowed",
-            text.len()
-        );
-        return refuse(
+            suggestion,
+        )
+    } else if text.contains('\0') {
+        let message = "the plan is not text".to_owned();
+        (FindingCode::BinaryPlan, message, "name a Markdown file")
+    } else if bytes > MAX_PLAN_BYTES {
+        let message = format!("the plan has {bytes} bytes, at most {MAX_PLAN_BYTES} are allowed");
+        (
             FindingCode::PlanTooLarge,
             message,
             "split it into several plans",
-        );
-    }
-    Ok(())
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Finding {
+        suggestion: Some(suggestion.to_owned()),
+        ..Finding::of_whole(code, message)
+    })
 }
 
 fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings) -> Plan {
@@ -195,18 +183,12 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         findings.error(found.suggest(Some("write a line `---` after it".to_owned())));
     }
     let way = known.read.or(front_matter.read);
-    let body = Body {
+    let mut body = Body {
         source,
         start: body,
         order: front_matter.parallel,
     };
     let read = body.read(way, known, findings);
-    let Found { read, order } = read;
-    let Read {
-        collected,
-        format,
-        readings,
-    } = read;
     let Collected {
         mut drafts,
         groups,
@@ -216,56 +198,46 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         lines,
         keys,
         ..
-    } = collected;
+    } = read.collected;
     front_matter::note_others(&front_matter, keys, source, findings);
     let names = assign::assign(&drafts, findings);
-    let patterns: Vec<_> = drafts
-        .iter()
-        .map(|draft| patterns(draft, findings))
-        .collect();
+    let mut files = Vec::with_capacity(drafts.len());
+    for draft in &drafts {
+        files.push(patterns(draft, findings));
+    }
     let unordered = Unordered {
         drafts: &drafts,
         names: &names,
         groups: &groups,
-        patterns: &patterns,
-        order,
+        patterns: &files,
+        order: body.order,
     };
     let edges = edges::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
     unread::check(source.text, &drafts, &ids, findings);
-    for draft in &drafts {
+    let (mut marks, mut reasons) = (Vec::new(), Vec::new());
+    for (id, draft) in ids.iter().zip(&mut drafts) {
         check_names(draft, known, findings);
+        if !draft.marks.is_empty() {
+            marks.push((id.clone(), std::mem::take(&mut draft.marks)));
+        }
     }
-    let title = front_matter.title.clone().or(title);
-    let marks = ids
-        .iter()
-        .zip(&mut drafts)
-        .map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
-    let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
-    let reasons = ids
-        .iter()
-        .zip(&edges.reasons)
-        .filter_map(|(id, reason)| Some((id.clone(), reason.clone()?)))
-        .collect();
-    let tasks = tasks(source, drafts, &ids, edges);
-    let lines = lines.uses(source, &ids);
-    let groups = groups
-        .into_iter()
-        .chain(phases)
-        .filter_map(|group| group_mark(group, &ids))
-        .collect();
+    for (id, reason) in ids.iter().zip(&edges.reasons) {
+        reasons.extend(reason.clone().map(|reason| (id.clone(), reason)));
+    }
+    let groups = groups.into_iter().chain(phases);
     Plan {
-        title,
+        title: front_matter.title.clone().or(title),
         front_matter,
-        tasks,
+        groups: groups.filter_map(|group| group_mark(group, &ids)).collect(),
+        tasks: tasks(source, drafts, &ids, edges),
         marks,
-        groups,
         reasons,
         notes,
-        format: format.to_owned(),
-        lines,
-        readings,
+        format: read.format.to_owned(),
+        lines: lines.uses(source, &ids),
+        readings: read.readings,
         ..Plan::default()
     }
 }
@@ -293,44 +265,26 @@ struct Body<'s, 'a> {
     order: Order,
 }
 
-/// A document that was read, with the order of its tasks.
-struct Found {
-    read: Read,
-    order: Order,
-}
-
-impl Found {
-    /// Creates what is found in text that cannot be read.
-    fn nothing(order: Order) -> Self {
-        Self {
-            read: Read {
-                collected: Collected::default(),
-                format: "",
-                readings: Vec::new(),
-            },
-            order,
-        }
-    }
-}
-
 impl Body<'_, '_> {
     /// Finds the tasks, and the order that they have; having none or too many is an error, and so
     /// is text that cannot be read.
-    fn read(&self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Found {
-        let mut found = match self.is_json() {
+    fn read(&mut self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Read {
+        let is_json = import::is_json(self.source.slice(self.start..self.source.text.len()));
+        hidden_characters(self.source, findings);
+        let mut read = match is_json {
             true => self.json(known, findings),
             false => self.markdown(way, known, findings),
         };
-        let format = found.read.format;
+        let format = read.format;
         if let Some(tag) = known.tag.as_ref().filter(|_| format != TAGGED) {
             let message = format!("a tag is chosen, `{tag}`, but only files of {TAGGED} have tags");
             findings.error(Pending::new(0, FindingCode::SeveralTags, tag, message));
         }
         let may_be_goal = match format {
             "whole" => way.is_some() || findings.skipped.is_empty(),
-            _ => ReadAs::named(format).is_none() && !self.is_json(),
+            _ => ReadAs::named(format).is_none() && !is_json,
         };
-        let collected = &mut found.read.collected;
+        let collected = &mut read.collected;
         match collected.drafts.len() {
             0 if format.is_empty() => {}
             0 if may_be_goal => self.whole(collected, findings),
@@ -342,40 +296,31 @@ impl Body<'_, '_> {
                 collected.drafts.clear();
             }
         }
-        found
+        read
     }
 
-    fn is_json(&self) -> bool {
-        import::is_json(self.source.slice(self.start..self.source.text.len()))
-    }
-
-    fn json(&self, known: &KnownNames, findings: &mut Findings) -> Found {
-        hidden_characters(self.source, findings);
-        match import::read(self.source, self.start, known.tag.as_deref(), findings) {
-            Some(imported) => Found {
-                read: Read {
-                    collected: imported.collected,
-                    format: imported.format,
-                    readings: Vec::new(),
-                },
-                order: imported.order,
-            },
-            None => Found::nothing(self.order),
+    fn json(&mut self, known: &KnownNames, findings: &mut Findings) -> Read {
+        let tag = known.tag.as_deref();
+        let Some(imported) = import::read(self.source, self.start, tag, findings) else {
+            return Read::default();
+        };
+        self.order = imported.order;
+        Read {
+            collected: imported.collected,
+            format: imported.format,
+            readings: Vec::new(),
         }
     }
 
     /// Finds the tasks of Markdown; too deep a nesting is an error.
-    fn markdown(&self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Found {
+    fn markdown(&self, way: Option<ReadAs>, known: &KnownNames, findings: &mut Findings) -> Read {
         if let Some(offset) = outline::too_deep(self.source) {
-            let message = format!(
-                "lists and quotes are nested deeper than {}",
-                outline::MAX_DEPTH
-            );
+            let depth = outline::MAX_DEPTH;
+            let message = format!("lists and quotes are nested deeper than {depth}");
             findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
-            return Found::nothing(self.order);
+            return Read::default();
         }
         let document = Document::read(self.source, self.start);
-        hidden_characters(self.source, findings);
         if self.source.text.contains("<!--") {
             hidden_comments(self.source, &document.blocks, findings);
         }
@@ -385,10 +330,7 @@ impl Body<'_, '_> {
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
             findings.warn(found.suggest(Some(advice.to_owned())));
         }
-        Found {
-            read: table::read(&document, way, known, findings),
-            order: self.order,
-        }
+        table::read(&document, way, known, findings)
     }
 
     /// Makes one task of a document that marks none, if it describes work; else having no tasks is
@@ -411,40 +353,33 @@ impl Body<'_, '_> {
 }
 
 fn no_tasks(findings: &mut Findings) {
-    let suggestion = match findings.skipped.first() {
-        Some(first) => {
-            let many = findings.skipped.len();
-            format!(
-                "{many} lines look like tasks but are none, the first because: {}",
-                first.reason
-            )
-        }
-        None => format!("write a list of `- [ ] task` lines; looked for: {LOOKED_FOR}"),
+    let suggestion = match findings.skipped.as_slice() {
+        [] => format!("write a list of `- [ ] task` lines; looked for: {LOOKED_FOR}"),
+        [first, ..] => format!(
+            "{} lines look like tasks but are none, the first because: {}",
+            findings.skipped.len(),
+            first.reason
+        ),
     };
-    findings.error(
-        Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)),
-    );
+    let found = Pending::new(0, FindingCode::NoTasks, "", "no tasks found");
+    findings.error(found.suggest(Some(suggestion)));
 }
 
 /// Reports the first hidden character of every line.
 fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
-    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     // No ASCII character is hidden.
     if source.text.is_ascii() {
         return;
     }
+    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     for (offset, line) in source.lines(start..source.text.len()) {
         if line.is_ascii() {
             continue;
         }
         if let Some((at, c)) = hidden(line).next() {
             let message = format!("hidden character U+{:04X}", u32::from(c));
-            findings.warn(Pending::new(
-                offset + at,
-                FindingCode::HiddenText,
-                "",
-                message,
-            ));
+            let code = FindingCode::HiddenText;
+            findings.warn(Pending::new(offset + at, code, "", message));
         }
     }
 }
@@ -488,55 +423,41 @@ fn is_marker(comment: &str) -> bool {
         .trim_start_matches("<!--")
         .trim_end_matches("-->")
         .trim();
-    text.contains(':')
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || matches!(byte, b':' | b'_'))
+    let signs = text.trim_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '_'));
+    text.contains(':') && signs.is_empty()
 }
 
 /// Returns the paths that a task writes; an invalid one is an error.
 fn patterns<'d>(draft: &'d Draft, findings: &mut Findings) -> Vec<Option<Pattern<'d>>> {
-    let mut pattern = |file: &'d Located| match Pattern::new(&file.text) {
-        Ok(pattern) => Some(pattern),
-        Err(reason) => {
-            findings.error(Pending::new(
-                file.offset,
-                FindingCode::InvalidValue,
-                &file.text,
-                reason,
-            ));
-            None
+    let mut patterns = Vec::with_capacity(draft.attributes.files.len());
+    for Located { text, offset } in &draft.attributes.files {
+        let pattern = Pattern::new(text);
+        if let Err(reason) = &pattern {
+            let code = FindingCode::InvalidValue;
+            findings.error(Pending::new(*offset, code, text, *reason));
         }
-    };
-    draft.attributes.files.iter().map(&mut pattern).collect()
+        patterns.push(pattern.ok());
+    }
+    patterns
 }
 
 /// Checks the names in a task: role and model. Warns of a role or model on a command, which has no
 /// agent.
 fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     let attributes = &draft.attributes;
-    let judge = |name: &Option<Located>, judge: fn(&str, usize, &KnownNames) -> Option<Pending>| {
-        name.as_ref()
-            .and_then(|name| judge(&name.text, name.offset, known))
-    };
-    findings
-        .errors
-        .extend(judge(&attributes.agent, names::role));
-    findings
-        .errors
-        .extend(judge(&attributes.model, names::model));
-    for needless in [&attributes.agent, &attributes.model]
-        .into_iter()
-        .flatten()
-        .filter(|_| attributes.run.is_some())
-    {
+    let (agent, model) = (&attributes.agent, &attributes.model);
+    if let Some(Located { text, offset }) = agent {
+        findings.errors.extend(names::role(text, *offset, known));
+    }
+    if let Some(Located { text, offset }) = model {
+        findings.errors.extend(names::model(text, *offset, known));
+    }
+    if attributes.run.is_none() {
+        return;
+    }
+    for Located { text, offset } in [agent, model].into_iter().flatten() {
         let message = "a task with `run` has no agent, so this has no effect";
-        findings.warn(Pending::new(
-            needless.offset,
-            FindingCode::UnusedKey,
-            &needless.text,
-            message,
-        ));
+        findings.warn(Pending::new(*offset, FindingCode::UnusedKey, text, message));
     }
 }
 

@@ -3,8 +3,8 @@
 use orchestrate_core::TaskId;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::task::schedule::Schedule;
-use orchestrate_core::text::parts::Parts;
 
+use crate::answer;
 use crate::check::report::unfit;
 use crate::citations::{self, Citation};
 use crate::fields::names::KnownNames;
@@ -28,15 +28,21 @@ pub fn proposed(
     let Some(document) = document else {
         return Ok(runnable(answer, known, settings)?.0);
     };
-    let divided = citations::divide(answer);
-    let Some(cited) = divided.citations else {
+    let divided = answer::divide(answer);
+    let Some(account) = divided.account else {
         let message = "the answer does not end with a block of code marked `lines` that says what \
                        becomes of each line of the document";
-        return Err(vec![of_answer(FindingCode::Citation, message)]);
+        return Err(vec![Finding::of_whole(FindingCode::Citation, message)]);
     };
+    require_printable(account)?;
     let (text, plan) = runnable(&divided.plan, known, settings)?;
-    citations::check(cited, document, &plan)?;
-    Ok(format!("{text}\n{cited}\n"))
+    citations::check(account, document, &plan)?;
+    let whole = format!("{text}\n{account}\n");
+    if answer::divide(&whole).account != Some(account) {
+        let message = "a fence of the plan is not closed";
+        return Err(vec![Finding::of_whole(FindingCode::Unclosed, message)]);
+    }
+    Ok(whole)
 }
 
 /// A document that was rewritten as a plan.
@@ -58,14 +64,13 @@ impl Rewritten {
                 citations: Vec::new(),
             };
         };
-        let divided = citations::divide(answer);
-        let plan = format!("{}\n", divided.plan.trim_end());
-        // Only its ids matter: it was checked with the roles of the project, which are not known
-        // here.
-        let (read, _) = parse::read(&plan, &KnownNames::default());
-        let cited = divided.citations.unwrap_or_default();
-        let citations = citations::check(cited, document, &read).unwrap_or_default();
-        Self { plan, citations }
+        let divided = answer::divide(answer);
+        Self {
+            plan: format!("{}\n", divided.plan.trim_end()),
+            citations: divided
+                .account
+                .map_or_else(Vec::new, |account| citations::taken(account, document)),
+        }
     }
 
     /// Returns the document with its open boxes ticked whose lines became tasks that have all
@@ -82,43 +87,20 @@ fn runnable(
     settings: &RunSettings,
 ) -> Result<(String, Plan), Vec<PlanError>> {
     let text = unfenced(answer.trim(), known);
-    if let Some((line, column)) = control_character(text) {
-        let code = FindingCode::HiddenText;
-        return Err(vec![Finding {
-            line,
-            column,
-            ..of_answer(code, "a control character")
-        }]);
-    }
+    require_printable(text)?;
     let plan = Plan::parse(text, known)?;
     let errors = unfit(&plan, settings, known);
     if !errors.is_empty() {
         return Err(errors);
     }
-    if plan.is_goal() {
-        return Err(vec![of_answer(
-            FindingCode::NoTasks,
-            "no tasks found, only prose; write each as `- [ ] T1 title`",
-        )]);
-    }
-    if Schedule::new(&plan.tasks).is_ok_and(|schedule| schedule.waves().is_empty()) {
-        return Err(vec![of_answer(
-            FindingCode::NoTasks,
-            "no task can start; write open ones as `- [ ] T1 title`",
-        )]);
-    }
-    Ok((format!("{text}\n"), plan))
-}
-
-fn of_answer(code: FindingCode, message: &str) -> Finding {
-    Finding {
-        line: 0,
-        column: 0,
-        code,
-        message: message.to_owned(),
-        text: String::new(),
-        suggestion: None,
-    }
+    let message = if plan.is_goal() {
+        "no tasks found, only prose; write each as `- [ ] T1 title`"
+    } else if Schedule::new(&plan.tasks).is_ok_and(|schedule| schedule.waves().is_empty()) {
+        "no task can start; write open ones as `- [ ] T1 title`"
+    } else {
+        return Ok((format!("{text}\n"), plan));
+    };
+    Err(vec![Finding::of_whole(FindingCode::NoTasks, message)])
 }
 
 /// Returns what is inside the only fenced block of a text that has no tasks outside of it, else the
@@ -126,78 +108,27 @@ fn of_answer(code: FindingCode, message: &str) -> Finding {
 fn unfenced<'t>(text: &'t str, known: &KnownNames) -> &'t str {
     let (plan, _) = parse::read(text, known);
     let has_tasks = plan.tasks.iter().any(|task| !task.goal);
-    match fenced_blocks(text).as_slice() {
-        [only] if !has_tasks => only.trim(),
-        _ => text,
-    }
+    answer::only_code(text)
+        .filter(|_| !has_tasks)
+        .unwrap_or(text)
 }
 
-/// Returns the contents of the fenced blocks that are not inside another block (CommonMark 0.31,
-/// section 4.5). A block that is not closed ends with the text.
-fn fenced_blocks(text: &str) -> Vec<&str> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(Fence, usize)> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let next = at + line.len();
-        match (&open, Fence::parse(line)) {
-            (None, Some(fence)) => open = Some((fence, next)),
-            (Some((opening, from)), Some(fence)) if fence.closes(opening) => {
-                blocks.push(text.part(*from..at));
-                open = None;
-            }
-            _ => {}
+/// Refuses a text with a control character, which a terminal would obey.
+fn require_printable(text: &str) -> Result<(), Vec<PlanError>> {
+    for (line, text) in (1..).zip(text.lines()) {
+        if let Some(column) = text.chars().position(commands_terminal) {
+            return Err(vec![Finding {
+                line,
+                column: column + 1,
+                ..Finding::of_whole(FindingCode::HiddenText, "a control character")
+            }]);
         }
-        at = next;
     }
-    blocks.extend(open.and_then(|(_, from)| text.get(from..)));
-    blocks
+    Ok(())
 }
 
-/// A line that may open or close a block of code.
-struct Fence {
-    mark: char,
-    length: usize,
-    has_info: bool,
-}
-
-impl Fence {
-    fn parse(line: &str) -> Option<Self> {
-        let text = line.trim_end();
-        let marks = text.trim_start_matches(' ');
-        let mark = marks
-            .chars()
-            .next()
-            .filter(|mark| matches!(mark, '`' | '~'))?;
-        let info = marks.trim_start_matches(mark);
-        let length = marks.len() - info.len();
-        let is_fence =
-            text.len() - marks.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
-        is_fence.then_some(Self {
-            mark,
-            length,
-            has_info: !info.is_empty(),
-        })
-    }
-
-    fn closes(&self, opening: &Self) -> bool {
-        self.mark == opening.mark && self.length >= opening.length && !self.has_info
-    }
-}
-
-/// Returns the line and the column of the first control character, which a terminal would obey.
-fn control_character(text: &str) -> Option<(usize, usize)> {
-    text.lines()
-        .enumerate()
-        .find_map(|(at, line)| Some((at + 1, control_in_line(line)? + 1)))
-}
-
-fn control_in_line(line: &str) -> Option<usize> {
-    line.chars().position(is_one)
-}
-
-fn is_one(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t' | '\r')
+fn commands_terminal(c: char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\r')
 }
 
 #[cfg(test)]
@@ -231,6 +162,43 @@ mod tests {
         let rewritten = Rewritten::from_answer(&propose(&whole).unwrap(), Some(document));
         assert_eq!(rewritten.plan, plan);
         assert_eq!(rewritten.citations.len(), 2);
+    }
+
+    #[test]
+    fn an_account_is_read_again_as_it_was_taken() {
+        let document = "- [ ] Fix it\n\nAll of it.\n";
+        let known = KnownNames::roles(["implementer", "tester"]);
+        let settings = RunSettings::default();
+        let propose = |answer: &str| proposed(answer, Some(document), &known, &settings);
+        let taken = propose("- [ ] Fix it @tester\n\n```lines\n1, 3: fix_it\n```\n").unwrap();
+        let rewritten = Rewritten::from_answer(&taken, Some(document));
+        assert_eq!(rewritten.plan, "- [ ] Fix it @tester\n");
+        let landed = [TaskId::from("fix_it")];
+        assert!(
+            rewritten
+                .write_boxes(document, &landed)
+                .starts_with("- [x]")
+        );
+
+        // A fence that never closes would hide the account below it.
+        let open = "```lines\n1, 3: T1\n```\n\n- [ ] T1 Fix it\n\n```\ncode\n";
+        let errors = propose(open).unwrap_err();
+        assert!(format!("{errors:?}").contains("not closed"), "{errors:?}");
+        let hidden = "- [ ] T1 Fix it\n\n```lines\n1: T1\n3: not run: \u{1b}[2J\n```\n";
+        let errors = propose(hidden).unwrap_err();
+        assert!(
+            format!("{errors:?}").contains("a control character"),
+            "{errors:?}"
+        );
+    }
+
+    #[test]
+    fn boxes_are_ticked_in_the_lines_that_the_agent_saw() {
+        let document = "# Shop\r\r- [ ] Add the cart\n- [ ] Add the till\n";
+        let answer = "- [ ] T1 Add\n- [ ] T2 Add\n\n```lines\n1: told\n3: T1\n4: T2\n```\n";
+        let rewritten = Rewritten::from_answer(answer, Some(document));
+        let written = rewritten.write_boxes(document, &[TaskId::from("T1")]);
+        assert_eq!(written, document.replacen("[ ]", "[x]", 1));
     }
 
     #[test]

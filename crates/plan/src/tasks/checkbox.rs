@@ -253,13 +253,17 @@ fn length_of_marker(line: &str) -> usize {
 
 /// Reports whether a line, at any indentation or in a quote, is a bullet with a box.
 pub(crate) fn looks_like_box(line: &str) -> bool {
+    box_in_line(line).is_some()
+}
+
+/// Returns the box of a line that is a bullet, at any indentation or in a quote; its places are
+/// those in the text after the bullet.
+pub(crate) fn box_in_line(line: &str) -> Option<BoxMark> {
     let line = line.trim_start_matches(['>', ' ', '\t']);
     let marker = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
-    let body = line.tail(marker);
-    let Some(body) = body.strip_prefix(['-', '*', '+', '.', ')']) else {
-        return false;
-    };
-    body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
+    let body = line.tail(marker).strip_prefix(['-', '*', '+', '.', ')'])?;
+    let text = body.trim_start_matches([' ', '\t']);
+    read_box(text).filter(|_| text.len() < body.len())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! How a status is written once its task is done: in the plan's own form, so that the plan reads as
 //! if its author had changed it.
 
-use std::ops::Range;
-
 use orchestrate_core::task::TaskStatus;
 
 use crate::lines::source::Inline;
@@ -43,32 +41,23 @@ pub(crate) fn mark(said: &str, at: usize) -> Option<Mark> {
 
 /// Like [`mark`], for the cell of a table, which may be empty or say no.
 pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
-    if said.is_empty() {
-        // The cell is in front of a bar.
-        return Some(Mark {
-            range: at..at,
-            done: "Done ".into(),
-        });
-    }
-    if DASHES.contains(&said) {
-        return Some(Mark {
-            range: at..at + said.len(),
-            done: "Done".into(),
-        });
-    }
-    let range = at..at + said.len();
-    if is_yes(said) {
-        let done = said.to_owned().into();
-        return Some(Mark { range, done });
-    }
     let answer = ANSWERS.iter().find(|(no, _)| said.eq_ignore_ascii_case(no));
-    let Some((_, yes)) = answer else {
+    let done = if said.is_empty() {
+        // The cell is in front of a bar.
+        "Done ".into()
+    } else if DASHES.contains(&said) {
+        "Done".into()
+    } else if is_yes(said) {
+        said.to_owned().into()
+    } else if let Some((_, yes)) = answer {
+        match said.starts_with(|c: char| c.is_ascii_uppercase()) {
+            true => capitalised(yes).into(),
+            false => (*yes).into(),
+        }
+    } else {
         return mark(said, at);
     };
-    let done = match said.starts_with(|c: char| c.is_ascii_uppercase()) {
-        true => capitalised(yes).into(),
-        false => (*yes).into(),
-    };
+    let range = at..at + said.len();
     Some(Mark { range, done })
 }
 
@@ -109,34 +98,33 @@ fn in_the_form_of(said: &str) -> Option<String> {
     let inner = said.trim_matches(DECORATION);
     let start = said.find(inner)?;
     let words = status::leading_mark(inner).map_or(inner, |(_, words)| words);
-    let between = inner.get(first_mark(inner)..inner.len() - words.len())?;
-    let mark = match first_mark(inner) {
+    let length = first_mark(inner);
+    let between = inner.get(length..inner.len() - words.len())?;
+    let mark = match length {
         0 => "",
         _ => counterpart(inner),
     };
-    let done = match status::known_words(words) {
-        Range { start: 0, end: 0 } => words.to_owned(),
-        known => format!(
-            "{}{}",
-            word_like(words.get(known.clone())?),
-            words.get(known.end..)?
-        ),
+    let known = status::known_words(words);
+    let done = match known.is_empty() {
+        true => String::new(),
+        false => word_like(words.get(known.clone())?),
     };
+    let further = words.get(known.end..)?;
     let (before, after) = (said.get(..start)?, said.get(start + inner.len()..)?);
-    Some(format!("{before}{mark}{between}{done}{after}"))
+    Some(format!("{before}{mark}{between}{done}{further}{after}"))
 }
 
 /// Returns the length of the mark that a text begins with, or 0.
-pub(crate) fn first_mark(text: &str) -> usize {
-    if status::leading_mark(text).is_none() {
+fn first_mark(text: &str) -> usize {
+    let Some(mark) = text
+        .chars()
+        .next()
+        .filter(|_| status::leading_mark(text).is_some())
+    else {
         return 0;
-    }
-    let mark = text.chars().next().map_or(0, char::len_utf8);
-    let selector = text
-        .get(mark..)
-        .filter(|rest| rest.starts_with('\u{fe0f}'))
-        .map_or(0, |_| '\u{fe0f}'.len_utf8());
-    mark + selector
+    };
+    let after = text.strip_prefix(mark).unwrap_or(text);
+    text.len() - after.trim_start_matches('\u{fe0f}').len()
 }
 
 fn counterpart(text: &str) -> &'static str {
@@ -148,12 +136,12 @@ fn counterpart(text: &str) -> &'static str {
 
 /// Returns the word for a done task in the case of another status.
 fn word_like(words: &str) -> String {
-    let mut letters = words.chars().filter(|letter| letter.is_alphabetic());
-    let (first, second) = (letters.next(), letters.next());
-    match (is_upper(first), is_upper(second)) {
-        (true, true) => USUAL_WORD.to_uppercase(),
-        (true, false) => capitalised(USUAL_WORD),
-        (false, _) => USUAL_WORD.to_owned(),
+    let letters = words.chars().filter(|letter| letter.is_alphabetic());
+    let mut are_upper = letters.map(char::is_uppercase);
+    match (are_upper.next(), are_upper.next()) {
+        (Some(true), Some(true)) => USUAL_WORD.to_uppercase(),
+        (Some(true), _) => capitalised(USUAL_WORD),
+        _ => USUAL_WORD.to_owned(),
     }
 }
 
@@ -161,10 +149,6 @@ fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
-}
-
-fn is_upper(letter: Option<char>) -> bool {
-    letter.is_some_and(char::is_uppercase)
 }
 
 #[cfg(test)]

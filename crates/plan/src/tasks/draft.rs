@@ -152,8 +152,6 @@ fn counts(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-impl Steps {}
-
 /// The value of a bullet below a key.
 struct ListValue {
     text: String,
@@ -234,7 +232,8 @@ impl<'a> Reader<'_, 'a> {
         let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
         let with_fields = inline;
         let inline = without_fields.as_ref().unwrap_or(inline);
-        let mut line = attributes::read_line(inline, mark.rest, self.known, self.findings);
+        let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
+        let mut attributes = line.attributes;
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
@@ -243,11 +242,12 @@ impl<'a> Reader<'_, 'a> {
             .get(start..)
             .and_then(identify::date)
             .unwrap_or_default();
-        let leading = identify::of_item(inline.text.tail(start))
-            .filter(|found| is_group || !found.bare_number);
+        let leading = identify::of_item(inline.text.tail(start));
         let mut id = line.marked_id;
         let mut is_struck = false;
-        if let Some(found) = leading.filter(|_| id.is_none()) {
+        if let Some(found) = leading.filter(|found| is_group || !found.bare_number)
+            && id.is_none()
+        {
             is_struck = inline.slice(start..start + found.start).contains("~~");
             id = Some(Located {
                 text: found.id.to_owned(),
@@ -256,11 +256,8 @@ impl<'a> Reader<'_, 'a> {
             start += found.rest;
         }
         // A box at the end of a heading.
-        cuts.extend(
-            mark.at
-                .filter(|at| *at > mark.rest)
-                .map(|at| at - 1..at + 2),
-        );
+        let at_end = mark.at.filter(|at| *at > mark.rest);
+        cuts.extend(at_end.map(|at| at - 1..at + 2));
         let (title, further) = text::without(&inline.text, start, &cuts);
         let title = if title.contains("**") {
             text::without_strong(title)
@@ -271,16 +268,12 @@ impl<'a> Reader<'_, 'a> {
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
         let mut taken = Taken {
-            attributes: &mut line.attributes,
+            attributes: &mut attributes,
             details: &mut details,
         };
         self.fields_at(with_fields, Form::Paragraph, &fields, &mut taken);
-        details.extend(
-            line.attributes
-                .labels
-                .iter()
-                .map(|label| format!("Story: {label}")),
-        );
+        let labels = attributes.labels.iter();
+        details.extend(labels.map(|label| format!("Story: {label}")));
         let (number, is_counted) = match heading::task(&title) {
             Some(found) => (Some(found.number.to_owned()), found.counts),
             None => (None, false),
@@ -288,25 +281,20 @@ impl<'a> Reader<'_, 'a> {
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
         Draft {
             at,
-            marks: mark
-                .at
-                .map(|at| Mark::of_box(inline.offset(at)))
-                .into_iter()
-                .collect(),
+            marks: Vec::from_iter(mark.at.map(|at| Mark::of_box(inline.offset(at)))),
             id,
             number,
             counts: is_number || is_counted,
             title,
-            status: line.attributes.status_beside(mark.status),
+            status: attributes.status_beside(mark.status),
             details,
             section: place.section.clone(),
             section_index: place.section_index,
             phase: place.phase,
             phase_label: place.phase_label.clone(),
-            optional: mark.optional || line.attributes.optional,
-            extends: None,
-            goal: false,
-            attributes: line.attributes,
+            optional: mark.optional || attributes.optional,
+            attributes,
+            ..Draft::default()
         }
     }
 
@@ -423,7 +411,7 @@ impl<'a> Reader<'_, 'a> {
             let Some(field) = field else { continue };
             match field.value.is_empty() {
                 true => open = Some(OpenKey::from_field(&field)),
-                false => self.field(&field, taken.attributes, taken.details),
+                false => self.field(&field, taken),
             }
         }
         let end = places.last().map(|last| last.end);
@@ -431,26 +419,13 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
-    pub(crate) fn item_detail(
-        &mut self,
-        item: &Item,
-        attributes: &mut Attributes,
-        details: &mut Vec<String>,
-    ) {
-        let taken = Taken {
-            attributes,
-            details,
-        };
-        self.item_detail_as(Form::Bullet, item, taken);
-    }
-
-    fn item_detail_as(&mut self, form: Form, item: &Item, mut taken: Taken<'_>) {
+    pub(crate) fn item_detail(&mut self, form: Form, item: &Item, taken: &mut Taken<'_>) {
         let line = self.first_line(item);
-        if self.takes_fence(&line, form, item.blocks.first(), &mut taken) {
-            let others = item.blocks.iter().skip(1);
-            return others.for_each(|block| {
-                self.block_detail(block, taken.attributes, taken.details);
-            });
+        if self.takes_fence(&line, form, item.blocks.first(), taken) {
+            for block in item.blocks.iter().skip(1) {
+                self.block_detail(block, taken);
+            }
+            return;
         }
         let places = match read_box(&line.text) {
             Some(_) => Vec::new(),
@@ -459,20 +434,20 @@ impl<'a> Reader<'_, 'a> {
         if places.is_empty() {
             return push_detail(taken.details, self.item_text(item));
         }
-        let open = self.fields_at(&line, form, &places, &mut taken);
+        let open = self.fields_at(&line, form, &places, taken);
         if let Some(open) = open {
             let children = item.blocks.iter().flat_map(items_of);
             let (others, values): (Vec<&Item>, Vec<&Item>) =
                 children.partition(|item| self.is_other_field(open.key, item));
-            self.listed(open, &values, taken.again());
+            self.listed(open, &values, taken);
             for other in others {
-                self.item_detail_as(form, other, taken.again());
+                self.item_detail(form, other, taken);
             }
         }
         push_detail(taken.details, self.prose(&line, &places));
         for block in &item.blocks {
             if open.is_none() || !matches!(block, Block::List(_)) {
-                self.block_detail(block, taken.attributes, taken.details);
+                self.block_detail(block, taken);
             }
         }
     }
@@ -512,17 +487,18 @@ impl<'a> Reader<'_, 'a> {
             false => code.to_owned(),
         };
         let (value, offset) = (code.as_str(), range.start);
-        taken
-            .attributes
-            .set(&Field { key, value, offset }, self.findings);
+        let field = Field { key, value, offset };
+        taken.attributes.set(&field, self.findings);
         true
     }
 
     /// Returns the lines of a paragraph that are no attributes.
     fn prose(&self, inline: &Inline<'_>, attributes: &[Range<usize>]) -> String {
-        let prose = inline.lines_outside(attributes);
-        let prose = prose.map(|line| self.dedented(inline.place(&line)));
-        prose.collect::<Vec<_>>().join("\n")
+        let mut prose = Vec::new();
+        for line in inline.lines_outside(attributes) {
+            prose.push(self.dedented(inline.place(&line)));
+        }
+        prose.join("\n")
     }
 
     /// Returns the text of an item without its marker; what is nested in it stays indented.
@@ -539,34 +515,30 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Stores the value of a field; prose among files remains a detail.
-    fn field(&mut self, field: &Field<'_>, attributes: &mut Attributes, details: &mut Vec<String>) {
-        attributes.set(field, self.findings);
+    fn field(&mut self, field: &Field<'_>, taken: &mut Taken<'_>) {
+        taken.attributes.set(field, self.findings);
         if field.key == Key::Files && PathList::read(field.value).says_more() {
-            push_detail(details, format!("Files: {}", field.value));
+            push_detail(taken.details, format!("Files: {}", field.value));
         }
     }
 
     /// Stores the items below a key, whose value would be at the offset, as its values; one that
     /// says more is a detail as well.
-    pub(crate) fn listed(
-        &mut self,
-        OpenKey { key, offset }: OpenKey,
-        items: &[&Item],
-        taken: Taken<'_>,
-    ) {
-        let Taken {
-            attributes,
-            details,
-        } = taken;
-        let values = items.iter().map(|item| self.list_value(key, item));
-        let values: Vec<ListValue> = values.collect();
-        let texts: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
-        let value = &texts.join(", ");
-        self.field(&Field { key, value, offset }, attributes, details);
-        for (item, value) in items.iter().zip(&values) {
+    pub(crate) fn listed(&mut self, open: OpenKey, items: &[&Item], taken: &mut Taken<'_>) {
+        let OpenKey { key, offset } = open;
+        let mut texts = Vec::new();
+        let mut others = Vec::new();
+        for item in items {
+            let value = self.list_value(key, item);
+            texts.push(value.text);
             if value.is_less {
-                push_detail(details, self.item_text(item));
+                others.push(self.item_text(item));
             }
+        }
+        let value = &texts.join(", ");
+        self.field(&Field { key, value, offset }, taken);
+        for other in others {
+            push_detail(taken.details, other);
         }
     }
 
@@ -582,12 +554,10 @@ impl<'a> Reader<'_, 'a> {
         let Some((word, at)) = attributes::detail_key(&line) else {
             return false;
         };
-        let mut said = line
-            .tail(at)
-            .trim_matches(['*', '_', ' ', '`'])
-            .split_whitespace();
         let is_other = key_of(word).is_some_and(|other| other != key);
-        is_other && !(key == Key::Files && said.next().is_some_and(value::looks_like_path))
+        let said = line.tail(at).trim_matches(['*', '_', ' ', '`']);
+        let first = said.split_whitespace().next();
+        is_other && !(key == Key::Files && first.is_some_and(value::looks_like_path))
     }
 
     /// Returns the value of a bullet below a key, without a remark such as `Create:` before it.
@@ -613,27 +583,18 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
-    pub(crate) fn block_detail(
-        &mut self,
-        block: &Block,
-        attributes: &mut Attributes,
-        details: &mut Vec<String>,
-    ) {
+    pub(crate) fn block_detail(&mut self, block: &Block, taken: &mut Taken<'_>) {
         let Block::Paragraph(range) = block else {
-            return push_detail(details, self.dedented(block.range()));
+            return push_detail(taken.details, self.dedented(block.range()));
         };
         self.note_odd_paragraph(range.clone());
         let inline = Inline::new(self.source, range.clone());
         let places = self.field_places(&inline, Form::Paragraph, None);
         if places.is_empty() {
-            return push_detail(details, self.dedented(range.clone()));
+            return push_detail(taken.details, self.dedented(range.clone()));
         }
-        let mut taken = Taken {
-            attributes,
-            details,
-        };
-        self.fields_at(&inline, Form::Paragraph, &places, &mut taken);
-        push_detail(details, self.prose(&inline, &places));
+        self.fields_at(&inline, Form::Paragraph, &places, taken);
+        push_detail(taken.details, self.prose(&inline, &places));
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden
@@ -657,18 +618,18 @@ impl<'a> Reader<'_, 'a> {
             column
         };
         let mut text = String::with_capacity(range.len());
-        for (at, (offset, line)) in self.source.lines(range).enumerate() {
-            let column = if offset < nested {
-                column
-            } else {
-                nested_column
-            };
-            let (separator, blanks) = if at == 0 {
-                ("", 0)
-            } else {
-                ("\n", text::blanks_before(line, column))
-            };
-            text.push_str(separator);
+        let first = range.start;
+        for (offset, line) in self.source.lines(range) {
+            let mut blanks = 0;
+            if offset > first {
+                text.push('\n');
+                let column = if offset < nested {
+                    column
+                } else {
+                    nested_column
+                };
+                blanks = text::blanks_before(line, column);
+            }
             text.push_str(line.tail(blanks).trim_end());
         }
         let comments = text::spans(&text).comments.into_iter();
@@ -698,16 +659,16 @@ impl<'a> Reader<'_, 'a> {
                     open = self.field_lines(range, draft);
                 }
                 Block::List(items) => {
-                    for item in self.values_below(open.take(), items, draft.taken()) {
+                    for item in self.values_below(open.take(), items, &mut draft.taken()) {
                         self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {
-                            self.item_detail_as(Form::Point, item, draft.taken());
+                            self.item_detail(Form::Point, item, &mut draft.taken());
                         }
                     }
                 }
                 other => {
                     open = None;
-                    self.block_detail(other, &mut draft.attributes, &mut draft.details);
+                    self.block_detail(other, &mut draft.taken());
                 }
             }
         }
@@ -720,19 +681,16 @@ impl<'a> Reader<'_, 'a> {
             .boxed_line(item)
             .filter(|(_, mark)| mark.status != TaskStatus::Cancelled)
         {
-            steps
-                .marks
-                .extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
-            *(if mark.status == TaskStatus::Done {
-                &mut steps.done
-            } else {
-                &mut steps.open
-            }) += 1;
+            let place = mark.at.map(|at| Mark::of_box(line.offset(at)));
+            steps.marks.extend(place);
+            match mark.status {
+                TaskStatus::Done => steps.done += 1,
+                _ => steps.open += 1,
+            }
         }
-        item.blocks
-            .iter()
-            .flat_map(items_of)
-            .for_each(|item| self.steps(item, steps));
+        for part in item.blocks.iter().flat_map(items_of) {
+            self.steps(part, steps);
+        }
     }
 
     /// Parses a paragraph line by line; returns the key of its last line if its value is the list
@@ -774,11 +732,8 @@ impl<'a> Reader<'_, 'a> {
     /// Warns of attributes of a box below a task, which is its step: they have no effect.
     pub(crate) fn warn_of_step(&mut self, item: &Item, line: &Inline<'_>, rest: usize) {
         let own = attributes::read_line(line, rest, self.known, &mut Findings::default());
-        let keys: Vec<String> = own
-            .attributes
-            .given_keys()
-            .map(|key| format!("`{key}`"))
-            .collect();
+        let keys = own.attributes.given_keys();
+        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
         if keys.is_empty() {
             return;
         }
@@ -831,14 +786,11 @@ fn unstruck(title: String) -> String {
 }
 
 fn push_detail(details: &mut Vec<String>, detail: String) {
-    if detail.is_empty() {
-        return;
+    if !detail.is_empty() {
+        // Most tasks have no other one.
+        details.reserve_exact(usize::from(details.is_empty()));
+        details.push(detail);
     }
-    // Most tasks have no other one.
-    if details.is_empty() {
-        details.reserve_exact(1);
-    }
-    details.push(detail);
 }
 
 /// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are
@@ -848,10 +800,7 @@ fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
     let mut cuts = cuts.iter().skip_while(|cut| cut.start < start).peekable();
     loop {
         let rest = text.tail(at);
-        at += rest
-            .bytes()
-            .take_while(|byte| matches!(byte, b' ' | b'\t'))
-            .count();
+        at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
         match cuts.next_if(|cut| cut.start == at) {
             Some(cut) => at = cut.end,
             None => return at,

@@ -10,6 +10,7 @@ use crate::lines::source::Inline;
 use crate::tasks::draft::{Reader, items_of};
 use crate::tasks::parts;
 use crate::tasks::taken::{OpenKey, Taken};
+use orchestrate_core::text::parts::behind_leading;
 
 impl Reader<'_, '_> {
     /// Takes the first items of a list as the values of a key that the line above it leaves open,
@@ -18,16 +19,13 @@ impl Reader<'_, '_> {
         &mut self,
         open: Option<OpenKey>,
         items: &'i [Item],
-        taken: Taken<'_>,
+        taken: &mut Taken<'_>,
     ) -> &'i [Item] {
         let Some(open) = open else { return items };
-        let count = items
-            .iter()
-            .take_while(|item| self.is_value(open.key, item))
-            .count();
-        let (values, rest) = items.split_at_checked(count).unwrap_or((&[], items));
+        let rest = behind_leading(items, |item| self.is_value(open.key, item));
+        let values: Vec<&Item> = items.iter().take(items.len() - rest.len()).collect();
         if !values.is_empty() {
-            self.listed(open, &values.iter().collect::<Vec<_>>(), taken);
+            self.listed(open, &values, taken);
         }
         rest
     }
@@ -60,23 +58,15 @@ impl Reader<'_, '_> {
         item: &Item,
         mut open: Option<OpenKey>,
         has_parts: bool,
-        taken: Taken<'_>,
+        mut taken: Taken<'_>,
     ) {
-        let Taken {
-            attributes,
-            details,
-        } = taken;
         let mut blocks = item.blocks.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    let taken = Taken {
-                        attributes: &mut *attributes,
-                        details: &mut *details,
-                    };
-                    for item in self.values_below(open.take(), items, taken) {
+                    for item in self.values_below(open.take(), items, &mut taken) {
                         if !has_parts || !parts::is_part(self, item) {
-                            self.item_detail(item, attributes, details);
+                            self.item_detail(Form::Bullet, item, &mut taken);
                         }
                     }
                 }
@@ -84,10 +74,10 @@ impl Reader<'_, '_> {
                     let next = blocks.peek().filter(|next| self.begins_with_value(next));
                     let split = next.and_then(|_| self.key_at_end(range.clone()));
                     let end = split.map_or(range.end, |(at, _)| at);
-                    self.block_detail(&Block::Paragraph(range.start..end), attributes, details);
+                    self.block_detail(&Block::Paragraph(range.start..end), &mut taken);
                     open = split.map(|(_, key)| key);
                 }
-                other => self.block_detail(other, attributes, details),
+                other => self.block_detail(other, &mut taken),
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::tasks::done;
 use crate::tasks::draft::{Draft, Location, Reader, TaskLine};
 use crate::tasks::strike;
 use crate::tasks::table::Row;
+use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of characters of a column's heading, which each row of the table repeats.
 const MAX_COLUMN_CHARS: usize = 200;
@@ -23,14 +24,13 @@ const MAX_COLUMN_CHARS: usize = 200;
 const MARKS: [char; 4] = ['*', '_', '`', ' '];
 
 /// Headings of the columns that name a person.
-const OWNER_COLUMNS: &[&str] = &[
+const OWNER_COLUMNS: [&str; 6] = [
     "owner",
     "assignee",
     "assigned to",
     "assigned",
     "responsible",
     "who",
-    "zuständig",
 ];
 
 impl Reader<'_, '_> {
@@ -46,28 +46,23 @@ impl Reader<'_, '_> {
             .or_else(|| done::status_of_cell(said));
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
-        let mark = match own {
-            Some(own) if said.is_empty() => own,
-            Some(own) => BoxMark {
-                status: status.unwrap_or(own.status),
-                ..own
-            },
-            None => BoxMark {
-                status: status.unwrap_or_default(),
-                optional: false,
-                at: None,
-                rest: 0,
-            },
+        let without_box = BoxMark {
+            status: TaskStatus::Todo,
+            optional: false,
+            at: None,
+            rest: 0,
         };
-        let mut draft = self.draft_line(
-            &TaskLine {
-                inline: &inline,
-                mark,
-                at: row.at,
-                is_group: false,
-            },
-            place,
-        );
+        let mut mark = own.unwrap_or(without_box);
+        if let Some(status) = status.filter(|_| !(own.is_some() && said.is_empty())) {
+            mark.status = status;
+        }
+        let line = TaskLine {
+            inline: &inline,
+            mark,
+            at: row.at,
+            is_group: false,
+        };
+        let mut draft = self.draft_line(&line, place);
         if let Some(id) = &row.id {
             let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~'))
                 .trim_start_matches('#');
@@ -99,12 +94,10 @@ impl Reader<'_, '_> {
         // A row that is too short has no such cell, and one with a box needs none.
         if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
             let start = row.status.start + said.len() - bare.len();
-            let of_box = in_cell
-                .and_then(|mark| mark.at)
-                .map(|at| Mark::of_box(start + at));
-            draft
-                .marks
-                .extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
+            let at = in_cell.and_then(|mark| mark.at);
+            let of_box = at.map(|at| Mark::of_box(start + at));
+            let of_cell = of_box.or_else(|| done::mark_of_cell(said, row.status.start));
+            draft.marks.extend(of_cell);
         }
         draft
     }
@@ -133,32 +126,26 @@ impl Reader<'_, '_> {
         let column = text::first_chars(column.trim_matches(MARKS), MAX_COLUMN_CHARS);
         let value = self.source.slice(cell.clone());
         let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
-        let is_valid = |key: &Key| match key {
-            Key::Priority => value::priority(value).is_some(),
-            Key::Agent => names::is_meant(value.trim_start_matches('@'), self.known),
-            _ => true,
+        let key = key_of(column);
+        let is_valid = match key {
+            Some(Key::Priority) => value::priority(value).is_some(),
+            Some(Key::Agent) => names::is_meant(value.trim_start_matches('@'), self.known),
+            Some(key) => is_in_tables(key),
+            None => false,
         };
-        match key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
+        let offset = cell.start;
+        match key.filter(|_| is_valid) {
             _ if is_none => {}
             Some(key) => {
-                draft.attributes.set(
-                    &Field {
-                        key,
-                        value,
-                        offset: cell.start,
-                    },
-                    self.findings,
-                );
+                let field = Field { key, value, offset };
+                draft.attributes.set(&field, self.findings);
             }
             None => {
-                if key_of(column) == Some(Key::Agent) {
+                if key == Some(Key::Agent) {
                     let message = format!("`{value}` is no role, so it is a detail of the task");
-                    self.findings.warn(Pending::new(
-                        cell.start,
-                        FindingCode::UnknownRole,
-                        value,
-                        message,
-                    ));
+                    let code = FindingCode::UnknownRole;
+                    self.findings
+                        .warn(Pending::new(offset, code, value, message));
                 }
                 draft.details.push(format!("{column}: {value}"));
             }

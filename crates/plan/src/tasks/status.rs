@@ -82,12 +82,11 @@ pub(crate) fn of_key(key: &str) -> Option<TaskStatus> {
     if key.is_empty() {
         return Some(TaskStatus::Todo);
     }
-    let known = words::STATUS.iter();
-    let mut found = known.filter(|known| {
+    let found = words::STATUS.iter().find(|known| {
         let sure = known.sure.split(' ');
         sure.chain(known.of_things.split(' ')).any(|own| own == key)
     });
-    found.next().map(|known| known.status)
+    found.map(|known| known.status)
 }
 
 /// Reports whether a word in parentheses at the end of a title rather says what its task is about
@@ -199,28 +198,25 @@ pub(crate) fn trailing(title: &str) -> Option<(TaskStatus, &str)> {
 /// Returns the place of the status that a line says at its beginning or at its end.
 pub(crate) fn place(line: &str) -> Option<Range<usize>> {
     match leading_mark(line) {
-        Some((_, rest)) => {
-            let mark = line
-                .get(..line.len() - rest.len())?
-                .trim_end_matches([' ', ':', '-']);
-            Some(0..mark.len())
-        }
+        Some((_, rest)) => Some(0..mark_before(line, rest)?.len()),
         None => split_trailing(line).map(|(_, _, place)| place),
     }
+}
+
+/// Returns the mark that a text begins with, before the rest of it.
+fn mark_before<'t>(text: &'t str, rest: &str) -> Option<&'t str> {
+    let mark = text.get(..text.len() - rest.len())?;
+    Some(mark.trim_end_matches([' ', ':', '-']))
 }
 
 /// Splits a line into its status at the end, the text before it, and the place of the status.
 fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let title = title.trim_end();
-    // Most titles are ASCII, and so without a mark.
-    let last = if title.is_ascii() {
-        None
-    } else {
-        title.rfind(is_mark)
-    };
-    if let Some(at) = last.filter(|at| *at > 0) {
-        let status = of_text(title.get(at..)?)?;
-        let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
+    let last = title.rfind(is_mark).filter(|at| *at > 0);
+    if let Some(at) = last {
+        let said = title.get(at..)?;
+        let status = of_text(said)?;
+        let words = leading_mark(said).map_or("", |(_, rest)| rest);
         let ends = words.is_empty() || of_words(words).is_some();
         let rest = title.head(at).trim_end_matches([' ', '-', '–', '—']);
         return ends.then_some((status, rest, at..title.len()));
@@ -276,12 +272,7 @@ pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     }
     let mark = leading_mark(title).filter(|(status, _)| !status.runs());
     if let Some((status, rest)) = mark {
-        return Some((
-            status,
-            title
-                .get(..title.len() - rest.len())?
-                .trim_end_matches([' ', ':', '-']),
-        ));
+        return Some((status, mark_before(title, rest)?));
     }
     if let Some((status, _, place)) = split_trailing(title) {
         return Some((status, title.get(place)?)).filter(|(status, _)| *status != TaskStatus::Todo);
@@ -289,13 +280,8 @@ pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     if let Some(words) = doubtful(title) {
         return Some((of_text(words)?, words));
     }
-    let dash = [" - ", " – ", " — "]
-        .into_iter()
-        .filter_map(|dash| Some(title.rfind(dash)? + dash.len()))
-        .max()?;
-    let words = title.get(dash..)?;
-    let status = of_text(words).filter(|status| *status != TaskStatus::Todo)?;
-    Some((status, words))
+    let (status, _, place) = after_dash(title)?;
+    Some((status, title.get(place)?))
 }
 
 /// Returns the words at the end of a title that are part of it, although they may be meant as a

@@ -12,58 +12,27 @@ use crate::tasks::checkbox::read_box;
 use crate::tasks::status;
 use orchestrate_core::text::parts::Parts;
 
-/// Headings of a column of tasks; below one of the others there may be something else.
-const TASK_COLUMNS: &[&str] = &[
-    "task",
-    "tasks",
-    "todo",
-    "step",
-    "story",
-    "issue",
-    "bug",
-    "deliverable",
-    "item",
-    "work",
-];
-const OTHER_COLUMNS: &[&str] = &[
-    "title",
-    "feature",
-    "description",
-    "name",
-    "problem",
-    "requirement",
-    "component",
-    "module",
-    "milestone",
-    "phase",
-];
+/// Headings of a column of tasks, parted by bars; below one of the others there may be something
+/// else.
+const TASK_COLUMNS: &str = "task|tasks|todo|step|story|issue|bug|deliverable|item|work";
+const OTHER_COLUMNS: &str =
+    "title|feature|description|name|problem|requirement|component|module|milestone|phase";
 
 /// Headings of a column of tasks even where nothing says how far these are.
 const SURE_COLUMNS: &[&str] = &["task", "tasks", "todo", "story", "deliverable"];
 
 /// Headings of the column with its status.
-const STATUS_COLUMNS: &[&str] = &[
-    "status",
-    "state",
-    "done",
-    "done?",
-    "complete",
-    "completed",
-    "completed?",
-    "progress",
-    "✅",
-    "✓",
-    "✔",
-    "☑",
-];
+const STATUS_COLUMNS: &str =
+    "status|state|done|done?|complete|completed|completed?|progress|✅|✓|✔|☑";
 
 /// Headings of the column with its id.
-const ID_COLUMNS: &[&str] = &[
-    "id", "#", "no", "nr", "num", "number", "no.", "nr.", "task id",
-];
+const ID_COLUMNS: &str = "id|#|no|nr|num|number|no.|nr.|task id";
 
 /// Titles of rows that sum the others up.
-const SUMS: &[&str] = &["total", "totals", "overall", "sum"];
+const SUMS: [&str; 4] = ["total", "totals", "overall", "sum"];
+
+/// What the line between the head of a table and its rows is made of.
+const RULE: [char; 5] = ['|', '-', ':', ' ', '\t'];
 
 /// The cell of a table: its byte range in the source, trimmed.
 type Cell = Range<usize>;
@@ -124,11 +93,10 @@ pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table
     for line in &body {
         rows.extend(grid.row(line, &places));
     }
-    let is_certain = places.id.is_some()
-        || places.is_called_task
-        || rows
-            .iter()
-            .any(|row| is_box(source.slice(row.status.clone())));
+    let has_box = rows
+        .iter()
+        .any(|row| is_box(source.slice(row.status.clone())));
+    let is_certain = places.id.is_some() || places.is_called_task || has_box;
     Some(Table {
         title: columns.get(places.title).cloned(),
         status: places.status.and_then(|at| columns.get(at).cloned()),
@@ -172,12 +140,13 @@ struct Grid<'g, 'a> {
 
 impl Grid<'_, '_> {
     /// Returns the column whose heading is the first of these names that one has.
-    fn named(&self, names: &[&str]) -> Option<usize> {
-        names.iter().find_map(|name| {
-            self.columns
-                .iter()
-                .position(|cell| plain(self.source.slice(cell.clone())) == *name)
-        })
+    fn named(&self, names: &str) -> Option<usize> {
+        let headings = self.columns.iter();
+        let headings: Vec<String> = headings
+            .map(|cell| plain(self.source.slice(cell.clone())))
+            .collect();
+        let mut names = names.split('|');
+        names.find_map(|name| headings.iter().position(|heading| heading == name))
     }
 
     /// Reports whether all cells of a column are such ones, and there are some.
@@ -224,10 +193,7 @@ impl Grid<'_, '_> {
                 found.push(column);
             }
         }
-        match found.as_slice() {
-            [only] => Some(*only),
-            _ => None,
-        }
+        found.pop().filter(|_| found.is_empty())
     }
 
     /// Returns the first column beside the status and the id: it is the task's, whatever its name,
@@ -304,20 +270,17 @@ fn plain(text: &str) -> String {
 
 /// Reports whether a line separates the head of a table from its rows: `|---|:-:|`.
 pub(crate) fn is_rule(line: &str) -> bool {
-    line.contains('|')
-        && line.contains('-')
-        && line
-            .bytes()
-            .all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'))
+    line.contains('|') && line.contains('-') && line.trim_matches(RULE).is_empty()
 }
 
 /// Splits a line at the bars outside code and not escaped.
 fn cells(offset: usize, line: &str) -> Vec<Cell> {
     let start = line.len() - line.trim_start().trim_start_matches('|').len();
-    let end = line
-        .trim_end()
+    let trimmed = line.trim_end();
+    let end = trimmed
         .strip_suffix('|')
-        .map_or(line.trim_end().len(), str::len)
+        .unwrap_or(trimmed)
+        .len()
         .max(start);
     let mut bars = Vec::new();
     let (mut in_code, mut is_escaped) = (false, false);
@@ -344,11 +307,8 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
 
 /// Returns the headings of the columns of a table whose rows are tasks.
 pub(crate) fn columns(rows: &[Row]) -> Vec<&Range<usize>> {
-    let mut columns: Vec<&Range<usize>> = rows
-        .iter()
-        .flat_map(|row| &row.others)
-        .map(|(column, _)| column)
-        .collect();
+    let others = rows.iter().flat_map(|row| &row.others);
+    let mut columns: Vec<&Range<usize>> = others.map(|(column, _)| column).collect();
     columns.sort_unstable_by_key(|column| column.start);
     columns.dedup();
     columns

@@ -24,13 +24,3 @@ pub(crate) struct Taken<'t> {
     pub(crate) attributes: &'t mut Attributes,
     pub(crate) details: &'t mut Vec<String>,
 }
-
-impl Taken<'_> {
-    /// Returns the same, for one more line.
-    pub(crate) fn again(&mut self) -> Taken<'_> {
-        Taken {
-            attributes: self.attributes,
-            details: self.details,
-        }
-    }
-}

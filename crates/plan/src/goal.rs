@@ -28,10 +28,9 @@ impl Plan {
             return None;
         }
         let whole = text.trim();
-        let details = if whole::headline(whole) == whole {
-            Vec::new()
-        } else {
-            vec![whole.to_owned()]
+        let details = match whole::headline(whole) == whole {
+            true => Vec::new(),
+            false => vec![whole.to_owned()],
         };
         Some(one_task(whole, details))
     }
@@ -78,11 +77,8 @@ fn one_task(text: &str, details: Vec<String>) -> Plan {
     }];
     let names = assign::assign(&drafts, &mut Findings::default());
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
-    let tasks = drafts
-        .into_iter()
-        .zip(ids)
-        .map(|(draft, id)| draft.into_task(id))
-        .collect();
+    let named = drafts.into_iter().zip(ids);
+    let tasks = named.map(|(draft, id)| draft.into_task(id)).collect();
     Plan {
         title: Some(title),
         tasks,

@@ -15,12 +15,10 @@ impl Plan {
     pub fn within(mut self, settings: &RunSettings) -> Self {
         if settings.skip_optional {
             let needed = needed(&self.tasks);
-            for task in self
-                .tasks
-                .iter_mut()
-                .filter(|task| task.status.runs() && !needed.contains(&task.id))
-            {
-                task.status = TaskStatus::LeftOut;
+            for task in &mut self.tasks {
+                if task.status.runs() && !needed.contains(&task.id) {
+                    task.status = TaskStatus::LeftOut;
+                }
             }
         }
         self
@@ -29,25 +27,25 @@ impl Plan {
     /// Says in one line that what looks like work is not run, if there is any; `check` is the
     /// command that lists it.
     pub fn not_run(&self, check: &str) -> Option<String> {
-        match self.skipped.len() {
-            0 => None,
-            1 => Some(format!(
-                "1 line that looks like work is not run: `{check}` shows it"
-            )),
-            many => Some(format!(
-                "{many} lines that look like work are not run: `{check}` lists them"
-            )),
-        }
+        let (lines, shows) = match self.skipped.len() {
+            0 => return None,
+            1 => ("1 line that looks like work is".to_owned(), "shows it"),
+            many => {
+                let lines = format!("{many} lines that look like work are");
+                (lines, "lists them")
+            }
+        };
+        Some(format!("{lines} not run: `{check}` {shows}"))
     }
 }
 
 /// Returns the open tasks that are required, with all that they depend on.
 fn needed(tasks: &[Task]) -> HashSet<TaskId> {
     let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-    let mut open: Vec<&Task> = tasks
+    let required = tasks
         .iter()
-        .filter(|task| task.status.runs() && !task.optional)
-        .collect();
+        .filter(|task| task.status.runs() && !task.optional);
+    let mut open: Vec<&Task> = required.collect();
     let mut needed = HashSet::new();
     while let Some(task) = open.pop() {
         if needed.insert(task.id.clone()) {

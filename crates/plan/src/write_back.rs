@@ -10,7 +10,6 @@ use crate::lines::outline;
 use crate::lines::source::Source;
 use crate::mark::{GroupMark, Mark};
 use crate::parse;
-use crate::parse::Plan;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus};
 use orchestrate_core::text::parts;
@@ -23,16 +22,23 @@ use orchestrate_core::text::parts;
 pub fn write_boxes(source: &str, landed: &[TaskId], known: &KnownNames) -> String {
     let (plan, _) = parse::read(source, known);
     let landed: BTreeSet<&TaskId> = landed.iter().collect();
-    let of_landed = plan
-        .marks
-        .iter()
-        .filter(|(id, _)| landed.contains(id))
-        .flat_map(|(_, marks)| marks);
-    let over = groups_over(&plan, &landed);
-    let mut marks: Vec<&Mark> = of_landed
-        .chain(over)
-        .filter(|mark| !mark.is_set(source))
-        .collect();
+    let mut over = landed.clone();
+    for task in plan.tasks.iter().filter(|task| is_over(task)) {
+        over.insert(&task.id);
+    }
+    let mut marks: Vec<&Mark> = Vec::new();
+    for (id, own) in &plan.marks {
+        if landed.contains(id) {
+            marks.extend(own);
+        }
+    }
+    for GroupMark { mark, tasks } in &plan.groups {
+        let has_landed = tasks.iter().any(|task| landed.contains(task));
+        if has_landed && tasks.iter().all(|task| over.contains(task)) {
+            marks.push(mark);
+        }
+    }
+    marks.retain(|mark| !mark.is_set(source));
     marks.sort_unstable_by_key(|mark| mark.range.start);
     let ticked = marks.iter().map(|mark| (mark.range.clone(), &mark.done));
     parts::replaced(source, ticked)
@@ -67,31 +73,7 @@ pub(crate) fn write_cited(document: &str, citations: &[Citation], landed: &[Task
     parts::replaced(document, marks)
 }
 
-/// Returns the boxes of the groups that landing completes: each task of theirs has landed, or needs
-/// not.
-fn groups_over<'p>(
-    plan: &'p Plan,
-    landed: &'p BTreeSet<&TaskId>,
-) -> impl Iterator<Item = &'p Mark> {
-    let over: BTreeSet<&TaskId> = plan
-        .tasks
-        .iter()
-        .filter(|task| is_over(task))
-        .map(|task| &task.id)
-        .collect();
-    let is_complete = move |group: &&GroupMark| {
-        group.tasks.iter().any(|task| landed.contains(task))
-            && group
-                .tasks
-                .iter()
-                .all(|task| landed.contains(task) || over.contains(task))
-    };
-    plan.groups
-        .iter()
-        .filter(is_complete)
-        .map(|group| &group.mark)
-}
-
+/// Reports whether a group is complete without a task that has not landed.
 fn is_over(task: &Task) -> bool {
     !task.status.runs() && task.status != TaskStatus::Blocked || task.optional
 }

@@ -9,6 +9,9 @@ use crate::tasks::status;
 /// The maximum number of blanks in what is nearly a box.
 const MAX_BLANKS: usize = 4;
 
+/// The length of a box with a mark of one byte.
+const BOX_BYTES: usize = 3;
+
 /// Characters that look like bullets.
 const NO_BULLETS: [char; 14] = [
     '–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○',
@@ -75,18 +78,7 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     }
     let bare = text.trim_start_matches(['*', '_']);
     if bare.len() < text.len() {
-        // The marks may end right after the box.
-        let is_alone = || {
-            let rest = bare
-                .get(3..)
-                .filter(|_| bare.get(..3).is_some_and(|mark| read_box(mark).is_some()));
-            rest.is_some_and(|rest| {
-                rest.trim_start_matches(['*', '_'])
-                    .trim_end()
-                    .starts_with([' ', '\t'])
-            })
-        };
-        let is_odd = has_box(bare) || is_alone();
+        let is_odd = has_box(bare) || is_box_before_marks(bare);
         return is_odd.then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
     }
     if let Some(escaped) = text.strip_prefix("\\[") {
@@ -97,59 +89,46 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
         return drawn_box(text);
     }
     let (within, after) = text.strip_prefix('[')?.split_once(']')?;
-    let mut marks = within.trim().chars();
-    let (mark, is_one) = (marks.next(), marks.next().is_none());
-    let is_followed = after.starts_with(' ');
-    if within.is_empty() {
-        return is_followed.then(|| "an empty `[]` is not a box: write `[ ]`".to_owned());
-    }
     if is_glued(text) {
         return Some(format!("no blank after `[{within}]`, so it is not a box"));
     }
-    let known = "`[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`";
-    match mark {
-        // Blanks around the mark, or several.
-        None if is_followed && within.len() <= MAX_BLANKS => {
-            Some(format!("`[{within}]` is not a box: write `[ ]`"))
-        }
-        // `[P]` is a label, which plans also explain in their notes.
-        Some(mark)
-            if is_followed
-                && is_one
-                && mark != 'P'
-                && within.len() <= MAX_BLANKS + mark.len_utf8() =>
-        {
-            match status_of(mark) {
-                Some(_) => Some(format!("`[{within}]` is not a box: write `[{mark}]`")),
-                None => Some(format!("`[{within}]` is not a box: use one of {known}")),
-            }
-        }
-        _ => None,
-    }
+    let mut marks = within.trim().chars();
+    let mark = marks.next();
+    // `[P]` is a label, which plans also explain in their notes.
+    let is_short = marks.next().is_none()
+        && mark != Some('P')
+        && within.len() <= MAX_BLANKS + mark.map_or(0, char::len_utf8);
+    let advice = match mark {
+        _ if !is_short || !after.starts_with(' ') => return None,
+        None => "write `[ ]`".to_owned(),
+        Some(mark) if status_of(mark).is_some() => format!("write `[{mark}]`"),
+        Some(_) => "use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`".to_owned(),
+    };
+    Some(format!("`[{within}]` is not a box: {advice}"))
+}
+
+/// Reports whether marks of emphasis end right after the box that a text begins with, and other
+/// text follows.
+fn is_box_before_marks(text: &str) -> bool {
+    let Some((boxed, rest)) = text.split_at_checked(BOX_BYTES) else {
+        return false;
+    };
+    let after = rest.trim_start_matches(['*', '_']).trim_end();
+    read_box(boxed).is_some() && after.starts_with([' ', '\t'])
 }
 
 /// Returns the reason why a drawn box, or one in other brackets, is none.
 fn drawn_box(text: &str) -> Option<String> {
-    if let Some(drawn) = text
-        .chars()
-        .next()
-        .filter(|first| DRAWN_BOXES.contains(first))
-    {
-        return Some(format!("`{drawn}` is no box: write `[ ]`"));
+    let first = text.chars().next()?;
+    if DRAWN_BOXES.contains(&first) {
+        return Some(format!("`{first}` is no box: write `[ ]`"));
     }
-    let inner = |(open, close): (char, char)| {
-        text.strip_prefix(open)?
-            .split_once(close)
-            .map(|(within, _)| within)
-    };
-    let within = WIDE_BRACKETS.into_iter().find_map(inner)?;
-    let mut marks = within.trim().chars();
-    let is_mark = marks
-        .next()
-        .is_none_or(|mark| status_of(mark).is_some() || mark == '✓')
-        && marks.next().is_none();
-    (is_mark && within.len() <= MAX_BLANKS)
-        .then(|| "wide brackets are no box: write `[ ]`".to_owned())
+    let (_, close) = WIDE_BRACKETS.into_iter().find(|(open, _)| *open == first)?;
+    let (within, _) = text.strip_prefix(first)?.split_once(close)?;
+    let mark = within.trim();
+    let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
+    let is_box = is_mark && mark.chars().nth(1).is_none() && within.len() <= MAX_BLANKS;
+    is_box.then(|| "wide brackets are no box: write `[ ]`".to_owned())
 }
 
 /// Reports whether a text begins with a box that other text follows.
@@ -159,15 +138,10 @@ fn has_box(text: &str) -> bool {
 
 /// Reports whether a text begins with a box that its text follows without a blank. A link does not.
 fn is_glued(text: &str) -> bool {
-    let Some((mark, after)) = text
-        .strip_prefix('[')
-        .and_then(|inner| inner.split_at_checked(1))
-    else {
+    let Some((boxed, after)) = text.split_at_checked(BOX_BYTES) else {
         return false;
     };
-    let after = after.strip_prefix(']').unwrap_or_default();
-    let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
-    is_mark && after.starts_with(begins_text) && read_box(text).is_none()
+    read_box(boxed).is_some() && after.starts_with(begins_text) && read_box(text).is_none()
 }
 
 fn begins_text(c: char) -> bool {
@@ -221,15 +195,14 @@ fn is_drawn_item(line: &str) -> bool {
     if line.starts_with(|c: char| c.is_ascii()) || drawn_box(line).is_none() {
         return false;
     }
-    let rest = match line.trim_start_matches(is_mark) {
-        rest if rest.len() < line.len() => rest,
-        rest => rest
+    let drawn = line.trim_start_matches(is_mark);
+    let rest = match drawn.len() < line.len() {
+        true => drawn,
+        false => line
             .split_once(WIDE_BRACKETS.map(|(_, close)| close))
             .map_or("", |(_, rest)| rest.trim_start()),
     };
-    let begins_text =
-        rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"'));
-    begins_text && status::of_text(rest).is_none()
+    rest.starts_with(begins_text) && status::of_text(rest).is_none()
 }
 
 fn is_mark(c: char) -> bool {
@@ -243,11 +216,9 @@ fn length_of_marker(line: &str) -> usize {
         return 0;
     };
     let is_counted = marker.ends_with(['.', ')']) || marker.contains(|c: char| c.is_ascii_digit());
-    let is_marker = marker.len() <= MAX_MARKER_BYTES && is_counted && !marker.contains('[');
-    if is_marker {
-        line.len() - rest.trim_start().len()
-    } else {
-        0
+    match marker.len() <= MAX_MARKER_BYTES && is_counted && !marker.contains('[') {
+        true => line.len() - rest.trim_start().len(),
+        false => 0,
     }
 }
 

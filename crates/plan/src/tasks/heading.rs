@@ -100,12 +100,8 @@ pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
 
 /// Returns the box that ends a heading; the text that belongs to it begins at 0.
 pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
-    let start = title
-        .trim_end()
-        .strip_suffix(']')?
-        .rfind(" [")
-        .filter(|start| *start > 0)?
-        + 1;
+    let bare = title.trim_end().strip_suffix(']')?;
+    let start = bare.rfind(" [").filter(|start| *start > 0)? + 1;
     let mark = read_box(title.get(start..)?)
         .filter(|mark| start + mark.rest == title.len() && !mark.optional)?;
     Some(BoxMark {
@@ -116,10 +112,10 @@ pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
 }
 
 fn leading_box(title: &str) -> Option<BoxMark> {
-    let at = if read_box(title).is_some() {
-        0
-    } else {
-        rest_of(title)?
+    let at = match (read_box(title), task(title)) {
+        (Some(_), _) => 0,
+        (None, Some(found)) => found.rest,
+        (None, None) => identify::leading(title)?.rest,
     };
     let mark = read_box(title.get(at..)?)?;
     Some(BoxMark {
@@ -127,12 +123,6 @@ fn leading_box(title: &str) -> Option<BoxMark> {
         rest: at + mark.rest,
         ..mark
     })
-}
-
-fn rest_of(text: &str) -> Option<usize> {
-    task(text)
-        .map(|found| found.rest)
-        .or_else(|| Some(identify::leading(text)?.rest))
 }
 
 /// Returns the text after a box or a mark of status; the whole text if it begins with neither.
@@ -146,10 +136,8 @@ pub(crate) fn after_mark(title: &str) -> &str {
 /// Returns the status that a heading says at its beginning, in words or by a mark, at its end, or
 /// by its box.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
-    let leading = status::leading_mark(title).map(|(status, _)| status);
-    let trailing = || status::trailing(title).map(|(status, _)| status);
-    leading
-        .or_else(trailing)
+    let said = status::leading_mark(title).or_else(|| status::trailing(title));
+    said.map(|(status, _)| status)
         .or_else(|| box_of(title).map(|mark| mark.status))
 }
 
@@ -159,9 +147,12 @@ pub(crate) fn odd(line: &str) -> Option<&'static str> {
     let title = line.trim_start_matches('#');
     let is_likely =
         (2..=6).contains(&(line.len() - title.len())) && !title.starts_with([' ', '\t']);
+    if !is_likely {
+        return None;
+    }
     let is_meant =
-        || task(title).is_some() || box_of(title).is_some() || phase::of_heading(title).is_some();
-    (is_likely && is_meant()).then_some("no blank after the `#` marks, so this is no heading")
+        task(title).is_some() || box_of(title).is_some() || phase::of_heading(title).is_some();
+    is_meant.then_some("no blank after the `#` marks, so this is no heading")
 }
 
 #[cfg(test)]

@@ -50,10 +50,10 @@ pub(crate) fn parent(
     }
     if let Some(number) = number.filter(|_| numbered > 0) {
         let is_task = !mark.optional && !phase::begins(own) && has_only_extras(reader, item);
-        return Some(if is_task {
-            Parent::Task(number.to_owned())
-        } else {
-            Parent::Group(number.to_owned())
+        let number = number.to_owned();
+        return Some(match is_task {
+            true => Parent::Task(number),
+            false => Parent::Group(number),
         });
     }
     let is_group = own_id.is_none() && boxes > 0 && (named == boxes || phase::begins(own));

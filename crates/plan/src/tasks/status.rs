@@ -48,14 +48,11 @@ pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
 /// decide. `None` if they say nothing known.
 pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
     let text = text.trim_matches(['*', '_', ' ', '`']);
-    let (mark, rest) = match leading_mark(text) {
-        Some((status, rest)) => (Some(status), rest),
-        None => (None, text),
-    };
-    if mark.is_some() && rest.is_empty() {
-        return mark;
+    match leading_mark(text) {
+        None => of_words(text),
+        Some((mark, "")) => Some(mark),
+        Some((mark, words)) => of_words(words).or(Some(mark)),
     }
-    of_words(rest).or(mark)
 }
 
 /// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a
@@ -145,10 +142,8 @@ pub(crate) fn key_of(text: &str) -> String {
 }
 
 fn without_remark(text: &str) -> &str {
-    let text = text
-        .split(['(', '–', '—', ',', '.', ';'])
-        .next()
-        .unwrap_or(text);
+    let end = text.find(['(', '–', '—', ',', '.', ';']);
+    let text = text.get(..end.unwrap_or(text.len())).unwrap_or(text);
     let text = text.split_once(" - ").map_or(text, |(words, _)| words);
     text.trim_matches(['*', '_', ' ', '`', '[', ']'])
 }
@@ -181,8 +176,8 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
         .filter(|(_, noun)| words::NOUNS.contains(noun));
     let words = noun.map_or(lower.as_str(), |(words, _)| words);
     // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
-    if words.len() < lower.len() && (words == "complete" || !words.contains(char::is_alphanumeric))
-    {
+    let says_none = words == "complete" || !words.contains(char::is_alphanumeric);
+    if noun.is_some() && says_none {
         return None;
     }
     of_text(words).filter(|status| *status != TaskStatus::Todo)

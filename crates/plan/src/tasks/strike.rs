@@ -21,12 +21,11 @@ const APART: [char; 8] = ['.', ',', ':', '：', '-', '–', '—', '→'];
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     // Most titles have no strikes.
     memchr(b'~', title.as_bytes())?;
-    let first = title.lines().next().unwrap_or_default();
+    let first = title.lines().next().unwrap_or(title);
     // A strike may extend to the end of the last line.
-    let text = if first.matches("~~").count().is_multiple_of(2) {
-        first
-    } else {
-        title
+    let text = match first.matches("~~").count().is_multiple_of(2) {
+        true => first,
+        false => title,
     };
     let (struck, mut after) = without_id(text).strip_prefix("~~")?.split_once("~~")?;
     let mut status = TaskStatus::Cancelled;

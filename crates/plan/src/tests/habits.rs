@@ -134,7 +134,7 @@ fn a_group_loses_none_of_the_boxes_below_it() {
 > 1.2: after 1.1: its number
 > 2.1: after 1.2: its number
 > 2.2: after 2.1: its number
-line 5: an empty `[]` is not a box: write `[ ]`
+line 5: `[]` is not a box: write `[ ]`
 ",
     );
     written(source, &["2.2"], &source.replace("[ ] 2.2", "[x] 2.2"));

@@ -3,6 +3,8 @@
 //! They are boxes where one list has the same mark twice; a list that explains the marks has each
 //! of them once.
 
+use std::collections::BTreeSet;
+
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::Source;
 use crate::tasks::checkbox::read_box;
@@ -38,16 +40,9 @@ fn list_item(source: &Source<'_>, item: &mut Item, is_box: bool) {
 }
 
 fn repeats_mark(source: &Source<'_>, items: &[Item]) -> bool {
-    let mut seen = Vec::new();
-    for item in items {
-        if let Some(mark) = mark(source, item) {
-            if seen.contains(&mark) {
-                return true;
-            }
-            seen.push(mark);
-        }
-    }
-    false
+    let mut seen = BTreeSet::new();
+    let mut marks = items.iter().filter_map(|item| mark(source, item));
+    marks.any(|mark| !seen.insert(mark))
 }
 
 /// Returns the mark of a box between backticks that text follows.

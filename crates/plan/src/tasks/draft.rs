@@ -199,12 +199,8 @@ impl<'a> Reader<'_, 'a> {
     /// Returns the box that an item begins with, and the line that begins with it.
     pub(crate) fn boxed_line(&self, item: &Item) -> Option<(Inline<'a>, BoxMark)> {
         // Most items below a task have none.
-        if !self
-            .source
-            .slice(item.text.clone())
-            .trim_start()
-            .starts_with('[')
-        {
+        let text = self.source.slice(item.text.clone());
+        if !text.trim_start().starts_with('[') {
             return None;
         }
         let line = self.first_line(item);
@@ -237,11 +233,7 @@ impl<'a> Reader<'_, 'a> {
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
-        start += inline
-            .text
-            .get(start..)
-            .and_then(identify::date)
-            .unwrap_or_default();
+        start += identify::date(inline.text.tail(start)).unwrap_or(0);
         let leading = identify::of_item(inline.text.tail(start));
         let mut id = line.marked_id;
         let mut is_struck = false;
@@ -258,13 +250,13 @@ impl<'a> Reader<'_, 'a> {
         // A box at the end of a heading.
         let at_end = mark.at.filter(|at| *at > mark.rest);
         cuts.extend(at_end.map(|at| at - 1..at + 2));
-        let (title, further) = text::without(&inline.text, start, &cuts);
-        let title = if title.contains("**") {
-            text::without_strong(title)
-        } else {
-            title
-        };
-        let title = if is_struck { unstruck(title) } else { title };
+        let (mut title, further) = text::without(&inline.text, start, &cuts);
+        if title.contains("**") {
+            title = text::without_strong(title);
+        }
+        if is_struck {
+            title = unstruck(title);
+        }
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
         let mut taken = Taken {
@@ -466,22 +458,20 @@ impl<'a> Reader<'_, 'a> {
         };
         let key = attributes::command_key(&line.text, form);
         let value = attributes::detail_key(&line.text).map_or(0, |(_, at)| at);
-        let is_open = line
-            .text
-            .tail(value)
-            .trim_matches(['*', '_', ' '])
-            .is_empty();
-        let Some(key) = key.filter(|_| is_open && *kind == Opaque::Code) else {
+        let said = line.text.tail(value).trim_matches(['*', '_', ' ']);
+        let is_open = said.is_empty() && *kind == Opaque::Code;
+        let Some(key) = key.filter(|_| is_open) else {
             return false;
         };
         let written = self.dedented(range.clone());
         let is_fence = kind.slip(&written).is_none();
-        let code = written
-            .split_once('\n')
-            .and_then(|(_, rest)| rest.rsplit_once('\n'));
-        let Some((code, _)) = code.filter(|(code, _)| is_fence && !code.trim().is_empty()) else {
+        let inner = written.split_once('\n').filter(|_| is_fence);
+        let Some((code, _)) = inner.and_then(|(_, rest)| rest.rsplit_once('\n')) else {
             return false;
         };
+        if code.trim().is_empty() {
+            return false;
+        }
         let code = match code.contains('\n') {
             true => format!("set -e\n{code}"),
             false => code.to_owned(),

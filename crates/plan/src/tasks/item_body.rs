@@ -38,12 +38,7 @@ impl Reader<'_, '_> {
         line: &Inline<'i>,
     ) -> Option<(Inline<'i>, OpenKey)> {
         // Most items have one line.
-        let has_list = !line.is_one_line()
-            && item
-                .blocks
-                .first()
-                .is_some_and(|block| self.begins_with_value(block));
-        if !has_list {
+        if line.is_one_line() || !self.begins_with_value(item.blocks.first()?) {
             return None;
         }
         let last = line.lines().last()?;

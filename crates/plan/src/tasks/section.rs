@@ -75,11 +75,10 @@ fn plain(lower: &str) -> String {
 
 /// Reports whether a heading is one of these, alone or before a noun.
 fn names(heading: &str, known: &[&str]) -> bool {
-    known.iter().any(|name| {
-        heading.strip_prefix(name).is_some_and(|rest| {
-            let noun = rest.strip_prefix(' ');
-            rest.is_empty() || noun.is_some_and(|noun| words::NOUNS.contains(&noun))
-        })
+    let mut rests = known.iter().filter_map(|name| heading.strip_prefix(name));
+    rests.any(|rest| match rest.strip_prefix(' ') {
+        Some(noun) => words::NOUNS.contains(&noun),
+        None => rest.is_empty(),
     })
 }
 
@@ -114,32 +113,28 @@ pub(crate) fn is_of_person(title: &str) -> bool {
 }
 
 fn holds_checks(heading: &str) -> bool {
-    let names_work = || heading.split(' ').any(|word| words::WORK.contains(&word));
-    begins_with(heading, words::CHECKS)
-        || (words::CHECKS_AT_END
-            .iter()
-            .any(|end| heading.ends_with(end))
-            && !names_work())
+    let mut ends = words::CHECKS_AT_END.iter();
+    let is_checks = ends.any(|end| heading.ends_with(end));
+    let names_work = heading.split(' ').any(|word| words::WORK.contains(&word));
+    begins_with(heading, words::CHECKS) || (is_checks && !names_work)
 }
 
 /// Reports whether a text begins with one of these, as whole words.
 fn begins_with(text: &str, starts: &[&str]) -> bool {
-    starts.iter().any(|start| {
-        text.strip_prefix(start)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    })
+    let mut rests = starts.iter().filter_map(|start| text.strip_prefix(start));
+    rests.any(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// Reports whether a lowered heading is struck out as a whole, but for a remark after it that does
 /// not call it done.
 fn is_struck(title: &str) -> bool {
-    let struck = title
-        .strip_prefix("~~")
-        .and_then(|rest| rest.split_once("~~"));
-    struck.is_some_and(|(text, after)| {
-        let is_done = after.contains("done") || after.contains("complete");
-        !text.is_empty() && (after.is_empty() || (after.trim_start().starts_with('(') && !is_done))
-    })
+    let inner = title.strip_prefix("~~").unwrap_or("");
+    let Some((text, after)) = inner.split_once("~~") else {
+        return false;
+    };
+    let is_done = after.contains("done") || after.contains("complete");
+    let is_remark = after.trim_start().starts_with('(') && !is_done;
+    !text.is_empty() && (after.is_empty() || is_remark)
 }
 
 /// Reports whether a lowered heading says in parentheses or brackets that its section is optional.
@@ -203,13 +198,10 @@ pub(crate) fn label(line: &str) -> Option<&str> {
 /// Returns what the boxes below a label are, which may stand above work where the same heading
 /// would not.
 pub(crate) fn kind_of_label(label: &str) -> Kind {
-    let is_general = || {
-        each_word(label)
-            .next()
-            .is_some_and(|first| text::is_one_of(first, words::GENERAL))
-    };
+    let first = each_word(label).next();
+    let is_general = first.is_some_and(|first| text::is_one_of(first, words::GENERAL));
     match kind(label) {
-        Kind::Checks if is_general() => Kind::Work,
+        Kind::Checks if is_general => Kind::Work,
         kind => kind,
     }
 }

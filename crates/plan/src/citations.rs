@@ -229,9 +229,8 @@ impl<'d> Read<'d> {
             self.left = left;
             let role = match (other, role) {
                 (Some(LineRole::Task { mut tasks }), LineRole::Task { tasks: more }) => {
-                    let first = tasks.len();
-                    let is_new = |id: &&TaskId| !tasks.iter().take(first).any(|own| own == *id);
-                    let more: Vec<TaskId> = more.iter().filter(is_new).cloned().collect();
+                    let more = more.iter().filter(|id| !tasks.contains(id));
+                    let more: Vec<TaskId> = more.cloned().collect();
                     tasks.extend(more);
                     LineRole::Task { tasks }
                 }
@@ -402,10 +401,13 @@ mod tests {
     fn checked(citations: &str) -> Result<Vec<String>, Vec<String>> {
         let plan = Plan::parse(PLAN, &KnownNames::default()).unwrap();
         match check(citations, DOCUMENT, &plan) {
-            Ok(found) => Ok(found
-                .iter()
-                .map(|found| format!("{}-{} {}", found.from, found.to, found.role))
-                .collect()),
+            Ok(found) => {
+                assert_eq!(taken(citations, DOCUMENT), found);
+                let shown = found.iter();
+                Ok(shown
+                    .map(|found| format!("{}-{} {}", found.from, found.to, found.role))
+                    .collect())
+            }
             Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
         }
     }

@@ -151,6 +151,18 @@ struct Found {
     findings: Findings,
 }
 
+impl Found {
+    /// Returns the document as it was read, and adds what was found to other findings.
+    fn into_read(self, findings: &mut Findings) -> Read {
+        findings.append(self.findings);
+        Read {
+            collected: self.collected,
+            format: self.way.word(),
+            readings: Vec::new(),
+        }
+    }
+}
+
 /// Reads a document in its format, or in the one way that fits; if several do, or if its format is
 /// contradicted, that is an error, and the first way counts.
 pub(crate) fn read(
@@ -196,11 +208,10 @@ pub(crate) fn read(
     findings.error(ambiguous(document, why, &readings));
     let first = all.into_iter().next();
     let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
-    findings.append(first.findings);
     Read {
-        collected: first.collected,
         format: "ambiguous",
         readings,
+        ..first.into_read(findings)
     }
 }
 
@@ -219,12 +230,7 @@ fn chosen(
     let of_format = formats.into_iter().find(|found| found.way == way);
     // Who chooses a way wants its tasks, whatever the document says of its status.
     let found = of_format.unwrap_or_else(|| in_way(document, way, known));
-    findings.append(found.findings);
-    Read {
-        collected: found.collected,
-        format: way.word(),
-        readings: Vec::new(),
-    }
+    found.into_read(findings)
 }
 
 /// Reads a document in each format that claims it, as long as their tasks are different things: the
@@ -289,9 +295,8 @@ fn certain(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Read {
-    let found = in_way(document, way, known);
-    findings.append(found.findings);
-    let mut collected = found.collected;
+    let mut read = in_way(document, way, known).into_read(findings);
+    let collected = &mut read.collected;
     let said = whole::status_of(&collected.notes);
     if let Some(status) = document.status().or(said) {
         for draft in collected.drafts.iter_mut().filter(|it| it.status.runs()) {
@@ -300,11 +305,7 @@ fn certain(
             findings.skip(draft.at, reason);
         }
     }
-    Read {
-        collected,
-        format: way.word(),
-        readings: Vec::new(),
-    }
+    read
 }
 
 /// Reads a document in a way.

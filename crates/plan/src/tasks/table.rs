@@ -282,25 +282,19 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
         .unwrap_or(trimmed)
         .len()
         .max(start);
-    let mut bars = Vec::new();
     let (mut in_code, mut is_escaped) = (false, false);
-    for (at, byte) in line.bytes().enumerate().take(end).skip(start) {
-        match byte {
-            b'`' => in_code = !in_code,
-            b'|' if !in_code && !is_escaped => bars.push(at),
-            _ => {}
-        }
-        is_escaped = byte == b'\\' && !is_escaped;
-    }
-    bars.push(end);
-    let mut from = start;
+    let mut from = offset + start;
     let mut found = Vec::new();
-    for bar in bars {
-        let raw = line.part(from..bar);
-        let lead = raw.len() - raw.trim_start().len();
-        let begin = offset + from + lead;
+    let cells = line.part(start..end).split(|c| {
+        let is_bar = c == '|' && !in_code && !is_escaped;
+        in_code ^= c == '`';
+        is_escaped = c == '\\' && !is_escaped;
+        is_bar
+    });
+    for raw in cells {
+        let begin = from + raw.len() - raw.trim_start().len();
         found.push(begin..begin + raw.trim().len());
-        from = bar + 1;
+        from += raw.len() + 1;
     }
     found
 }

@@ -19,7 +19,7 @@ const OTHER_COLUMNS: &str =
     "title|feature|description|name|problem|requirement|component|module|milestone|phase";
 
 /// Headings of a column of tasks even where nothing says how far these are.
-const SURE_COLUMNS: &[&str] = &["task", "tasks", "todo", "story", "deliverable"];
+const SURE_COLUMNS: &str = "task|tasks|todo|story|deliverable";
 
 /// Headings of the column with its status.
 const STATUS_COLUMNS: &str =

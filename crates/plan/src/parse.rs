@@ -27,6 +27,7 @@ use crate::lines::text;
 use crate::mark::{GroupMark, Mark};
 use crate::order::alike;
 use crate::order::assign;
+use crate::order::bare_ids;
 use crate::order::edges;
 use crate::order::edges::{Edges, Unordered};
 use crate::order::overlap::Pattern;
@@ -200,6 +201,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         ..
     } = read.collected;
     front_matter::note_others(&front_matter, keys, source, findings);
+    bare_ids::take(&mut drafts);
     let names = assign::assign(&drafts, findings);
     let mut files = Vec::with_capacity(drafts.len());
     for draft in &drafts {

@@ -20,6 +20,10 @@ const COMMON_CHARS: usize = 10;
 /// reference.
 const MAX_KEY_CHARS: usize = 200;
 
+/// The maximum numbers of letters and of digits of an id that nothing sets apart from the title.
+const MAX_BARE_LETTERS: usize = 5;
+const MAX_BARE_DIGITS: usize = 4;
+
 /// An id at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leading<'a> {
@@ -169,11 +173,25 @@ fn is_usual(word: &str, before_colon: bool) -> bool {
 /// and `T1` usual.
 pub(crate) fn is_unusual(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
-    let is_other = matches!(
-        word.as_bytes(),
-        [b'P', b'0'..=b'4'] | [b'T', b'0'..=b'9', ..]
-    );
+    let is_usual = word.starts_with('T') && letters == 1;
+    let is_other = is_usual || is_priority(word);
     (1..=2).contains(&letters) && all_digits(word.tail(letters)) && !is_other
+}
+
+/// Returns the letters of a word that is an id only among others of its kind, or if a task depends
+/// on it: up to five capitals and a number (`F5`, `FE-12`, `F1.2`). `P1` is a priority.
+pub(crate) fn bare_letters(word: &str) -> Option<&str> {
+    let length = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let (letters, rest) = word.split_at(length);
+    let number = rest.strip_prefix('-').unwrap_or(rest);
+    let whole = number.split('.').next()?;
+    let is_number = number.split('.').all(all_digits) && whole.len() <= MAX_BARE_DIGITS;
+    let has_form = (1..=MAX_BARE_LETTERS).contains(&length) && is_number;
+    (has_form && !is_priority(word)).then_some(letters)
+}
+
+fn is_priority(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'P', b'0'..=b'4'])
 }
 
 fn all_digits(text: &str) -> bool {

@@ -329,3 +329,88 @@ warnings 31: this is read as text, not as a command
 ",
     );
 }
+
+#[test]
+fn a_bare_id_is_one_beside_others_of_its_letters() {
+    reads(
+        "- [ ] F5 Refresh the page\n- [ ] F6 Draw it (depends: F5)\n- [ ] S3 upload\n- [x] F7: Log in\n",
+        "\
+F5 [todo] Refresh the page
+F6 [todo] Draw it
+s3_upload [todo] S3 upload
+F7 [done] Log in
+> F5 / s3_upload: nothing comes before; together: nothing orders them
+> F6: after F5: dependency
+",
+    );
+    let table = [
+        ("## A\n\n- [ ] FE-1 a\n- [ ] FE-2 b\n", ["FE-1", "FE-2"]),
+        ("- [ ] F1.1 a\n- [ ] F1.2 b\n", ["F1.1", "F1.2"]),
+        (
+            "- [ ] S3 upload\n- [ ] S3 download\n",
+            ["s3_upload", "s3_download"],
+        ),
+        (
+            "- [ ] S3 upload\n- [ ] H2 headings\n",
+            ["s3_upload", "h2_headings"],
+        ),
+        (
+            "- [ ] S3: upload\n- [ ] S3 download\n",
+            ["S3", "s3_download"],
+        ),
+        (
+            "## A\n\n- [ ] F1 a\n\n## B\n\n- [ ] F2 b\n",
+            ["f1_a", "f2_b"],
+        ),
+        (
+            "- [ ] OAuth2 login\n- [ ] OAuth3 login\n",
+            ["oauth2_login", "oauth3_login"],
+        ),
+        ("- [ ] P1 fix a\n- [ ] P2 fix b\n", ["p1_fix_a", "p2_fix_b"]),
+        (
+            "- [ ] ISO8601 a\n- [ ] ISO80000 b\n",
+            ["iso8601_a", "iso80000_b"],
+        ),
+    ];
+    for (source, expected) in table {
+        assert_eq!(ids(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn a_bare_id_is_one_if_a_task_depends_on_it() {
+    reads(
+        "## A\n\n- [ ] F5 Refresh the page\n- [ ] S3 upload\n\n## B\n\n- [ ] Draw it\n  - depends: F5\n",
+        "\
+F5 [todo] Refresh the page
+s3_upload [todo] S3 upload
+draw_it [todo] Draw it
+> F5: nothing comes before
+> s3_upload / draw_it: draw_it after F5: dependency; s3_upload after F5: the plan's order; \
+         together: nothing orders them
+",
+    );
+    let table = [
+        (
+            "- [ ] EC2 a\n- [ ] b (depends on EC2)\n",
+            ["EC2", "b_depends_on_ec2"],
+        ),
+        ("- [ ] MP3 a\n- [ ] b (needs: MP3)\n", ["MP3", "b"]),
+        (
+            "- [ ] [MP3] a\n- [ ] MP3 b (after: MP3)\n",
+            ["MP3", "mp3_b"],
+        ),
+        (
+            "### F5 a\n\n**Files**: a.rs\n\n### Go\n\n**Depends**: F5\n",
+            ["F5", "go"],
+        ),
+    ];
+    for (source, expected) in table {
+        assert_eq!(ids(source), expected, "{source}");
+    }
+}
+
+fn ids(source: &str) -> Vec<String> {
+    let tasks = plan(source).tasks;
+    tasks.iter().map(|task| task.id.to_string()).collect()
+}

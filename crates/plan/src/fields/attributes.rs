@@ -336,17 +336,11 @@ pub(crate) fn read_line(
         return Line::default();
     }
     let spans = text::spans(&inline.text);
-    let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
-    opaque.sort_by_key(|range| range.start);
-    let mut pairs = text::parentheses(&inline.text, &opaque);
-    if inline.text.contains(WIDE_OPEN) {
-        pairs.extend(text::wide_parentheses(&inline.text, &opaque));
-        pairs.sort_unstable();
-    }
+    let opaque = spans.all();
     let reader = LineReader {
         inline,
         known,
-        pairs,
+        pairs: text::parentheses(&inline.text, &opaque),
         opaque: &opaque,
     };
     let marked_id = spans.comments.iter().find_map(|comment| {
@@ -686,17 +680,12 @@ impl LineReader<'_> {
         let (name, rest) = rest.split_at(text::position(rest, |c| !is_name(c)));
         let end = at + 1 + name.len();
         let begins = before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || c == '(');
-        let after = rest.trim_start_matches([',', ')', ':', ';', '!', '?']);
-        let ends_word = after.len() < rest.len() || after.is_empty();
-        let ends_sentence = rest
-            .strip_prefix('.')
-            .is_some_and(|rest| !rest.starts_with(is_name));
-        let is_word =
-            begins && (ends_word || ends_sentence || rest.starts_with(char::is_whitespace));
+        // A decorator of a program (`@app(…)`), say.
+        let goes_on = rest.starts_with(['(', WIDE_OPEN, '[', '{', '@', '<']);
         let next = rest.trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
         let ends_title =
             next.is_empty() || next.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
-        if name.is_empty() || !is_word || !ends_title {
+        if name.is_empty() || !begins || goes_on || !ends_title {
             return at + 1;
         }
         let offset = self.inline.offset(at);

@@ -178,24 +178,14 @@ impl Reader<'_> {
     /// Returns the paragraph that an item begins with, and the other blocks up to the end of what
     /// encloses them.
     fn contents(&mut self, in_item: bool) -> (Range<usize>, Vec<Block>) {
-        let (mut text, mut blocks) = (0..0, Vec::new());
-        let mut add = |block| match block {
-            Block::Paragraph(range) if in_item && text.is_empty() && blocks.is_empty() => {
-                text = range
-            }
-            other => {
-                // Most items hold a single list.
-                if in_item && blocks.is_empty() {
-                    blocks.reserve_exact(1);
-                }
-                blocks.push(other);
-            }
-        };
+        let mut blocks = Vec::new();
         // A paragraph whose text stands in its item without a paragraph around it.
         let mut bare: Option<Range<usize>> = None;
         while let Some((event, range)) = self.events.next() {
             let block = match event {
-                Event::End(tag) if is_inline_end(tag) => continue,
+                Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image) => {
+                    continue;
+                }
                 Event::End(_) => break,
                 Event::Start(tag) if !is_inline(&tag) => self.block(&tag, range, in_item),
                 Event::Rule => None,
@@ -205,16 +195,22 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            bare.take()
-                .map(|range| Block::Paragraph(self.place(range)))
-                .into_iter()
-                .chain(block)
-                .for_each(&mut add);
+            blocks.extend(self.paragraph(bare.take()));
+            blocks.extend(block);
         }
-        bare.map(|range| Block::Paragraph(self.place(range)))
-            .into_iter()
-            .for_each(add);
-        (text, blocks)
+        blocks.extend(self.paragraph(bare));
+        match blocks.first() {
+            Some(Block::Paragraph(text)) if in_item => {
+                let text = text.clone();
+                blocks.remove(0);
+                (text, blocks)
+            }
+            _ => (0..0, blocks),
+        }
+    }
+
+    fn paragraph(&self, bare: Option<Range<usize>>) -> Option<Block> {
+        Some(Block::Paragraph(self.place(bare?)))
     }
 
     /// Reads the rest of a block that begins with a tag.
@@ -223,25 +219,20 @@ impl Reader<'_> {
             return Some(Block::List(self.items()));
         }
         self.skip();
-        match tag {
-            Tag::Heading { level, .. } => {
-                Some(self.heading(*level as u8, self.place(range), in_item))
-            }
-            Tag::Paragraph => Some(Block::Paragraph(self.place(range))),
-            Tag::CodeBlock(_) => Some(Block::Opaque {
-                kind: Opaque::Code,
-                range: self.ended(range),
-            }),
-            Tag::BlockQuote(_) => Some(Block::Opaque {
-                kind: Opaque::Quote,
-                range: self.place(range),
-            }),
-            Tag::HtmlBlock => Some(Block::Opaque {
-                kind: Opaque::Html,
-                range: self.place(range),
-            }),
-            _ => None,
-        }
+        let place = self.place(range.clone());
+        let kind = match tag {
+            Tag::Heading { level, .. } => return Some(self.heading(*level as u8, place, in_item)),
+            Tag::Paragraph => return Some(Block::Paragraph(place)),
+            Tag::CodeBlock(_) => Opaque::Code,
+            Tag::BlockQuote(_) => Opaque::Quote,
+            Tag::HtmlBlock => Opaque::Html,
+            _ => return None,
+        };
+        let range = match kind {
+            Opaque::Code => self.ended(range),
+            _ => place,
+        };
+        Some(Block::Opaque { kind, range })
     }
 
     /// Returns a heading without its underline. In an item, an underlined text is a paragraph,
@@ -287,12 +278,7 @@ impl Reader<'_> {
     /// Returns the offset of the backslash before a text that begins with an escaped character,
     /// which the parser leaves out.
     fn unescaped(&self, start: usize) -> usize {
-        start
-            - usize::from(
-                self.body
-                    .get(..start)
-                    .is_some_and(|before| before.ends_with('\\')),
-            )
+        start - usize::from(self.body.head(start).ends_with('\\'))
     }
 
     /// Returns the place of a block in the source, from its first to its last visible character.
@@ -320,13 +306,6 @@ fn is_inline(tag: &Tag<'_>) -> bool {
     matches!(
         tag,
         Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. }
-    )
-}
-
-fn is_inline_end(tag: TagEnd) -> bool {
-    matches!(
-        tag,
-        TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image
     )
 }
 

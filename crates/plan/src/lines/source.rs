@@ -143,35 +143,25 @@ pub(crate) struct Inline<'a> {
 impl<'a> Inline<'a> {
     /// Joins the lines of a range of the source.
     pub(crate) fn new(source: &Source<'a>, range: Range<usize>) -> Self {
-        let written = source.slice(range.clone());
-        if memchr2(b'\n', b'\r', written.as_bytes()).is_none() {
-            let text = written.trim_start();
-            let start = range.start + written.len() - text.len();
-            return Self {
-                text: Cow::Borrowed(text.trim_end()),
-                start,
-                further: Vec::new(),
-            };
-        }
-        let mut lines = source.lines(range);
-        let Some((offset, line)) = lines.next() else {
-            return Self::default();
-        };
-        let start = offset + line.len() - line.trim_start().len();
+        let mut lines = source.lines(range.clone());
+        let (offset, line) = lines.next().unwrap_or((range.start, ""));
         let mut inline = Self {
             text: Cow::Borrowed(line.trim()),
-            start,
+            start: offset + line.len() - line.trim_start().len(),
             further: Vec::new(),
         };
         for (offset, line) in lines {
-            let text = inline.text.to_mut();
-            text.push('\n');
-            inline
-                .further
-                .push((text.len(), offset + line.len() - line.trim_start().len()));
-            text.push_str(line.trim());
+            inline.push(offset + line.len() - line.trim_start().len(), line.trim());
         }
         inline
+    }
+
+    /// Adds a line that begins at an offset of the source.
+    fn push(&mut self, offset: usize, line: &str) {
+        let text = self.text.to_mut();
+        text.push('\n');
+        self.further.push((text.len(), offset));
+        text.push_str(line);
     }
 
     /// Returns the offset in the source of a byte of the text.
@@ -240,17 +230,13 @@ impl<'a> Inline<'a> {
     pub(crate) fn without_lines(&self, ranges: &[Range<usize>]) -> Inline<'a> {
         let mut lines = self.lines_outside(ranges);
         let first = lines.next().unwrap_or_default();
-        let start = self.offset(first.start);
         let mut kept = Inline {
+            start: self.offset(first.start),
             text: Cow::Owned(self.slice(first).to_owned()),
-            start,
             further: Vec::new(),
         };
         for line in lines {
-            let text = kept.text.to_mut();
-            text.push('\n');
-            kept.further.push((text.len(), self.offset(line.start)));
-            text.push_str(self.slice(line));
+            kept.push(self.offset(line.start), self.slice(line));
         }
         kept
     }

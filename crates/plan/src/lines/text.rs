@@ -6,40 +6,20 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use memchr::{memchr_iter, memchr2, memchr3_iter};
+use memchr::{memchr_iter, memchr2};
 use orchestrate_core::text::invisible::without_hidden;
 use orchestrate_core::text::parts::Parts;
 
 /// Returns the offset of the first character for which a predicate holds; the length of the text if
 /// there is none.
 pub(crate) fn position(text: &str, is: impl Fn(char) -> bool) -> usize {
-    for (at, byte) in text.bytes().enumerate() {
-        // Most characters are ASCII, which needs no decoding.
-        if !byte.is_ascii() {
-            return text
-                .get(at..)
-                .and_then(|rest| rest.find(is))
-                .map_or(text.len(), |found| at + found);
-        }
-        if is(char::from(byte)) {
-            return at;
-        }
-    }
-    text.len()
+    text.find(is).unwrap_or(text.len())
 }
 
 /// Returns the beginning of a text: at most this many characters.
 pub(crate) fn first_chars(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    // Of ASCII, each byte is a character.
-    let ascii = text.get(..most).filter(|head| head.is_ascii());
-    ascii.unwrap_or_else(|| {
-        text.char_indices()
-            .nth(most)
-            .map_or(text, |(end, _)| text.head(end))
-    })
+    let end = text.char_indices().nth(most);
+    end.map_or(text, |(end, _)| text.head(end))
 }
 
 /// The columns from one stop of a tab to the next, in Markdown.
@@ -49,16 +29,14 @@ const TAB: usize = 4;
 /// it.
 pub(crate) fn blanks_before(line: &str, column: usize) -> usize {
     let mut width = 0;
-    let within = |byte: &u8| {
-        let is_blank = width < column && matches!(byte, b' ' | b'\t');
-        width = if *byte == b'\t' {
-            (width / TAB + 1) * TAB
-        } else {
-            width + 1
-        };
-        is_blank
-    };
-    line.as_bytes().iter().copied().take_while(within).count()
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b' ' if width < column => width += 1,
+            b'\t' if width < column => width = (width / TAB + 1) * TAB,
+            _ => return at,
+        }
+    }
+    line.len()
 }
 
 /// Returns the first word of a text, which is made of letters and digits, and what follows it.
@@ -69,14 +47,9 @@ pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
     Some(from.split_at(position(from, |c| !c.is_alphanumeric())))
 }
 
-/// Reports whether a predicate holds for all bytes of a text. It has to be free of branches, so
-/// that many bytes are compared at once.
+/// Reports whether a predicate holds for all bytes of a text.
 pub(crate) fn all_bytes(text: &str, is: impl Fn(u8) -> bool) -> bool {
-    let (chunks, rest) = text.as_bytes().as_chunks::<16>();
-    chunks
-        .iter()
-        .all(|chunk| chunk.iter().fold(true, |all, byte| all & is(*byte)))
-        && rest.iter().all(|byte| is(*byte))
+    text.bytes().all(is)
 }
 
 /// Reports whether a word is one of some ASCII words, in any case.
@@ -86,13 +59,7 @@ pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
 
 /// Reports whether two words are the same, whichever ASCII letters are capitals.
 pub(crate) fn is_same_word(one: &str, other: &str) -> bool {
-    one.len() == other.len()
-        && first_byte(one) == first_byte(other)
-        && one.eq_ignore_ascii_case(other)
-}
-
-fn first_byte(word: &str) -> Option<u8> {
-    word.bytes().next().map(|byte| byte.to_ascii_lowercase())
+    one.eq_ignore_ascii_case(other)
 }
 
 /// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.
@@ -101,6 +68,15 @@ pub(crate) struct Spans {
     pub(crate) code: Vec<Range<usize>>,
     /// Comments including their marks; an unclosed one extends to the end.
     pub(crate) comments: Vec<Range<usize>>,
+}
+
+impl Spans {
+    /// Returns all of them in order.
+    pub(crate) fn all(&self) -> Vec<Range<usize>> {
+        let mut all: Vec<Range<usize>> = self.code.iter().chain(&self.comments).cloned().collect();
+        all.sort_unstable_by_key(|range| range.start);
+        all
+    }
 }
 
 /// Finds code spans and comments; whichever begins first wins.
@@ -136,10 +112,6 @@ pub(crate) fn spans(text: &str) -> Spans {
     found
 }
 
-/// Up to this many runs of backticks, the one that closes another is searched for; beyond, it is
-/// looked up.
-const FEW_RUNS: usize = 8;
-
 /// A run of backticks.
 struct Backticks {
     range: Range<usize>,
@@ -159,20 +131,6 @@ fn backticks(text: &str) -> Vec<Backticks> {
             }),
         }
     }
-    if runs.len() <= FEW_RUNS {
-        for at in 0..runs.len() {
-            let (before, after) = runs.split_at_mut(at + 1);
-            let closing = |run: &Backticks| {
-                after
-                    .iter()
-                    .find(|next| next.range.len() == run.range.len())
-            };
-            if let Some(run) = before.last_mut() {
-                run.closed_at = closing(run).map(|next| next.range.end);
-            }
-        }
-        return runs;
-    }
     let mut next_of_length: BTreeMap<usize, usize> = BTreeMap::new();
     for run in runs.iter_mut().rev() {
         run.closed_at = next_of_length.insert(run.range.len(), run.range.end);
@@ -182,9 +140,7 @@ fn backticks(text: &str) -> Vec<Backticks> {
 
 /// Keeps the ranges, which are in order, that begin outside parentheses, code spans and comments.
 pub(crate) fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
-    let Spans { code, comments } = spans(text);
-    let mut opaque: Vec<Range<usize>> = code.into_iter().chain(comments).collect();
-    opaque.sort_unstable_by_key(|range| range.start);
+    let opaque = spans(text).all();
     let mut enclosing = parentheses(text, &opaque);
     enclosing.extend(opaque.iter().map(|range| (range.start, range.end)));
     enclosing.sort_unstable();
@@ -198,53 +154,27 @@ pub(crate) fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
     });
 }
 
-/// Returns each opening parenthesis outside the given ranges, in order, with its closing one; `\(`
-/// and `\)` do not count.
+/// Returns each opening parenthesis outside the given ranges, in order, with its closing one, also
+/// wide ones, as Chinese and Japanese have them; `\(` and `\)` do not count.
 pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
-    let mut open = Vec::new();
+    let (mut open, mut wide_open) = (Vec::new(), Vec::new());
     let mut pairs = Vec::new();
     let mut ranges = outside.iter().peekable();
     let mut escaped = None;
-    for at in memchr3_iter(b'(', b')', b'\\', text.as_bytes()) {
-        let byte = text.as_bytes().get(at).copied();
-        if escaped == Some(at) {
-            continue;
-        }
-        if byte == Some(b'\\') {
-            escaped = Some(at + 1);
-            continue;
-        }
+    for (at, mark) in text.match_indices(['(', ')', '（', '）', '\\']) {
         while ranges.next_if(|range| range.end <= at).is_some() {}
-        if ranges.peek().is_some_and(|range| range.contains(&at)) {
+        if escaped == Some(at) || ranges.peek().is_some_and(|range| range.contains(&at)) {
             continue;
         }
-        if byte == Some(b'(') {
-            open.push(at);
-        } else if let Some(start) = open.pop() {
-            pairs.push((start, at));
+        match mark {
+            "\\" => escaped = Some(at + 1),
+            "(" => open.push(at),
+            "（" => wide_open.push(at),
+            ")" => pairs.extend(open.pop().map(|start| (start, at))),
+            _ => pairs.extend(wide_open.pop().map(|start| (start, at))),
         }
     }
     pairs.sort_unstable();
-    pairs
-}
-
-/// Returns the pairs of wide parentheses, as Chinese and Japanese have them, outside the given
-/// ranges.
-pub(crate) fn wide_parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
-    let mut open = Vec::new();
-    let mut pairs = Vec::new();
-    let mut ranges = outside.iter().peekable();
-    for (at, parenthesis) in text.match_indices(['（', '）']) {
-        while ranges.next_if(|range| range.end <= at).is_some() {}
-        if ranges.peek().is_some_and(|range| range.contains(&at)) {
-            continue;
-        }
-        if parenthesis == "（" {
-            open.push(at);
-        } else if let Some(start) = open.pop() {
-            pairs.push((start, at));
-        }
-    }
     pairs
 }
 
@@ -263,11 +193,6 @@ pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (Strin
     if !kept.is_ascii() {
         kept = without_hidden(&kept);
     }
-    if is_collapsed(kept.trim_matches(' ')) {
-        kept.truncate(kept.trim_end_matches(' ').len());
-        kept.drain(..kept.len() - kept.trim_start_matches(' ').len());
-        return (kept, Vec::new());
-    }
     let mut lines = kept.split('\n').map(collapsed);
     (lines.next().unwrap_or_default(), lines.collect())
 }
@@ -282,26 +207,8 @@ pub(crate) fn line_without(text: &str, cuts: &[Range<usize>]) -> String {
 
 /// Returns a line whose words are separated by single blanks.
 fn collapsed(line: &str) -> String {
-    let line = line.trim_matches(' ');
-    if is_collapsed(line) {
-        return line.to_owned();
-    }
-    let mut words = String::with_capacity(line.len());
-    for word in line.split_whitespace() {
-        if !words.is_empty() {
-            words.push(' ');
-        }
-        words.push_str(word);
-    }
-    words
-}
-
-/// Reports whether a text is ASCII in one line, without surrounding and repeated blanks.
-fn is_collapsed(line: &str) -> bool {
-    all_bytes(line, |byte| byte.wrapping_sub(b' ') <= b'~' - b' ')
-        && !line.starts_with(' ')
-        && !line.ends_with(' ')
-        && !line.contains("  ")
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// Returns the length of the punctuation that ends a line, or 0.
@@ -333,9 +240,6 @@ pub(crate) fn unwrap_marks(text: &str) -> &str {
 
 /// Removes the marks of strong emphasis outside code spans.
 pub(crate) fn without_strong(text: String) -> String {
-    if is_collapsed(&text) && !text.contains("**") {
-        return text;
-    }
     let code = spans(&text).code;
     let cuts: Vec<Range<usize>> = text
         .match_indices("**")

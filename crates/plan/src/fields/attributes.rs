@@ -224,16 +224,9 @@ impl Field<'_> {
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let closing = Closing::check(text);
-        let message = match closing {
-            Closing::Closed => "",
-            Closing::DoubtfulQuote => "a quote in this command seems unclosed",
-            Closing::OpenQuote => "a quote in this command is not closed",
-            Closing::OpenCase => "a `case` in this command has no `esac`",
-            Closing::OpenSubstitution => "a `$(` or `${` in this command is not closed",
-        };
         let advice = "write the command between backticks if a `)` belongs to it";
         let found = self
-            .found(FindingCode::Unclosed, message)
+            .found(FindingCode::Unclosed, closing.message())
             .suggest(Some(advice.to_owned()));
         match closing {
             Closing::Closed => {}
@@ -290,27 +283,17 @@ impl Key {
     fn is_prose(self, text: &str) -> bool {
         let text = text::unwrap_marks(text);
         match self {
-            Self::Tokens | Self::Turns | Self::Timeout | Self::Priority | Self::Review => {
-                !self.has_valid(text)
-            }
+            Self::Tokens => value::count(text).is_none(),
+            Self::Turns => turns(text).is_none(),
+            Self::Timeout => value::duration_ms(text).is_none(),
+            Self::Priority => value::priority(text).is_none(),
+            Self::Review => value::review(text).is_none(),
             Self::Model => {
                 !text.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | ':' | '-'))
             }
             Self::Agent => text.contains(char::is_whitespace),
             Self::Branch => true,
             Self::Depends | Self::Files | Self::Verify | Self::Run => false,
-        }
-    }
-
-    /// Reports whether a text is a value of a key whose values have a form.
-    fn has_valid(self, text: &str) -> bool {
-        match self {
-            Self::Tokens => value::count(text).is_some(),
-            Self::Turns => turns(text).is_some(),
-            Self::Timeout => value::duration_ms(text).is_some(),
-            Self::Priority => value::priority(text).is_some(),
-            Self::Review => value::review(text).is_some(),
-            _ => true,
         }
     }
 }
@@ -638,10 +621,7 @@ impl LineReader<'_> {
     /// Reports whether a word before a colon that is no key of ours is one all the same: a single
     /// word with a blank after the colon, unlike a path with a line number, a URL or a sentence.
     fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
-        let (before, after) = (
-            self.inline.text.head(value_at),
-            self.inline.text.tail(value_at),
-        );
+        let (before, after) = self.inline.text.split_at(value_at);
         let is_apart = before.ends_with(WIDE_COLON) || after.starts_with(char::is_whitespace);
         is_apart && !word.contains(' ')
     }
@@ -654,13 +634,7 @@ impl LineReader<'_> {
         if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
             return;
         }
-        let message = format!("unknown key `{word}`");
-        let found = Pending::new(
-            self.inline.offset(part.at),
-            FindingCode::UnknownKey,
-            word,
-            message,
-        );
+        let found = unknown_key(self.inline.offset(part.at), word);
         match key::grave_slip(word) {
             Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
             None => findings.warn(found.suggest(Some(advice.to_owned()))),
@@ -766,6 +740,11 @@ impl LineReader<'_> {
     }
 }
 
+fn unknown_key(offset: usize, word: &str) -> Pending {
+    let message = format!("unknown key `{word}`");
+    Pending::new(offset, FindingCode::UnknownKey, word, message)
+}
+
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
@@ -800,8 +779,7 @@ pub(crate) fn read_detail<'i>(
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
         if let Some(known) = key::grave_slip_in_line(word) {
-            let message = format!("unknown key `{word}`");
-            let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, message);
+            let found = unknown_key(inline.offset(0), word);
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }
         return None;
@@ -845,9 +823,9 @@ fn is_attribute(field: &Field<'_>, line: &Inline<'_>, form: Form, findings: &mut
         Key::Model => is_word && is_model(value),
         // They may be what the task is about.
         Key::Tokens | Key::Turns | Key::Timeout => {
-            form == Form::Line && is_emphasised(&line.text) && field.key.has_valid(value)
+            form == Form::Line && is_emphasised(&line.text) && !field.key.is_prose(value)
         }
-        Key::Priority | Key::Review => field.key.has_valid(value),
+        Key::Priority | Key::Review => !field.key.is_prose(value),
         Key::Branch => {
             if is_word {
                 findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));

@@ -42,6 +42,17 @@ pub(crate) enum Closing {
 }
 
 impl Closing {
+    /// Says what is open.
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::Closed => "",
+            Self::DoubtfulQuote => "a quote in this command seems unclosed",
+            Self::OpenQuote => "a quote in this command is not closed",
+            Self::OpenCase => "a `case` in this command has no `esac`",
+            Self::OpenSubstitution => "a `$(` or `${` in this command is not closed",
+        }
+    }
+
     /// Checks the quotes, `case` statements and substitutions of a command.
     pub(crate) fn check(command: &str) -> Self {
         if command.bytes().all(is_plain) && !command.contains("case") {

@@ -85,10 +85,9 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
 
 /// Returns the text after a word such as `Task` and the blank or the `#` that follows it.
 pub(crate) fn without_word(text: &str) -> Option<&str> {
-    let (word, _, rest) = first_word(text)?;
+    let (_, _, rest) = first_word(text)?;
     let number = rest.trim_start_matches([' ', '#']);
-    let ends_word = number.len() < rest.len() || !word.is_ascii();
-    Some(number).filter(|_| ends_word)
+    (number.len() < rest.len()).then_some(number)
 }
 
 /// Returns the word for a task or a step, in any case, that a text begins with, the letter of its
@@ -134,9 +133,6 @@ fn linked(text: &str) -> Option<Leading<'_>> {
 
 /// Returns a text without the emoji that it begins with, and the blanks after them.
 pub(crate) fn without_emoji(text: &str) -> &str {
-    if text.starts_with(|c: char| c.is_ascii()) {
-        return text;
-    }
     let rest = text.trim_start_matches(is_emoji);
     if rest.len() < text.len() {
         rest.trim_start_matches([' ', '\t'])
@@ -298,21 +294,22 @@ fn slug(key: &str) -> &str {
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a
 /// reader. A mention (`@name`) is left out, so that a task keeps its id whichever roles are known.
 pub(crate) fn title_key(title: &str) -> String {
-    key_up_to(title, MAX_KEY_CHARS)
-}
-
-/// Returns the beginning of a title's key: at least this many characters, if it has them.
-fn key_up_to(title: &str, enough: usize) -> String {
-    match title.contains('@') {
-        true => {
-            let words: Vec<&str> = title
-                .split_whitespace()
-                .filter(|word| !is_mention(word))
-                .collect();
-            key_of_words(&words.join(" "), enough)
+    let words = first_chars(title, MAX_KEY_CHARS).split_whitespace();
+    let words: Vec<&str> = words.filter(|word| !is_mention(word)).collect();
+    let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
+    let mut ends_word = false;
+    for c in words.join(" ").chars() {
+        if !c.is_alphanumeric() || is_invisible(c) {
+            ends_word |= c != '\'';
+            continue;
         }
-        false => key_of_words(title, enough),
+        if ends_word && !key.is_empty() {
+            key.push('_');
+        }
+        ends_word = false;
+        key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
     }
+    key
 }
 
 /// Reports whether a word is one that may be a role at the end of a title: `@name`, with or without
@@ -327,40 +324,6 @@ fn is_mention(word: &str) -> bool {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
-}
-
-fn key_of_words(title: &str, enough: usize) -> String {
-    // Between its words stand underscores.
-    let mut key = String::with_capacity(title.len().min(2 * enough));
-    let mut ends_word = false;
-    let mut chars = 0;
-    for c in first_chars(title, MAX_KEY_CHARS).chars() {
-        if !is_part(c) {
-            ends_word |= c != '\'';
-            continue;
-        }
-        if ends_word && !key.is_empty() {
-            key.push('_');
-        }
-        ends_word = false;
-        match c.is_ascii() {
-            true => key.push(c.to_ascii_lowercase()),
-            false => key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
-        }
-        chars += 1;
-        if chars >= enough {
-            break;
-        }
-    }
-    key
-}
-
-fn is_part(c: char) -> bool {
-    if c.is_ascii() {
-        c.is_ascii_alphanumeric()
-    } else {
-        c.is_alphanumeric() && !is_invisible(c)
-    }
 }
 
 /// Generates unique slugs.
@@ -385,19 +348,13 @@ impl Slugs {
 
     /// Returns the slug of a title, with an index if it is taken.
     pub(crate) fn give(&mut self, title: &str) -> TaskId {
-        // One more than fit shows whether the last word ends there.
-        let key = key_up_to(title, MAX_SLUG_CHARS + 1);
+        let key = title_key(title);
         let base = slug(&key);
-        if !self.taken.contains(base)
-            && let Some(id) = take(&mut self.taken, base)
-        {
+        if let Some(id) = take(&mut self.taken, base) {
             return id;
         }
-        let common = first_chars(base, COMMON_CHARS);
-        let last = match self.last.get_mut(common) {
-            Some(last) => last,
-            None => self.last.entry(TaskId::from(common)).or_insert(1),
-        };
+        let common = TaskId::from(first_chars(base, COMMON_CHARS));
+        let last = self.last.entry(common).or_insert(1);
         loop {
             *last += 1;
             if let Some(id) = take(&mut self.taken, &indexed(base, *last)) {
@@ -409,14 +366,8 @@ impl Slugs {
 
 /// Takes a slug; returns `None` if it is taken already.
 fn take(taken: &mut HashSet<TaskId>, slug: &str) -> Option<TaskId> {
-    let id = TaskId::from(slug);
-    // A slug is in lower case, so it is its own key unless its letters have other forms.
-    let key = if slug.is_ascii() {
-        id.clone()
-    } else {
-        TaskId::new(TaskId::key(slug))
-    };
-    taken.insert(key).then_some(id)
+    let key = TaskId::new(TaskId::key(slug));
+    taken.insert(key).then(|| TaskId::from(slug))
 }
 
 /// Adds an index to a slug, shortened so that both fit.

@@ -80,23 +80,12 @@ fn spellings() -> impl Iterator<Item = (&'static str, Key)> {
 
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
-    let word = word.trim();
-    let mut found = spellings().filter(|(spelling, _)| is_spelling(word, spelling));
+    let word = normal_word(word);
+    let mut found = spellings().filter(|(spelling, _)| *spelling == word);
     found.next().map(|(_, key)| key)
 }
 
-/// Reports whether a word is a key in its normal spelling.
-fn is_spelling(word: &str, spelling: &str) -> bool {
-    word.len() == spelling.len() && word.bytes().map(normal).eq(spelling.bytes())
-}
-
-fn normal(byte: u8) -> u8 {
-    match byte {
-        b' ' | b'-' => b'_',
-        _ => byte.to_ascii_lowercase(),
-    }
-}
-
+/// Returns a word in the normal spelling of keys.
 fn normal_word(word: &str) -> String {
     word.trim().to_lowercase().replace([' ', '-'], "_")
 }
@@ -119,15 +108,8 @@ pub(crate) fn grave_slip(word: &str) -> Option<&'static str> {
 
 /// Like [`grave_slip`], of a word at the head of a line.
 pub(crate) fn grave_slip_in_line(word: &str) -> Option<&'static str> {
-    if word.len() < LEAST_WORD {
-        return None;
-    }
-    let word = normal_word(word);
-    let mut likely = spellings().filter(|(known, key)| {
-        known.len() >= LEAST_KEY && GRAVE.contains(key) && !is_other_word(&word, known)
-    });
-    let slip = likely.find(|(known, _)| edit_distance(&word, known, 2).is_some());
-    slip.map(|(known, _)| known)
+    let is_long = word.len() >= LEAST_WORD;
+    grave_slip(word).filter(|known| is_long && known.len() >= LEAST_KEY)
 }
 
 /// Reports whether a word that is similar to a key is another one: nobody mistypes the first

@@ -105,12 +105,8 @@ pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
         Some(near) => format!("did you mean `{near}`?"),
         None => all_roles(known),
     };
-    let found = Pending::new(
-        offset,
-        FindingCode::UnknownRole,
-        name,
-        format!("unknown role `{name}`"),
-    );
+    let message = format!("unknown role `{name}`");
+    let found = Pending::new(offset, FindingCode::UnknownRole, name, message);
     Some(found.suggest(Some(suggestion)))
 }
 
@@ -134,43 +130,31 @@ pub(crate) fn is_meant(name: &str, known: &KnownNames) -> bool {
 /// Returns an error for a model that is neither `provider/model` with a known provider,
 /// `script:FILE` nor `replay:RUN`.
 pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
-    let provider = name.split_once('/').map(|(provider, _)| provider);
-    let own = name.starts_with("script:") || name.starts_with("replay:");
-    if known.providers.is_empty()
-        || own
-        || provider.is_some_and(|provider| known.providers.contains(provider))
-    {
+    let provider = name.split_once('/').map_or("", |(provider, _)| provider);
+    let is_own = name.starts_with("script:") || name.starts_with("replay:");
+    if known.providers.is_empty() || is_own || known.providers.contains(provider) {
         return None;
     }
-    let near =
-        provider.and_then(|provider| nearest(provider, known.providers.iter().map(String::as_str)));
-    let suggestion = match near {
+    let suggestion = match nearest(provider, known.providers.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}/…`?"),
-        None => format!(
-            "write provider/model, with one of {}",
-            known
-                .providers
-                .iter()
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
+        None => {
+            let all = joined(&known.providers);
+            format!("write provider/model, with one of {all}")
+        }
     };
-    let found = Pending::new(
-        offset,
-        FindingCode::UnknownModel,
-        name,
-        format!("unknown model `{name}`"),
-    );
+    let message = format!("unknown model `{name}`");
+    let found = Pending::new(offset, FindingCode::UnknownModel, name, message);
     Some(found.suggest(Some(suggestion)))
 }
 
 fn all_roles(known: &KnownNames) -> String {
     match known.roles.is_empty() {
         true => "no role is known".to_owned(),
-        false => format!(
-            "known roles: {}",
-            known.roles.iter().cloned().collect::<Vec<_>>().join(", ")
-        ),
+        false => format!("known roles: {}", joined(&known.roles)),
     }
+}
+
+fn joined(names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.join(", ")
 }

@@ -16,23 +16,21 @@ const PROGRAMS: &str = "actionlint ansible-playbook awk bazel bunx cabal cargo c
     ruff rustc rustfmt sbt sed semgrep shellcheck sqlite3 tox true tsc tsx uv uvx vitest wget \
     xcodebuild yarn zig";
 
-/// Those whose names are words of prose, each with its subcommands: one of them follows, an option
-/// or a path.
-const WORDS: &[(&str, &str)] = &[
-    ("bash", ""),
-    ("black", ""),
+/// Those whose names are words of prose: an option or a path follows.
+const WORDS: &str = "bash black cat diff find julia mocha node perl prettier \
+    python python3 ruby sh sort zsh";
+
+/// The same, which a subcommand may follow as well.
+const WITH_SUBCOMMANDS: &[(&str, &str)] = &[
     ("buf", "breaking build generate lint"),
     ("bun", "build install run test x"),
     ("bundle", "check exec install"),
-    ("cat", ""),
     ("composer", "install run test validate"),
     ("cypress", "open run"),
     ("dart", "analyze format pub run test"),
     ("deno", "check fmt lint run task test"),
-    ("diff", ""),
     ("docker", "build compose exec images logs ps pull run"),
     ("dune", "build exec runtest test"),
-    ("find", ""),
     ("flutter", "analyze build pub run test"),
     (
         "git",
@@ -40,26 +38,15 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("go", "build fmt generate install mod run test tool vet"),
     ("helm", "dependency install lint template test upgrade"),
-    ("julia", ""),
     ("mix", "compile credo deps.get format test"),
-    ("mocha", ""),
-    ("node", ""),
-    ("perl", ""),
     ("php", "artisan"),
     ("playwright", "install test"),
     ("poetry", "build check install run"),
-    ("prettier", ""),
-    ("python", ""),
-    ("python3", ""),
     ("rails", "db:migrate routes runner test"),
-    ("ruby", ""),
-    ("sh", ""),
-    ("sort", ""),
     ("stack", "build exec test"),
     ("swift", "build package run test"),
     ("terraform", "apply fmt init plan validate"),
     ("test", "!"),
-    ("zsh", ""),
 ];
 
 /// Those that take the name of a target, with which the command ends.
@@ -119,12 +106,18 @@ fn is_program(first: &str, rest: &[&str]) -> bool {
             [next, after, ..] => is_argument(next) || OPERATORS.contains(after),
         };
     }
-    match WORDS.iter().find(|(word, _)| *word == name) {
-        Some((_, subcommands)) => rest.first().is_some_and(|next| {
-            is_argument(next) || subcommands.split(' ').any(|known| known == *next)
-        }),
-        None => PROGRAMS.split(' ').any(|known| known == name),
-    }
+    let mut known = WITH_SUBCOMMANDS.iter().filter(|(word, _)| *word == name);
+    let subcommands = match known.next() {
+        Some((_, subcommands)) => subcommands,
+        None if has(WORDS, name) => "",
+        None => return has(PROGRAMS, name),
+    };
+    let next = rest.first();
+    next.is_some_and(|next| is_argument(next) || has(subcommands, next))
+}
+
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
 }
 
 /// Reports whether a word assigns a variable (`CI=1`).

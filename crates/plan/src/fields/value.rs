@@ -33,39 +33,18 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 
 /// Parses a positive count: `50000`, `50_000`, `50k`, `1.5m`.
 pub(crate) fn count(text: &str) -> Option<u64> {
-    let text: String = text
-        .trim()
-        .chars()
-        .filter(|c| !matches!(c, '_' | ','))
-        .collect();
-    let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
-    let factor = match text.get(digits.len()..)?.to_ascii_lowercase().as_str() {
-        "" => 1u64,
-        "k" => 1_000,
-        "m" => 1_000_000,
+    let text = text.trim().replace(['_', ','], "").to_ascii_lowercase();
+    let digits = text.trim_end_matches(['k', 'm']);
+    let zeros = match text.tail(digits.len()) {
+        "" => 0,
+        "k" => 3,
+        "m" => 6,
         _ => return None,
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty()
-        || !all_digits(fraction)
-        || fraction.len() > 6
-        || (factor == 1 && digits.contains('.'))
-    {
-        return None;
-    }
-    let scale = 10u64.pow(u32::try_from(fraction.len()).ok()?);
-    let part = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse::<u64>().ok()? * factor / scale
-    };
-    positive(
-        whole
-            .parse::<u64>()
-            .ok()?
-            .checked_mul(factor)?
-            .checked_add(part)?,
-    )
+    let number = format!("{whole}{fraction:0<zeros$}");
+    let is_number = !whole.is_empty() && fraction.len() <= zeros && all_digits(&number);
+    positive(number.parse().ok().filter(|_| is_number)?)
 }
 
 fn all_digits(part: &str) -> bool {
@@ -290,11 +269,7 @@ pub(crate) fn without_quotes(list: &str) -> String {
 }
 
 fn is_quoted(item: &str) -> bool {
-    is_between(item, '"') || is_between(item, '\'')
-}
-
-fn is_between(item: &str, mark: char) -> bool {
-    item.len() > 1 && item.starts_with(mark) && item.ends_with(mark)
+    item.starts_with(['"', '\'']) && text::unwrap_marks(item) != item
 }
 
 /// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,

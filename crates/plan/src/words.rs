@@ -42,128 +42,59 @@ pub(crate) const STATUS: &[StatusWords] = &[
 ];
 
 /// Beginnings of headings below which boxes are checks or remarks rather than tasks.
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[&str] = &[
-    "acceptance",
-    "success criteria",
-    "success metrics",
-    "exit criteria",
-    "validation",
-    "verification",
-    "definition of done",
-    "done when",
-    "checklist",
-    "notes",
-    "note",
-    "outcomes",
-    "progress",
-    "prerequisites",
-    "out of scope",
-    "non goals",
-    "self review",
-    "quality gates",
+    "acceptance", "success criteria", "success metrics", "exit criteria", "validation",
+    "verification", "definition of done", "done when", "checklist", "notes", "note", "outcomes",
+    "progress", "prerequisites", "out of scope", "non goals", "self review", "quality gates",
 ];
 /// First words of those that are no such label above a list (`**Notes:**`), where work stands as
 /// well.
+#[rustfmt::skip]
 pub(crate) const GENERAL: &[&str] = &[
-    "notes",
-    "note",
-    "validation",
-    "verification",
-    "outcomes",
-    "progress",
-    "checklist",
+    "notes", "note", "validation", "verification", "outcomes", "progress", "checklist",
 ];
 /// Ends of such headings, unless they name work.
 pub(crate) const CHECKS_AT_END: &[&str] = &["checklist", "criteria"];
 
 /// Words of a heading below which a list is work.
+#[rustfmt::skip]
 pub(crate) const WORK: &[&str] = &[
-    "plan",
-    "task",
-    "tasks",
-    "steps",
-    "todo",
-    "todos",
-    "implementation",
-    "remaining",
-    "priorities",
+    "plan", "task", "tasks", "steps", "todo", "todos", "implementation", "remaining", "priorities",
 ];
 /// First words of headings that describe a document, so that a series of such ones alone is no work.
 pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context", "overview"];
 /// Whole headings below which bullets are tasks.
+#[rustfmt::skip]
 pub(crate) const LISTS: &[&str] = &[
-    "todo",
-    "todos",
-    "to do",
-    "tasks",
-    "task list",
-    "todo list",
-    "remaining",
-    "next steps",
-    "action items",
-    "backlog",
+    "todo", "todos", "to do", "tasks", "task list", "todo list", "remaining", "next steps",
+    "action items", "backlog",
 ];
 
 /// Who does the work that waits for a person, before one of [`OF_PERSON`].
 pub(crate) const PERSON: &[&str] = &["manual", "human", "user"];
+#[rustfmt::skip]
 pub(crate) const OF_PERSON: &[&str] = &[
-    "step",
-    "steps",
-    "tasks",
-    "action",
-    "actions",
-    "test",
-    "testing",
-    "verification",
-    "validation",
-    "review",
-    "approval",
-    "qa",
-    "required",
+    "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
+    "review", "approval", "qa", "required",
 ];
 /// Whole headings, and beginnings of headings, of what waits for a person.
+#[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[
-    "manual",
-    "human",
-    "blocked",
-    "blockers",
-    "waiting",
-    "open questions",
-    "questions",
-    "sign off",
-    "approvals",
-    "decisions needed",
+    "manual", "human", "blocked", "blockers", "waiting", "open questions", "questions", "sign off",
+    "approvals", "decisions needed",
 ];
+#[rustfmt::skip]
 pub(crate) const WAITING_FOR: &[&str] = &[
-    "waiting for",
-    "waiting on",
-    "blocked on",
-    "blocked by",
-    "questions for",
-    "open questions",
+    "waiting for", "waiting on", "blocked on", "blocked by", "questions for", "open questions",
 ];
 
 /// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
+#[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
-    "won t do",
-    "won t have",
-    "won t fix",
-    "not doing",
-    "rejected",
-    "rollback",
-    "deferred",
-    "postponed",
-    "ideas",
-    "future",
-    "later",
-    "someday",
-    "icebox",
-    "parking lot",
-    "risks",
-    "references",
-    "alternatives",
-    "post mvp",
-    "long term",
+    "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
+    "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot", "risks",
+    "references", "alternatives", "post mvp", "long term",
 ];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &[
@@ -173,35 +104,16 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "stretch",
     "optional",
 ];
+#[rustfmt::skip]
 pub(crate) const NOUNS: &[&str] = &[
-    "work",
-    "items",
-    "tasks",
-    "features",
-    "ideas",
-    "scope",
-    "enhancements",
-    "improvements",
-    "plan",
-    "steps",
-    "goals",
-    "phases",
-    "milestones",
-    "issues",
+    "work", "items", "tasks", "features", "ideas", "scope", "enhancements", "improvements", "plan",
+    "steps", "goals", "phases", "milestones", "issues",
 ];
 /// Remarks in parentheses at the end of a heading that put its section off.
+#[rustfmt::skip]
 pub(crate) const PUT_OFF: &[&str] = &[
-    "deferred",
-    "postponed",
-    "out of scope",
-    "future",
-    "later",
-    "on hold",
-    "cancelled",
-    "abandoned",
-    "obsolete",
-    "superseded",
-    "skip",
+    "deferred", "postponed", "out of scope", "future", "later", "on hold", "cancelled",
+    "abandoned", "obsolete", "superseded", "skip",
 ];
 
 /// Words before the number of a task or a step, with the letter of its id.

@@ -44,11 +44,12 @@ const WIDE_COLON: char = '：';
 const IN_TITLE: &str = "it is read as part of the title";
 const NO_EFFECT: &str = "it has no effect";
 
-/// The parentheses of Chinese and Japanese, and the first byte of them and of other wide
-/// characters.
+/// The parentheses of Chinese and Japanese.
 const WIDE_OPEN: char = '（';
 const WIDE_CLOSE: char = '）';
-const WIDE_BYTE: u8 = 0xef;
+
+/// What an attribute begins with.
+const STARTS: [char; 5] = ['(', WIDE_OPEN, '@', '[', '{'];
 
 /// Text of the plan with its byte offset in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,7 +316,9 @@ pub(crate) fn read_line(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Line {
-    if is_plain(inline.text.tail(start)) {
+    // Most titles have neither an attribute nor a comment.
+    let text = inline.text.tail(start);
+    if !text.contains(STARTS) && !text.contains('<') {
         return Line::default();
     }
     let spans = text::spans(&inline.text);
@@ -342,15 +345,6 @@ pub(crate) fn read_line(
     line
 }
 
-/// Reports whether a text has nothing that begins an attribute or a comment.
-fn is_plain(text: &str) -> bool {
-    text::all_bytes(text, |byte| !begins_part(byte) & (byte != b'<'))
-}
-
-fn begins_part(byte: u8) -> bool {
-    (byte == b'(') | (byte == b'@') | (byte == b'[') | (byte == b'{') | (byte == WIDE_BYTE)
-}
-
 /// Parses one task's line from left to right.
 struct LineReader<'a> {
     inline: &'a Inline<'a>,
@@ -373,7 +367,7 @@ impl LineReader<'_> {
         let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        while let Some(found) = text.tail(at).bytes().position(begins_part) {
+        while let Some(found) = text.tail(at).find(STARTS) {
             let next = at + found;
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
@@ -381,12 +375,10 @@ impl LineReader<'_> {
                 continue;
             }
             at = match text.as_bytes().get(next) {
-                Some(b'(') => self.parenthesis(next, line, findings),
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
                 Some(b'{') => self.marked_id(next, line, findings),
-                _ if self.closing(next).is_some() => self.parenthesis(next, line, findings),
-                _ => next + WIDE_OPEN.len_utf8(),
+                _ => self.parenthesis(next, line, findings),
             };
         }
     }
@@ -535,11 +527,8 @@ impl LineReader<'_> {
 
     /// Returns the number of bytes of a parenthesis.
     fn width(&self, at: usize) -> usize {
-        if self.inline.text.as_bytes().get(at) == Some(&WIDE_BYTE) {
-            WIDE_OPEN.len_utf8()
-        } else {
-            1
-        }
+        let own = self.inline.text.tail(at).chars().next();
+        own.map_or(1, char::len_utf8)
     }
 
     /// Returns the offset of the parenthesis that closes another.

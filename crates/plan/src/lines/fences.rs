@@ -34,52 +34,39 @@ impl Fences {
             .lines(start..source.text.len())
             .filter_map(|(offset, line)| fence(offset, line))
             .collect();
+        let nesting = Self::pair(&found, true);
+        if nesting.unclosed.is_none() {
+            return nesting;
+        }
+        let mut flat = Self::pair(&found, false);
+        let end = source.text.len();
+        flat.outer.extend(flat.unclosed.map(|at| at..end));
+        flat
+    }
+
+    /// Pairs fences, as CommonMark does unless they may nest.
+    fn pair(found: &[Fence], may_nest: bool) -> Self {
+        let mut fences = Self::default();
         let mut open: Vec<&Fence> = Vec::new();
-        let (mut nested, mut outer) = (Vec::new(), Vec::new());
-        let mut flat_outer = Vec::new();
-        // Without nesting, as CommonMark reads it.
-        let mut flat: Option<&Fence> = None;
-        for own in &found {
-            flat = match flat {
-                None => Some(own),
+        for own in found {
+            match open.last().copied() {
                 Some(begun) if own.closes(begun) => {
-                    flat_outer.push(begun.at..own.at + own.length);
-                    None
-                }
-                other => other,
-            };
-            match open.last() {
-                None => open.push(own),
-                Some(begun) if own.closes(begun) => {
-                    let begun = begun.at;
                     open.pop();
                     match open.is_empty() {
-                        true => outer.push(begun..own.at + own.length),
-                        false => nested.push((own.at, own.length)),
+                        true => fences.outer.push(begun.at..own.at + own.length),
+                        false => fences.nested.push((own.at, own.length)),
                     }
                 }
-                Some(begun) if own.opens_in(begun) => {
+                Some(begun) if may_nest && own.opens_in(begun) => {
                     open.push(own);
-                    nested.push((own.at, own.length));
+                    fences.nested.push((own.at, own.length));
                 }
                 Some(_) => {}
+                None => open.push(own),
             }
         }
-        match (open.first(), flat) {
-            (None, _) => Self {
-                nested,
-                outer,
-                unclosed: None,
-            },
-            (Some(_), flat) => {
-                flat_outer.extend(flat.map(|fence| fence.at..source.text.len()));
-                Self {
-                    nested: Vec::new(),
-                    outer: flat_outer,
-                    unclosed: flat.map(|fence| fence.at),
-                }
-            }
-        }
+        fences.unclosed = open.first().map(|fence| fence.at);
+        fences
     }
 }
 

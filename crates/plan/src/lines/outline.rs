@@ -318,5 +318,5 @@ fn title(raw: &str) -> String {
     } else {
         raw
     };
-    text::without_strong(text::line_without(raw, &text::spans(raw).comments))
+    text::without_strong(&text::line_without(raw, &text::spans(raw).comments))
 }

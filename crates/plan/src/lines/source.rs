@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::{memchr_iter, memchr2};
+use memchr::{memchr2, memchr2_iter};
 use orchestrate_core::text::parts::Parts;
 
 /// A plan's text with an index of its lines.
@@ -20,18 +20,9 @@ impl<'a> Source<'a> {
     /// Indexes the lines; a line ends with LF, CRLF or a lone CR.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut line_starts = vec![0];
-        line_starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
-        let is_alone = |at: &usize| {
-            !text
-                .get(at + 1..)
-                .is_some_and(|rest| rest.starts_with('\n'))
-        };
-        let alone: Vec<usize> = memchr_iter(b'\r', text.as_bytes())
-            .filter(is_alone)
-            .collect();
-        if !alone.is_empty() {
-            line_starts.extend(alone.into_iter().map(|at| at + 1));
-            line_starts.sort_unstable();
+        for at in memchr2_iter(b'\n', b'\r', text.as_bytes()) {
+            let is_half = text.tail(at).starts_with("\r\n");
+            line_starts.extend((!is_half).then_some(at + 1));
         }
         Self { text, line_starts }
     }

@@ -252,7 +252,7 @@ impl<'a> Reader<'_, 'a> {
         cuts.extend(at_end.map(|at| at - 1..at + 2));
         let (mut title, further) = text::without(&inline.text, start, &cuts);
         if title.contains("**") {
-            title = text::without_strong(title);
+            title = text::without_strong(&title);
         }
         if is_struck {
             title = unstruck(title);

@@ -57,7 +57,7 @@ pub(crate) fn parent(
         });
     }
     let is_group = own_id.is_none() && boxes > 0 && (named == boxes || phase::begins(own));
-    is_group.then(|| Parent::Group(text::without_strong(own.to_owned())))
+    is_group.then(|| Parent::Group(text::without_strong(own)))
 }
 
 /// Reports whether every part of an item is optional, so that the item itself is what is to be

@@ -17,13 +17,14 @@ const MAX_OPEN_BYTES: usize = 2 * 1024;
 /// Reports whether a command goes on in the next line of its paragraph: it ends with `\` or an
 /// operator, or something in it is open.
 pub(crate) fn goes_on(command: &str) -> bool {
-    let is_open = || {
-        let is_in_code = !command.matches('`').count().is_multiple_of(2);
-        is_in_code || command.contains("<<") || Closing::check(command) != Closing::Closed
-    };
     command.ends_with(['\\', '|'])
         || command.ends_with("&&")
-        || (command.len() <= MAX_OPEN_BYTES && is_open())
+        || (command.len() <= MAX_OPEN_BYTES && is_open(command))
+}
+
+fn is_open(command: &str) -> bool {
+    let is_in_code = !command.matches('`').count().is_multiple_of(2);
+    is_in_code || command.contains("<<") || Closing::check(command) != Closing::Closed
 }
 
 /// What a command leaves open.

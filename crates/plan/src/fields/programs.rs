@@ -71,16 +71,13 @@ const OPERATORS: &[&str] = &["&&", "||", "|", ";", "&"];
 /// Reports whether a text without any marks is a shell command: it begins with a known program, and
 /// does not read like prose.
 pub(crate) fn is_command(text: &str) -> bool {
-    if text.len() > MAX_BYTES || !text.match_indices('\n').all(|(at, _)| goes_on(text, at)) {
+    // Each line but the last goes on in the next one.
+    let mut lines = text.match_indices('\n');
+    if text.len() > MAX_BYTES || !lines.all(|(at, _)| closing::goes_on(text.head(at))) {
         return false;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     begins_with_program(&words) && !is_prose(text)
-}
-
-/// Reports whether a command goes on after the line that ends at this byte.
-fn goes_on(text: &str, at: usize) -> bool {
-    closing::goes_on(text.head(at))
 }
 
 fn begins_with_program(words: &[&str]) -> bool {

@@ -109,25 +109,23 @@ impl Block {
 
 /// Returns the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
-    source
-        .line_starts()
-        .find(|start| depth(source.slice(*start..source.text.len())) > MAX_DEPTH)
+    let mut lines = source.lines(0..source.text.len());
+    let found = lines.find(|(_, line)| depth(line) > MAX_DEPTH);
+    found.map(|(start, _)| start)
 }
 
-/// Returns an upper bound of the nesting that the first line of a text can continue or open: one
-/// level for every two columns, and for every marker with the blank after it.
-fn depth(text: &str) -> usize {
+/// Returns an upper bound of the nesting that a line can continue or open: one level for every two
+/// columns, and for every marker with the blank after it.
+fn depth(line: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
-    let mut rest = text.bytes().peekable();
+    let mut rest = line.bytes().peekable();
     while let Some(byte) = rest.next() {
         match byte {
             b' ' => columns += 1,
             b'\t' => columns += 4,
             b'>' => markers += 1,
             b'-' | b'+' | b'*' | b'.' | b')'
-                if rest
-                    .peek()
-                    .is_none_or(|next| matches!(next, b' ' | b'\t' | b'\n' | b'\r')) =>
+                if rest.peek().is_none_or(|next| matches!(next, b' ' | b'\t')) =>
             {
                 markers += 1;
                 rest.next_if(|next| matches!(next, b' ' | b'\t'));

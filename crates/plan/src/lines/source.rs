@@ -21,7 +21,7 @@ impl<'a> Source<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let mut line_starts = vec![0];
         for at in memchr2_iter(b'\n', b'\r', text.as_bytes()) {
-            let is_half = text.tail(at).starts_with("\r\n");
+            let is_half = text.as_bytes().get(at..at + 2) == Some(b"\r\n");
             line_starts.extend((!is_half).then_some(at + 1));
         }
         Self { text, line_starts }

@@ -7,7 +7,6 @@ use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::tasks::draft::Draft;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::text::parts::Parts;
 
 /// Takes the bare id of each title that no other task has, if another task of its section has an id
 /// of the same letters, or if some task depends on it.
@@ -18,8 +17,8 @@ pub(crate) fn take(drafts: &mut [Draft]) {
     let certain = certain(drafts);
     for (draft, id) in drafts.iter_mut().zip(certain) {
         let Some(text) = id else { continue };
-        let title = draft.title.tail(text.len()).trim_start().to_owned();
-        draft.title = title;
+        let title = draft.title.split_off(text.len());
+        draft.title = title.trim_start().to_owned();
         let offset = draft.at;
         draft.set_id(Located { text, offset });
     }

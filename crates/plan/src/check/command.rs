@@ -195,56 +195,35 @@ pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedComm
 impl<'a> FirstWord<'a> {
     /// Parses the first word of a shell command; `None` if it could be anything else.
     pub fn parse(command: &'a str) -> Option<Self> {
-        first_program(command)
-            .map(Self::Program)
-            .or_else(|| first_file(command).map(Self::File))
+        let mut words = command.split_whitespace();
+        let word = words.find(|word| !is_plain_assignment(word))?;
+        let word = word.trim_end_matches(';');
+        if word.is_empty() || !has_only(word, "-_.+/") || SHELL_WORDS.contains(&word) {
+            return None;
+        }
+        if word.contains('/') {
+            let is_inside = !word.starts_with('/') && word.split('/').all(|part| part != "..");
+            return is_inside.then_some(Self::File(word));
+        }
+        // `name () { … }` defines a function.
+        let is_defined = words.next().is_some_and(|next| next.starts_with('('));
+        (!is_defined).then_some(Self::Program(word))
     }
-}
-
-/// Returns the program that a shell command begins with, if it is one that is looked up on the
-/// search path.
-fn first_program(command: &str) -> Option<&str> {
-    let mut words = command.split_whitespace();
-    let word = words
-        .find(|word| !is_plain_assignment(word))?
-        .trim_end_matches(';');
-    let is_plain = !word.is_empty()
-        && word
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    // `name () { … }` defines a function.
-    let is_defined = words.next().is_some_and(|next| next.starts_with('('));
-    (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
-}
-
-/// Returns the file of the worktree that a shell command begins with, if any.
-fn first_file(command: &str) -> Option<&str> {
-    let word = command
-        .split_whitespace()
-        .find(|word| !is_plain_assignment(word))?
-        .trim_end_matches(';');
-    let is_plain = word
-        .chars()
-        .all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
-    let is_inside =
-        word.contains('/') && !word.starts_with('/') && !word.split('/').any(|part| part == "..");
-    (is_plain && is_inside).then_some(word)
 }
 
 /// Reports whether a word assigns plain text to a variable other than `PATH`, which would change
 /// where programs are found.
 fn is_plain_assignment(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
+    word.split_once('=').is_some_and(|(name, text)| {
+        let is_name = !name.is_empty() && has_only(name, "_");
+        is_name && name != "PATH" && has_only(text, "-_.+/,:=@%")
+    })
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-}
-
-fn is_text(text: &str) -> bool {
+/// Reports whether a text has letters, digits and these marks only.
+fn has_only(text: &str, marks: &str) -> bool {
     text.chars()
-        .all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c))
+        .all(|c| c.is_alphanumeric() || marks.contains(c))
 }
 
 /// Reports whether a command fails as soon as its first part does: its parts are joined by `&&`

@@ -34,7 +34,6 @@ use crate::order::overlap::Pattern;
 use crate::order::reason::Reason;
 use crate::order::sequence;
 use crate::order::stuck::never_started;
-use crate::order::unread;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
 use crate::tasks::note::{self, Note};
@@ -208,6 +207,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         files.push(patterns(draft, findings));
     }
     let unordered = Unordered {
+        text: source.text,
         drafts: &drafts,
         names: &names,
         groups: &groups,
@@ -217,7 +217,6 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let edges = edges::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
-    unread::check(source.text, &drafts, &ids, findings);
     let (mut marks, mut reasons) = (Vec::new(), Vec::new());
     for (id, draft) in ids.iter().zip(&mut drafts) {
         check_names(draft, known, findings);

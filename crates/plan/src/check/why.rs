@@ -101,9 +101,9 @@ impl<'p> Waits<'p> {
     }
 
     fn of_dependency(&self, on: &TaskId) -> &'static str {
-        let start = self.reason.and_then(|reason| reason.before_phase);
-        match start.zip(self.places.get(on)) {
-            Some((start, place)) if *place < start => BARRIER,
+        let phase = self.reason.and_then(|reason| reason.phase.as_ref());
+        match phase.zip(self.places.get(on)) {
+            Some((phase, place)) if !phase.contains(place) => BARRIER,
             _ => DEPENDENCY,
         }
     }

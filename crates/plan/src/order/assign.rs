@@ -17,8 +17,9 @@ pub(crate) struct Name<'d> {
     /// The number of `Task N` or of an ordered list.
     pub(crate) number: Option<&'d str>,
     pub(crate) title: &'d str,
-    /// The index of its section in the document.
-    pub(crate) section: usize,
+    /// The index of the list that it stands in: numbers rise within one, and sections have their
+    /// own.
+    pub(crate) list: usize,
     /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
     pub(crate) prefix: Option<String>,
     /// The letter and number of its phase, such as `P2`.
@@ -68,6 +69,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     let taken = first.into_keys().filter(|_| titles > 0);
     let mut slugs = Slugs::new(titles, taken);
     let mut names = Vec::with_capacity(drafts.len());
+    let lists = lists(drafts);
     for (at, (draft, prefix)) in drafts.iter().zip(prefixes).enumerate() {
         let title = draft.title.as_str();
         let id = match written.get(at).and_then(Option::as_ref) {
@@ -85,12 +87,30 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
             id,
             number,
             title,
-            section: draft.section_index,
+            list: lists.get(at).copied().unwrap_or(0),
             prefix,
             phase,
         });
     }
     names
+}
+
+/// Returns the index of the list that each draft stands in.
+fn lists(drafts: &[Draft]) -> Vec<usize> {
+    let mut lists = Vec::with_capacity(drafts.len());
+    let (mut list, mut section, mut last) = (0, 0, 0);
+    for draft in drafts {
+        let number = draft
+            .number
+            .as_deref()
+            .and_then(|number| number.parse().ok());
+        if section != draft.section_index || number.is_some_and(|number: u64| number <= last) {
+            (list, section, last) = (list + 1, draft.section_index, 0);
+        }
+        last = number.unwrap_or(last);
+        lists.push(list);
+    }
+    lists
 }
 
 /// An id as it counts, with the offset at which it is written.

@@ -12,24 +12,21 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::front_matter::Order;
 use crate::order::assign::Name;
+use crate::order::blocks;
 use crate::order::overlap::{Paths, Pattern, Writers};
+use crate::order::prose::Prose;
+use crate::order::reach::Reach;
 use crate::order::reason::{Cause, Reason};
-use crate::order::reference::{References, Resolved};
-use crate::order::sequence::{self, Placed, Wait};
+use crate::order::reference::{MAX_DEPENDENCIES, References, Resolved};
+use crate::order::sequence::{self, Named, Placed, Wait};
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::{cycles, topological};
-
-/// The maximum number of dependencies in a plan: two phases of 500 tasks each need half of it.
-pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of cycles reported at once: more than a user fixes before checking again.
 const MAX_CYCLES: usize = 20;
-
-/// The maximum number of steps spent on finding out that two writers of a path are ordered already.
-/// Beyond it they are ordered again, which costs only a warning.
-const MAX_SEARCH_STEPS: usize = 1_000_000;
 
 /// The predecessors of each task, by index.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +43,8 @@ pub(crate) struct Edges {
 
 /// The tasks to order.
 pub(crate) struct Unordered<'a> {
+    /// The plan.
+    pub(crate) text: &'a str,
     pub(crate) drafts: &'a [Draft],
     /// The names of each draft.
     pub(crate) names: &'a [Name<'a>],
@@ -68,12 +67,16 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
             remarks: BTreeMap::new(),
         },
         findings,
-        names_all: vec![false; count],
+        named: vec![Named::Nothing; count],
         total: 0,
         full_at: 0,
-        steps: 0,
+        reach: Reach::default(),
     };
-    orderer.written();
+    let prose = Prose {
+        names: tasks.names,
+        references: &References::new(tasks.names, tasks.groups),
+    };
+    orderer.written(&prose);
     orderer.extras();
     orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -81,7 +84,9 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     } else if let Some(line) = orderer.line() {
         orderer.implicit(&line);
     }
-    orderer.edges
+    let edges = orderer.edges;
+    prose.check(tasks.drafts, &edges.depends, findings);
+    edges
 }
 
 struct Orderer<'a> {
@@ -89,27 +94,19 @@ struct Orderer<'a> {
     paths: &'a Paths<'a>,
     edges: Edges,
     findings: &'a mut Findings,
-    /// Whether each task names all that it waits for.
-    names_all: Vec<bool>,
+    /// What each task names of what it waits for.
+    named: Vec<Named>,
     /// The number of dependencies so far.
     total: usize,
     /// The offset of the list that exceeded `MAX_DEPENDENCIES`.
     full_at: usize,
-    /// The number of search steps so far.
-    steps: usize,
+    reach: Reach,
 }
 
 impl Orderer<'_> {
     /// Adds what tasks name themselves.
-    fn written(&mut self) {
+    fn written(&mut self, prose: &Prose<'_>) {
         let drafts = self.tasks.drafts;
-        if !drafts
-            .iter()
-            .any(|draft| draft.attributes.names_dependencies())
-        {
-            return;
-        }
-        let references = References::new(self.tasks.names, self.tasks.groups);
         // What a task that is over names may be gone.
         let open = drafts.iter().filter(|draft| !is_over(draft));
         let open: HashSet<usize> = open
@@ -119,42 +116,44 @@ impl Orderer<'_> {
         // All tasks of a group share its list, which is resolved, and its errors reported, only
         // once.
         let mut resolved: HashMap<usize, Resolved> = HashMap::new();
-        for (at, name) in self.tasks.names.iter().enumerate() {
-            let Some(draft) = drafts.get(at) else { return };
-            let certain = &draft.attributes.depends;
-            let lists = certain.iter().chain(&draft.attributes.likely_depends);
-            let mut names_all = draft.attributes.names_dependencies();
-            for (place, list) in lists.enumerate() {
-                let may_be_prose = place >= certain.len();
+        for (at, (draft, name)) in drafts.iter().zip(self.tasks.names).enumerate() {
+            let likely = &draft.attributes.likely_depends;
+            let mut says_all = true;
+            let mut says_some = draft.attributes.names_dependencies() && likely.is_empty()
+                || !draft.attributes.depends.is_empty();
+            for list in &draft.attributes.depends {
                 let found = resolved.entry(list.offset).or_insert_with(|| {
-                    let (most, mut gone) = (MAX_DEPENDENCIES, Findings::default());
-                    if may_be_prose {
-                        references.resolve_likely(name, list, most, self.findings)
-                    } else if open.contains(&list.offset) {
-                        references.resolve_in(name, list, most, self.findings)
-                    } else {
-                        let found = references.resolve_in(name, list, most, &mut gone);
-                        self.findings.append(gone.tolerated());
-                        found
+                    let mut gone = Findings::default();
+                    if open.contains(&list.offset) {
+                        return prose.references.resolve(name, list, self.findings);
                     }
+                    let found = prose.references.resolve(name, list, &mut gone);
+                    self.findings.append(gone.tolerated());
+                    found
                 });
-                names_all &= !found.has_prose;
-                if found.has_prose && !may_be_prose {
+                if found.has_prose {
                     let remarks = self.edges.remarks.entry(at).or_default();
                     remarks.push(list.text.clone());
                 }
-                // Possible prose never makes a task depend on itself: a group's tasks inherit it,
-                // even the one that it names.
-                let on = found.tasks.iter().copied();
-                let on: Vec<usize> = on.filter(|on| !may_be_prose || *on != at).collect();
-                self.depend(at, &on);
-                if self.total > MAX_DEPENDENCIES {
-                    self.full_at = list.offset;
-                    return;
-                }
+                says_all &= !found.has_prose;
+                self.depend(at, &found.tasks, list.offset);
             }
-            if let Some(slot) = self.names_all.get_mut(at) {
-                *slot = names_all;
+            for list in likely {
+                let before = self.tasks.text.head(list.offset);
+                let found = resolved
+                    .entry(list.offset)
+                    .or_insert_with(|| prose.likely(name, list, before, self.findings));
+                says_some |= !found.is_text;
+                says_all &= !found.has_prose;
+                // A group's tasks inherit it, even the one that it names.
+                let on = found.tasks.iter().copied().filter(|on| *on != at);
+                self.depend(at, &on.collect::<Vec<usize>>(), list.offset);
+            }
+            if let Some(slot) = self.named.get_mut(at) {
+                *slot = Named::new(says_some, says_all);
+            }
+            if self.total > MAX_DEPENDENCIES {
+                return;
             }
         }
     }
@@ -163,12 +162,16 @@ impl Orderer<'_> {
     fn extras(&mut self) {
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             if let Some(task) = draft.extends.filter(|task| !self.comes_after(*task, at)) {
-                self.depend(at, &[task]);
+                self.depend(at, &[task], 0);
             }
         }
     }
 
-    fn depend(&mut self, at: usize, on: &[usize]) {
+    /// Makes a task depend on others, as a list at an offset says.
+    fn depend(&mut self, at: usize, on: &[usize], offset: usize) {
+        if self.total <= MAX_DEPENDENCIES {
+            self.full_at = offset;
+        }
         self.total = self.total.saturating_add(on.len());
         if self.total <= MAX_DEPENDENCIES
             && let Some(depends) = self.edges.depends.get_mut(at)
@@ -217,21 +220,15 @@ impl Orderer<'_> {
 
     /// Makes every block depend on the previous one, apart from its optional tasks.
     fn barriers(&mut self) {
-        let order = self.tasks.order;
         let mut gate: Vec<usize> = Vec::new();
-        let mut start = 0;
-        for block in self
-            .tasks
-            .drafts
-            .chunk_by(|a, b| block_of(order, a) == block_of(order, b))
-        {
-            let own = start..start + block.len();
+        let tasks = self.tasks;
+        for own in blocks::in_order(tasks.drafts, tasks.order, &self.edges.depends) {
             for at in own.clone() {
-                self.depend(at, &gate);
+                self.depend(at, &gate, 0);
                 if let Some(reason) = self.edges.reasons.get_mut(at)
                     && !gate.is_empty()
                 {
-                    reason.get_or_insert_default().before_phase = Some(start);
+                    reason.get_or_insert_default().phase = Some(own.clone());
                 }
             }
             let required: Vec<usize> = own
@@ -247,7 +244,6 @@ impl Orderer<'_> {
             if !last.is_empty() {
                 gate = last;
             }
-            start = own.end;
         }
     }
 
@@ -300,7 +296,7 @@ impl Orderer<'_> {
 
     fn block(&self, at: usize) -> Option<usize> {
         self.draft(at)
-            .map(|draft| block_of(self.tasks.order, draft))
+            .map(|draft| blocks::index(self.tasks.order, draft))
     }
 
     /// Adds the order that the plan does not name, given one that fits its dependencies.
@@ -369,13 +365,13 @@ impl Orderer<'_> {
         let drafts = self.tasks.drafts;
         let mut tasks = Vec::with_capacity(line.len());
         for at in line.iter().copied() {
-            if let (Some(draft), Some(names_all)) = (drafts.get(at), self.names_all.get(at)) {
+            if let (Some(draft), Some(named)) = (drafts.get(at), self.named.get(at)) {
                 tasks.push(Placed {
                     at,
                     draft,
                     depends: !self.depends(at).is_empty(),
                     closes: !work.contains(&at),
-                    names_all: *names_all,
+                    named: *named,
                 });
             }
         }
@@ -453,27 +449,10 @@ impl Orderer<'_> {
         })
     }
 
-    /// Reports whether a task already waits for another, directly or indirectly; `false` once all
-    /// searches together have taken `MAX_SEARCH_STEPS`.
+    /// Reports whether a task already waits for another, directly or indirectly.
     fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
-        let mut seen = BTreeSet::from([at]);
-        let mut open = vec![at];
-        let mut steps = self.steps;
-        let mut is_found = false;
-        while let Some(current) = open
-            .pop()
-            .filter(|_| !is_found && steps <= MAX_SEARCH_STEPS)
-        {
-            for before in self.waits(current) {
-                steps += 1;
-                is_found |= before == earlier;
-                if seen.insert(before) {
-                    open.push(before);
-                }
-            }
-        }
-        self.steps = steps;
-        is_found
+        let lists = [self.edges.depends.as_slice(), &self.edges.after];
+        self.reach.leads(&lists, at, earlier)
     }
 }
 
@@ -483,15 +462,6 @@ fn place_of(draft: &Draft) -> usize {
         .depends
         .first()
         .map_or(draft.at, |list| list.offset)
-}
-
-/// Returns the index of a task's block; barriers separate blocks.
-fn block_of(order: Order, draft: &Draft) -> usize {
-    match order {
-        Order::Auto => draft.phase,
-        Order::Phases => draft.section_index,
-        Order::Eager | Order::Sequential => 0,
-    }
 }
 
 /// Reports whether tasks behind a barrier wait for this one: it is neither done, nor cancelled, nor

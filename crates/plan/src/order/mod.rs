@@ -3,10 +3,12 @@
 pub(crate) mod alike;
 pub(crate) mod assign;
 pub(crate) mod bare_ids;
+pub(crate) mod blocks;
 pub(crate) mod edges;
 pub(crate) mod overlap;
+pub(crate) mod prose;
+pub(crate) mod reach;
 pub(crate) mod reason;
 pub(crate) mod reference;
 pub(crate) mod sequence;
 pub(crate) mod stuck;
-pub(crate) mod unread;

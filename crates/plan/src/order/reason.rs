@@ -1,12 +1,15 @@
 //! Why a task waits for others that it does not name.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// Why a task waits for others that it does not name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The number of tasks before its own phase, if it depends on what these leave to do.
-    pub before_phase: Option<usize>,
+    /// The places of the tasks of its own phase, if it depends on what the phases before leave to
+    /// do.
+    pub phase: Option<Range<usize>>,
     /// Why it comes after each of those that need not succeed, in their order.
     pub after: Vec<Cause>,
 }

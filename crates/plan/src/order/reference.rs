@@ -15,6 +15,9 @@ use crate::tasks::phase;
 use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
 
+/// The maximum number of dependencies in a plan: two phases of 500 tasks each need half of it.
+pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
+
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
@@ -22,7 +25,7 @@ const MAX_SUGGESTIONS: usize = 20;
 const PREFIXES: [&str; 6] = ["", "t", "s", "us-", "t-", "task-"];
 
 /// What stands between two tasks of one list, as a word of its own in any case.
-const CONNECTING: &[&str] = &["and", "plus", "then", "+", "/", "|", "→", "->"];
+pub(crate) const CONNECTING: &[&str] = &["and", "plus", "then", "+", "/", "|", "→", "->"];
 
 /// What joins two tasks of one list without blanks. No id contains any of these.
 const JOINTS: [char; 4] = ['+', '/', '|', '→'];
@@ -41,6 +44,8 @@ pub(crate) struct Resolved {
     /// Whether a part of it names no task, so that the list does not say all that its task waits
     /// for.
     pub(crate) has_prose: bool,
+    /// Whether it is about something else.
+    pub(crate) is_text: bool,
 }
 
 /// An index of tasks by the references that people write. What only unusual references need is
@@ -53,9 +58,8 @@ pub(crate) struct References<'a> {
     numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
     bare: OnceCell<HashMap<Bare<'a>, Option<usize>>>,
-    /// By section and number, for numbers that restart in each; `None` if several tasks of a
-    /// section have it.
-    in_section: HashMap<usize, BTreeMap<u64, Option<usize>>>,
+    /// By list and number, for numbers that restart in each.
+    in_list: HashMap<usize, BTreeMap<u64, usize>>,
     /// By the key of its title; `None` if several tasks have it.
     titles: OnceCell<HashMap<String, Option<usize>>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
@@ -86,7 +90,7 @@ impl<'a> References<'a> {
             exact: HashMap::with_capacity(tasks.len()),
             numbered: OnceCell::new(),
             bare: OnceCell::new(),
-            in_section: HashMap::new(),
+            in_list: HashMap::new(),
             titles: OnceCell::new(),
             groups: HashMap::with_capacity(groups.len()),
             phases: HashMap::new(),
@@ -110,10 +114,8 @@ impl<'a> References<'a> {
                 .entry(task.id.as_str().to_lowercase())
                 .or_insert(at);
             if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
-                let own = found.in_section.entry(task.section).or_default();
-                own.entry(number)
-                    .and_modify(|found| *found = None)
-                    .or_insert(Some(at));
+                let own = found.in_list.entry(task.list).or_default();
+                own.insert(number, at);
             }
         }
         found
@@ -153,13 +155,12 @@ impl<'a> References<'a> {
     }
 
     /// Resolves a list of a task, whose own section or part of the plan numbers count in first,
-    /// stopping once there are more than `most` tasks. An id that no task has is an error; anything
-    /// else that names no task is prose, which is a warning.
-    pub(crate) fn resolve_in(
+    /// stopping once there are more than [`MAX_DEPENDENCIES`]. An id that no task has is an error;
+    /// anything else that names no task is prose, which is a warning.
+    pub(crate) fn resolve(
         &self,
         task: &Name<'_>,
         list: &Located,
-        most: usize,
         findings: &mut Findings,
     ) -> Resolved {
         let mut found = Resolved::default();
@@ -169,7 +170,7 @@ impl<'a> References<'a> {
             return found;
         }
         for Piece { at, text } in pieces {
-            if found.tasks.len() > most {
+            if found.tasks.len() > MAX_DEPENDENCIES {
                 break;
             }
             let piece = Piece {
@@ -179,41 +180,13 @@ impl<'a> References<'a> {
             match self.named(task, text) {
                 Some(tasks) => {
                     self.warn_of_number(task, &piece, &tasks, findings);
+                    self.warn_of_list(task, &piece, &tasks, findings);
                     found.tasks.extend(tasks);
                 }
                 None => self.words(task, &piece, &mut found, findings),
             }
         }
         found
-    }
-
-    /// Resolves text that may be prose: returns its tasks if all of it names tasks, else nothing.
-    pub(crate) fn resolve_likely(
-        &self,
-        task: &Name<'_>,
-        text: &Located,
-        most: usize,
-        findings: &mut Findings,
-    ) -> Resolved {
-        let mut unknown = Findings::default();
-        let found = self.resolve_in(task, text, most, &mut unknown);
-        if unknown.errors.is_empty() && !found.has_prose {
-            return found;
-        }
-        let names_some =
-            !found.tasks.is_empty() || pieces(&text.text).iter().any(|piece| is_name(piece.text));
-        let message = match names_some {
-            true => "not every word of this is a task, so it stays in the title",
-            false => "this names no task, so it stays in the title",
-        };
-        let code = FindingCode::UnknownDependency;
-        let warning = Pending::new(text.offset, code, &text.text, message);
-        let advice = "if it is meant as a dependency, write `(depends: T1)`";
-        findings.warn(warning.suggest(Some(advice.to_owned())));
-        Resolved {
-            tasks: Vec::new(),
-            has_prose: true,
-        }
     }
 
     /// Warns of a number that is the place of one task in its section and stands in the id of
@@ -226,7 +199,7 @@ impl<'a> References<'a> {
         findings: &mut Findings,
     ) {
         let bare = without_words(piece.text);
-        let Some(placed) = self.in_own_section(task, bare) else {
+        let Some(placed) = self.in_own_list(task, bare) else {
             return;
         };
         let number = bare.parse().unwrap_or_default();
@@ -241,12 +214,48 @@ impl<'a> References<'a> {
         };
         let (chosen, other, why) = match found.contains(&placed) {
             true => (placed, named, "has that number in its id"),
-            false => (named, placed, "is at that place of its section"),
+            false => (named, placed, "is at that place of its list"),
         };
         let (chosen, other) = (self.id(chosen), self.id(other));
         let message = format!("`{bare}` is read as `{chosen}`, and not as `{other}`, which {why}");
         let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
         findings.warn(warning.suggest(Some("write the whole id".to_owned())));
+    }
+
+    /// Warns of a number that only another list has, though the numbers of both begin anew.
+    fn warn_of_list(
+        &self,
+        task: &Name<'_>,
+        piece: &Piece<'_>,
+        found: &[usize],
+        findings: &mut Findings,
+    ) {
+        let bare = without_words(piece.text);
+        let other = found.first().and_then(|at| self.tasks.get(*at));
+        let is_number = !bare.contains(char::is_alphabetic);
+        let Some(other) = other.filter(|other| is_number && self.restarts(task, other)) else {
+            return;
+        };
+        let id = &other.id;
+        let message =
+            format!("`{bare}` is read as `{id}` of another list: its own has no such number");
+        let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
+        findings.warn(warning.suggest(Some("write the whole id".to_owned())));
+    }
+
+    /// Reports whether two tasks stand in different lists that have some numbers in common.
+    fn restarts(&self, task: &Name<'_>, other: &Name<'_>) -> bool {
+        if task.prefix.is_some() {
+            return task.prefix != other.prefix;
+        }
+        let ends = [task, other].map(|task| {
+            let list = self.in_list.get(&task.list)?;
+            Some([*list.first_key_value()?.0, *list.last_key_value()?.0])
+        });
+        let [Some([first, last]), Some([begin, end])] = ends else {
+            return false;
+        };
+        task.list != other.list && first <= end && begin <= last
     }
 
     /// Counts a suggestion, and reports whether there may be one more.
@@ -333,7 +342,7 @@ impl<'a> References<'a> {
     }
 
     /// Returns the tasks that a piece names: one, a group, a range, or a phase.
-    fn named(&self, task: &Name<'_>, piece: &str) -> Option<Vec<usize>> {
+    pub(crate) fn named(&self, task: &Name<'_>, piece: &str) -> Option<Vec<usize>> {
         let bare = without_words(piece);
         self.one(task, piece)
             .or_else(|| self.one(task, bare))
@@ -369,7 +378,7 @@ impl<'a> References<'a> {
         if let Some(at) = self.exact.get(&name.to_lowercase()) {
             return Some(vec![*at]);
         }
-        if let Some(at) = self.in_own_section(task, name) {
+        if let Some(at) = self.in_own_list(task, name) {
             return Some(vec![at]);
         }
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
@@ -400,10 +409,10 @@ impl<'a> References<'a> {
         found.map(|at| vec![*at])
     }
 
-    /// Returns the task of a number in a task's section, unless its part of the plan has them.
-    fn in_own_section(&self, task: &Name<'_>, number: &str) -> Option<usize> {
+    /// Returns the task of a number in a task's list, unless its part of the plan has them.
+    fn in_own_list(&self, task: &Name<'_>, number: &str) -> Option<usize> {
         let number = number.parse().ok().filter(|_| task.prefix.is_none())?;
-        *self.in_section.get(&task.section)?.get(&number)?
+        self.in_list.get(&task.list)?.get(&number).copied()
     }
 
     fn group(&self, name: &str) -> Option<Range<usize>> {
@@ -439,10 +448,10 @@ impl<'a> References<'a> {
     }
 
     fn between(&self, task: &Name<'_>, from: &str, to: &str) -> Option<Vec<usize>> {
-        if self.in_own_section(task, from).is_some() && self.in_own_section(task, to).is_some() {
+        if self.in_own_list(task, from).is_some() && self.in_own_list(task, to).is_some() {
             let (low, high): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
-            let own = self.in_section.get(&task.section).filter(|_| low <= high)?;
-            return own.range(low..=high).map(|(_, at)| *at).collect();
+            let own = self.in_list.get(&task.list).filter(|_| low <= high)?;
+            return Some(own.range(low..=high).map(|(_, at)| *at).collect());
         }
         let first = *self.one(task, from)?.first()?;
         let last = self
@@ -503,7 +512,7 @@ fn is_nothing(piece: &str) -> bool {
 }
 
 /// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.
-fn is_id(word: &str) -> bool {
+pub(crate) fn is_id(word: &str) -> bool {
     let is_number = word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
     let found = identify::leading(word).filter(|_| is_number || is_name(word));
     found.is_some_and(|found| found.rest == word.len() && !found.bare_number)
@@ -530,22 +539,32 @@ fn without_remark(piece: &str) -> Option<&str> {
 /// Removes `Task`, `Tasks`, `Step`, … before a reference, and the marks around it.
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
-    for word in ["tasks", "steps", "stories", "story"] {
-        let rest = piece
-            .get(..word.len())
-            .filter(|head| head.eq_ignore_ascii_case(word))
-            .and(piece.get(word.len()..));
-        if let Some(rest) = rest.filter(|rest| rest.starts_with([' ', '#'])) {
-            return rest.trim_start_matches([' ', '#']);
-        }
+    match piece.split_once([' ', '#']) {
+        Some((word, rest)) if text::is_one_of(word, TASKS) => rest.trim_start_matches([' ', '#']),
+        _ => identify::without_word(piece).unwrap_or(piece),
     }
-    identify::without_word(piece).unwrap_or(piece)
+}
+
+/// Words before the number of a task, and before that of a phase.
+const TASKS: &[&str] = &["task", "tasks", "step", "steps", "story", "stories"];
+const PHASES: &[&str] = &[
+    "phase",
+    "phases",
+    "stage",
+    "stages",
+    "milestone",
+    "milestones",
+];
+
+/// Reports whether a word may stand before the number of a task or a phase, or of several.
+pub(crate) fn is_counted(word: &str) -> bool {
+    text::is_one_of(word, TASKS) || text::is_one_of(word, PHASES)
 }
 
 /// A part of a text with its byte offset.
-struct Piece<'t> {
-    at: usize,
-    text: &'t str,
+pub(crate) struct Piece<'t> {
+    pub(crate) at: usize,
+    pub(crate) text: &'t str,
 }
 
 /// Splits a list at commas, semicolons, `&`, `and` and line ends outside parentheses.
@@ -578,7 +597,7 @@ fn pieces(list: &str) -> Vec<Piece<'_>> {
 }
 
 /// Returns the words of a text.
-fn words_of(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn words_of(text: &str) -> Vec<Piece<'_>> {
     let mut at = 0;
     let mut words = Vec::new();
     for raw in text.split_inclusive(char::is_whitespace) {
@@ -599,7 +618,7 @@ mod tests {
             id: TaskId::new(id.to_owned()),
             number,
             title: id,
-            section: 0,
+            list: 0,
             prefix: None,
             phase: None,
         }
@@ -674,7 +693,7 @@ mod tests {
             text: text.to_owned(),
             offset: 0,
         };
-        references.resolve_in(&name("other", None), &list, usize::MAX, findings)
+        references.resolve(&name("other", None), &list, findings)
     }
 
     #[test]

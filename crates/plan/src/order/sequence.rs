@@ -59,8 +59,26 @@ pub(crate) struct Placed<'d> {
     pub(crate) depends: bool,
     /// Whether it closes the plan, and nothing else depends on it.
     pub(crate) closes: bool,
-    /// Whether it names all that it waits for.
-    pub(crate) names_all: bool,
+    pub(crate) named: Named,
+}
+
+/// What a task names of what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Nothing,
+    /// It says the rest in prose.
+    Some,
+    All,
+}
+
+impl Named {
+    pub(crate) fn new(says_some: bool, says_all: bool) -> Self {
+        match says_some {
+            true if says_all => Self::All,
+            true => Self::Some,
+            false => Self::Nothing,
+        }
+    }
 }
 
 /// What a task comes after.
@@ -163,7 +181,7 @@ fn in_checklist(plan: &[Draft], tasks: &[Placed<'_>]) -> Sequence {
     // The tasks since the last one that came after all before it.
     let mut open: Vec<usize> = Vec::new();
     for task in first {
-        if !task.names_all {
+        if task.named != Named::All {
             found.wait(task.at, std::mem::take(&mut open).into(), Cause::SetUp);
         }
         open.push(task.at);
@@ -171,9 +189,9 @@ fn in_checklist(plan: &[Draft], tasks: &[Placed<'_>]) -> Sequence {
     }
     let set_up: Rc<[usize]> = open.as_slice().into();
     for task in work.into_iter().chain(last) {
-        if task.names_all {
+        if task.named == Named::All {
             // It waits for nothing else.
-        } else if task.draft.attributes.names_dependencies() {
+        } else if task.named == Named::Some {
             found.wait(task.at, std::mem::take(&mut open).into(), Cause::Written);
         } else if is_closing(&task.draft.title) {
             found.wait(task.at, std::mem::take(&mut open).into(), Cause::Closing);
@@ -371,9 +389,13 @@ impl Sections<'_> {
         self.beside.admit(tasks, self.paths, false);
         let mut step = Beside::after(Rc::clone(&self.beside.waits));
         for task in tasks {
-            step.admit(std::slice::from_ref(task), self.paths, task.names_all);
+            step.admit(
+                std::slice::from_ref(task),
+                self.paths,
+                task.named == Named::All,
+            );
             step.last.push(task.at);
-            if !task.names_all {
+            if task.named != Named::All {
                 let cause = cause_of(task.draft);
                 self.found.wait(task.at, Rc::clone(&step.waits), cause);
             }

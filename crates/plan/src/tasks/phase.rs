@@ -1,6 +1,6 @@
 //! Parses headings that begin a phase or name a priority.
 
-use crate::lines::text::is_one_of;
+use crate::lines::text::{is_one_of, next_word, position};
 use crate::tasks::section::each_word;
 use crate::words::{LEVELS, PHASES};
 
@@ -19,19 +19,26 @@ pub(crate) struct Phase {
 pub(crate) fn of_heading(title: &str) -> Option<Phase> {
     let title = without_box(title);
     let mut before: Option<&str> = None;
-    for word in each_word(title) {
+    let mut rest = title;
+    while let Some((word, after)) = next_word(rest) {
         if let Some(phase) = before.filter(|before| is_one_of(before, PHASES))
             && is_number(word)
         {
             let letter = phase.chars().next().map(|first| first.to_ascii_uppercase());
-            let number = word.to_uppercase();
+            let number = format!("{}{}", word.to_uppercase(), decimals(after));
             return Some(Phase {
                 label: letter.map(|letter| format!("{letter}{number}")),
             });
         }
-        before = Some(word);
+        (before, rest) = (Some(word), after);
     }
     names_priority(title).then_some(Phase { label: None })
+}
+
+/// Returns what makes the number before it a phase between two others (`.1` after `2`).
+fn decimals(after: &str) -> &str {
+    let end = position(after, |c| !c.is_ascii_digit() && c != '.');
+    after.get(..end).unwrap_or(after).trim_end_matches('.')
 }
 
 /// Returns a heading without its box, in which a letter is no word of its own.
@@ -121,6 +128,8 @@ mod tests {
         let table = [
             ("Phase 1: Setup", Some(Some("P1"))),
             ("Stage II", Some(Some("SII"))),
+            ("Phase 2.1: Setup", Some(Some("P2.1"))),
+            ("Phase 2. Setup", Some(Some("P2"))),
             ("Milestone 2 — Beta", Some(Some("M2"))),
             ("Phase N: Polish", Some(Some("PN"))),
             ("phase two", Some(Some("PTWO"))),

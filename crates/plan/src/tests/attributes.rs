@@ -75,6 +75,7 @@ T3 [todo] Ship it | details Some words. / Run: the release
         "\
 T1 [todo] Parse it (see | files src/a.rs | details depends: T9) / Agent: Claude
 > T1: nothing comes before
+warnings 1: `depends: T9` is read as text, not as a dependency
 warnings 3: `Claude` is no role, so this is a detail of the task
 ",
     );
@@ -310,6 +311,40 @@ fn a_number_means_the_task_of_its_own_section() {
         ),
         ["task_2_d: task_1_c", "task_3_e: task_1_c task_2_d"]
     );
+    // Lists of one section have numbers of their own, too.
+    assert_eq!(
+        dependencies(
+            "1. [ ] a\n2. [ ] b\n3. [ ] c (depends: 2)\n\nThe client:\n\n1. [ ] d\n2. [ ] e\n\
+             3. [ ] f (depends: 1-2)\n",
+        ),
+        ["c: b", "f: d e"]
+    );
+}
+
+#[test]
+fn a_number_that_only_another_list_has_is_said() {
+    let said = |source: &str| -> Vec<String> {
+        let plan = plan(source);
+        let warnings = plan.warnings.iter();
+        warnings
+            .map(|warning| format!("{} {}", warning.line, warning.message))
+            .collect()
+    };
+    let plan = "## Server\n\n1. [ ] a\n2. [ ] b\n3. [ ] c\n\n## Client\n\n1. [ ] d\n\
+                2. [ ] e (depends: 3)\n";
+    assert_eq!(dependencies(plan), ["e: c"]);
+    assert_eq!(
+        said(plan),
+        ["10 `3` is read as `c` of another list: its own has no such number"]
+    );
+    let ids = plan
+        .replace("1. [ ]", "- [ ] 1.")
+        .replace("2. [ ]", "- [ ] 2.");
+    assert_eq!(dependencies(&ids), ["P2-2: c"]);
+    // Numbers that go on, and those of a list that has none of its own, mean one task.
+    let plan = "## A\n\n1. [ ] a\n2. [ ] b\n\n## B\n\n3. [ ] c (depends: 2)\n\n## C\n\n- [ ] d (depends: 3)\n";
+    assert_eq!(dependencies(plan), ["c: b", "d: c"]);
+    assert_eq!(said(plan), [""; 0]);
 }
 
 #[test]

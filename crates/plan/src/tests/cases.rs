@@ -316,7 +316,7 @@ fn phases_with_their_details_are_tasks() {
 P1 [todo] Phase 1: Form | details **Goal**: Nobody types a number / **Success Criteria**: / The user sees two buttons
 P2 [todo] Phase 2: Release | details **Goal**: A tag makes an archive / **Success Criteria**: / A tag starts the build
 > P1: nothing comes before
-> P2: after P1: dependency
+> P2: after P1: the phase before
 ",
     );
 }

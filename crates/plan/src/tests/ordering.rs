@@ -3,6 +3,8 @@
 
 use crate::tests::parsing::{fails, reads, warns};
 use crate::tests::styles;
+use crate::{KnownNames, Plan};
+use orchestrate_core::ids::TaskId;
 
 #[test]
 fn phases_are_barriers() {
@@ -286,6 +288,60 @@ fn optional_phases_come_last_in_their_order() {
             "draw: Draw | depends build | after push | optional yes",
             "ship: Ship | depends build",
         ],
+    );
+}
+
+#[test]
+fn phases_go_by_their_numbers_wherever_they_are_written() {
+    reads(
+        "## Phase 1\n- [x] a\n## Phase 3\n- [ ] c\n## Phase 2\n- [x] b\n- [ ] bb\n\
+         ## Phase 10\n- [ ] e\n## Phase 2.1\n- [ ] f\n",
+        &[
+            "a: a | is Done",
+            "c: c | depends f",
+            "b: b | is Done",
+            "bb: bb",
+            "e: e | depends c",
+            "f: f | depends bb",
+        ],
+    );
+    // A dependency says more, and so does a number that several phases have.
+    reads(
+        "## Phase 3\n- [ ] c\n## Phase 2\n- [ ] b (depends: c)\n",
+        &["c: c", "b: b | depends c"],
+    );
+    reads(
+        "## Phase 2\n- [ ] a\n## Phase 1\n- [ ] b\n## Phase 2\n- [ ] c\n",
+        &["a: a", "b: b | depends a", "c: c | depends b"],
+    );
+}
+
+#[test]
+fn a_phase_without_plans_goes_by_its_number_too() {
+    let phase = |number: &str, more: &str| format!("### Phase {number}: x\n**Goal**: y\n{more}\n");
+    let boxes = ["1", "2", "2.1", "3"].map(|number| format!("- [ ] **Phase {number}: x** - y\n"));
+    let plan = format!(
+        "# Roadmap\n\n{}\n{}{}{}{}",
+        boxes.concat(),
+        phase("1", "\n- [x] 01-01: a\n- [ ] 01-02: b\n"),
+        phase("3", "**Depends on**: Phase 2\n"),
+        phase("2.1", ""),
+        phase("2", "**Depends on**: Phase 1\n"),
+    );
+    let tasks = Plan::parse(&plan, &KnownNames::default()).unwrap().tasks;
+    let waits = tasks.iter().map(|task| {
+        let on: Vec<&str> = task.depends.iter().map(TaskId::as_str).collect();
+        format!("{}: {}", task.id, on.join(" "))
+    });
+    assert_eq!(
+        waits.collect::<Vec<_>>(),
+        [
+            "01-01: ",
+            "01-02: ",
+            "P3: P2.1 P2",
+            "P2.1: P2",
+            "P2: 01-01 01-02"
+        ]
     );
 }
 

@@ -388,7 +388,7 @@ fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
         "see T1",
     ] {
         let plan = format!("- [ ] T1 a\n- [ ] T2 b ({text})\n");
-        let names_more = text.starts_with("after") || text.ends_with("parser");
+        let names_more = text.ends_with("parser");
         reads(
             &plan,
             &[

@@ -22,7 +22,6 @@ use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
-use orchestrate_core::text::parts::Parts;
 use orchestrate_core::{Price, ReviewMode};
 
 /// The minimum number of turns of a task: look, change, finish.
@@ -422,8 +421,8 @@ impl CheckReport {
         out.push_str(&readings::render(&self.readings));
         self.render_tasks(&mut out);
         for (number, Wave { tasks, why }) in (1..).zip(&self.waves) {
-            let line = format!("  wave {number}: {} ({why})", names(tasks));
-            wrap(&mut out, &line, 4);
+            let line = format!("wave {number}: {} ({why})", names(tasks));
+            wrap(&mut out, &line);
         }
         if self.errors.is_empty() && self.waves.is_empty() {
             out.push_str(match self.tasks.iter().all(is_done) {
@@ -445,7 +444,7 @@ impl CheckReport {
             } else {
                 "line"
             };
-            wrap(&mut out, &format!("  {name} {lines}: {reason}"), 4);
+            wrap(&mut out, &format!("{name} {lines}: {reason}"));
         }
         for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
             for finding in findings {
@@ -480,7 +479,8 @@ impl CheckReport {
                 task.title
             )];
             pieces.extend(attributes(task));
-            in_columns(out, &pieces, width + ID_COLUMN);
+            let pieces = pieces.iter().map(String::as_str);
+            fill(out, pieces, 2, width + ID_COLUMN);
         }
         if !self.waves.is_empty() {
             out.push_str("\nOrder:\n");
@@ -490,9 +490,19 @@ impl CheckReport {
 
 /// Returns everything that the plan says of a task besides its title and its details.
 fn attributes(task: &CheckedTask) -> Vec<String> {
-    let mut said: Vec<String> = withheld(task).map(str::to_owned).into_iter().collect();
-    said.extend(optional(task));
-    said.extend(task.parallel.then(|| "[P]".to_owned()));
+    let withheld = match task.status {
+        TaskStatus::Cancelled => Some("(cancelled, not run)"),
+        TaskStatus::Blocked => Some("(blocked, not run)"),
+        _ => None,
+    };
+    let optional = match task.status {
+        TaskStatus::LeftOut => "(optional, left out)",
+        _ => "(optional)",
+    };
+    let optional = task.optional.then_some(optional);
+    let marked = task.parallel.then_some("[P]");
+    let remarks = [withheld, optional, marked].into_iter().flatten();
+    let mut said: Vec<String> = remarks.map(str::to_owned).collect();
     said.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
     let limits = &task.limits;
     let valued = [
@@ -529,25 +539,6 @@ fn is_done(task: &CheckedTask) -> bool {
     task.status == TaskStatus::Done
 }
 
-/// Returns the remark on a task that is neither done nor run because of its mark.
-fn withheld(task: &CheckedTask) -> Option<&'static str> {
-    match task.status {
-        TaskStatus::Cancelled => Some("(cancelled, not run)"),
-        TaskStatus::Blocked => Some("(blocked, not run)"),
-        TaskStatus::Todo | TaskStatus::LeftOut | TaskStatus::Done | TaskStatus::InProgress => None,
-    }
-}
-
-/// Returns the remark on a task that the plan does not require.
-fn optional(task: &CheckedTask) -> Option<String> {
-    let remark = if task.status == TaskStatus::LeftOut {
-        "(optional, left out)"
-    } else {
-        "(optional)"
-    };
-    task.optional.then(|| remark.to_owned())
-}
-
 fn names(ids: &[TaskId]) -> String {
     ids.iter()
         .map(TaskId::as_str)
@@ -555,23 +546,33 @@ fn names(ids: &[TaskId]) -> String {
         .join(", ")
 }
 
-/// Writes pieces on one line, or on further indented ones where they do not fit into a terminal.
-fn in_columns(out: &mut String, pieces: &[String], indent: usize) {
+/// Writes pieces on one line with a gap between them, or on further indented ones where they do not
+/// fit into a terminal.
+fn fill<'p>(out: &mut String, pieces: impl Iterator<Item = &'p str>, gap: usize, indent: usize) {
     let mut used = 0;
-    for piece in pieces {
+    for (at, piece) in pieces.enumerate() {
         let length = piece.chars().count();
-        if used == 0 {
-            out.push_str(piece);
-            used = length;
-        } else if used + 2 + length <= COLUMNS {
-            let _ = write!(out, "  {piece}");
-            used += 2 + length;
-        } else {
-            let _ = write!(out, "\n{:indent$}{piece}", "");
-            used = indent + length;
+        if at > 0 && used + gap + length > COLUMNS {
+            let _ = write!(out, "\n{:indent$}", "");
+            used = indent;
+        } else if at > 0 {
+            let _ = write!(out, "{:gap$}", "");
+            used += gap;
         }
+        out.push_str(piece);
+        used += length;
     }
     out.push('\n');
+}
+
+/// Writes text that is wrapped between words, indented by two columns and further lines by four.
+fn wrap(out: &mut String, text: &str) {
+    fill(
+        out,
+        ["", ""].into_iter().chain(text.split_whitespace()),
+        1,
+        4,
+    );
 }
 
 /// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order
@@ -604,24 +605,4 @@ fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
         .into_iter()
         .map(|(reason, ranges)| (reason, joined(ranges)))
         .collect()
-}
-
-/// Writes text that is wrapped between words, with further lines indented.
-fn wrap(out: &mut String, text: &str, indent: usize) {
-    let lead = text.len() - text.trim_start().len();
-    let mut used = lead;
-    out.push_str(text.head(lead));
-    for (at, word) in text.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if at > 0 && used + 1 + length > COLUMNS {
-            let _ = write!(out, "\n{:indent$}", "");
-            used = indent;
-        } else if at > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += length;
-    }
-    out.push('\n');
 }

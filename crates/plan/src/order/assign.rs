@@ -203,17 +203,11 @@ fn labels(drafts: &[Draft], part: Part) -> HashMap<usize, String> {
     for draft in drafts {
         let place = labels.len() + 1;
         labels.entry(part(draft)).or_insert_with(|| {
-            let own = draft
-                .phase_label
-                .as_deref()
-                .map(str::to_owned)
-                .filter(|label| taken.insert(label.clone()));
-            let free = || {
-                (place..)
-                    .map(|at| format!("P{at}"))
-                    .find(|label| taken.insert(label.clone()))
-            };
-            format!("{}-", own.or_else(free).unwrap_or_default())
+            let own = draft.phase_label.as_deref().map(str::to_owned);
+            let free = (place..).map(|at| format!("P{at}"));
+            let mut labels = own.into_iter().chain(free);
+            let label = labels.find(|label| taken.insert(label.clone()));
+            format!("{}-", label.unwrap_or_default())
         });
     }
     labels

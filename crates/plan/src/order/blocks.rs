@@ -73,7 +73,7 @@ fn fits(blocks: &[Range<usize>], depends: &[Vec<usize>]) -> bool {
     let mut done = HashSet::new();
     blocks.iter().all(|block| {
         done.extend(block.clone());
-        let own = depends.get(block.clone()).into_iter().flatten().flatten();
-        own.into_iter().all(|on| done.contains(on))
+        let mut own = depends.get(block.clone()).into_iter().flatten().flatten();
+        own.all(|on| done.contains(on))
     })
 }

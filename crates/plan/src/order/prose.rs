@@ -153,8 +153,8 @@ impl Prose<'_> {
                     }
                     let is_read = likely.iter().any(|own| own.text.contains(said.list));
                     let tasks = self.tasks(name, &said);
-                    let holds = |on: &usize| *on == at || reach.leads(&[depends], at, *on);
-                    if !is_read && !tasks.is_some_and(|tasks| tasks.iter().all(holds)) {
+                    let holds = tasks.is_some_and(|on| reach.leads_to_all(depends, at, &on));
+                    if !is_read && !holds {
                         findings.warn(said.unread(draft.at));
                     }
                 }

@@ -57,7 +57,7 @@ pub(crate) struct References<'a> {
     /// By prefix in lower case and number, so that `T1` finds `T001`.
     numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
-    bare: OnceCell<HashMap<Bare<'a>, Option<usize>>>,
+    bare: OnceCell<HashMap<&'a str, Option<usize>>>,
     /// By list and number, for numbers that restart in each.
     in_list: HashMap<usize, BTreeMap<u64, usize>>,
     /// By the key of its title; `None` if several tasks have it.
@@ -137,9 +137,9 @@ impl<'a> References<'a> {
         self.titles.get_or_init(|| unique(titles))
     }
 
-    fn by_bare_number(&self) -> &HashMap<Bare<'a>, Option<usize>> {
+    fn by_bare_number(&self) -> &HashMap<&'a str, Option<usize>> {
         self.bare
-            .get_or_init(|| unique(self.tasks.iter().map(Bare::of_task)))
+            .get_or_init(|| unique(self.tasks.iter().map(number_of)))
     }
 
     fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
@@ -323,8 +323,8 @@ impl<'a> References<'a> {
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
         let code = FindingCode::UnknownDependency;
-        let number = without_words(piece).parse().map(Bare::Number);
-        if number.is_ok_and(|number| self.by_bare_number().get(&number) == Some(&None)) {
+        let number = bare_number(without_words(piece));
+        if self.by_bare_number().get(number) == Some(&None) {
             let message = format!("several tasks have the number `{piece}`");
             let advice = "write the id of the one that is meant".to_owned();
             return Pending::new(offset, code, piece, message).suggest(Some(advice));
@@ -388,7 +388,7 @@ impl<'a> References<'a> {
             .and_then(|(prefix, number)| self.numbers(&prefix, number..=number)?.next());
         let found = match by_number {
             Some(at) => Some(at),
-            None => match self.by_bare_number().get(&Bare::parse(name)) {
+            None => match self.by_bare_number().get(bare_number(name)) {
                 Some(Some(at)) => Some(*at),
                 _ if name.contains(' ') => *self.by_title().get(&identify::title_key(name))?,
                 _ => None,
@@ -474,28 +474,21 @@ fn with_prefix(from: &str, to: &str) -> String {
     format!("{prefix}{to}")
 }
 
-/// The number of a task, by which leading zeros do not count.
-#[derive(PartialEq, Eq, Hash)]
-enum Bare<'a> {
-    Number(u64),
-    /// One like `3.1`, as written.
-    Written(&'a str),
+/// Returns a number as tasks are found by it: leading zeros do not count.
+fn bare_number(number: &str) -> &str {
+    number.trim_start_matches('0')
 }
 
-impl<'a> Bare<'a> {
-    fn parse(number: &'a str) -> Self {
-        number.parse().map_or(Self::Written(number), Self::Number)
+/// Returns the number of a task, or the one that its id ends with. The last number of `3.1` is not
+/// the number of a task.
+fn number_of<'a>(task: &'a Name<'a>) -> Option<&'a str> {
+    if let Some(number) = task.number {
+        return Some(bare_number(number));
     }
-
-    /// Returns the number of a task, or the one that its id ends with. The last number of `3.1` is
-    /// not the number of a task.
-    fn of_task(task: &Name<'a>) -> Option<Self> {
-        if let Some(number) = task.number {
-            return Some(Self::parse(number));
-        }
-        let (prefix, last) = split_number(task.id.as_str())?;
-        (!prefix.ends_with('.')).then_some(Self::Number(last))
-    }
+    let id = task.id.as_str();
+    let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = id.tail(prefix.len());
+    (!number.is_empty() && !prefix.ends_with('.')).then(|| bare_number(number))
 }
 
 /// Splits an id into a lower-case prefix and its last number: `US-001` is (`us-`, 1).

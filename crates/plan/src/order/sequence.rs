@@ -15,6 +15,7 @@ use crate::lines::text;
 use crate::order::overlap::{Paths, Writers};
 use crate::order::reason::Cause;
 use crate::tasks::draft::Draft;
+use crate::tasks::section::each_word;
 
 /// First words of a title that only checks what others make.
 const CHECKING: &str = "test testing review verify validate checkpoint qa";
@@ -297,15 +298,6 @@ fn is_one_of(word: &str, words: &str) -> bool {
     words
         .split(' ')
         .any(|known| known.eq_ignore_ascii_case(word))
-}
-
-fn each_word(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (word, after) = text::next_word(rest)?;
-        rest = after;
-        Some(word)
-    })
 }
 
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its

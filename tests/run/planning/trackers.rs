@@ -68,7 +68,7 @@ fn a_file_of_each_is_checked_run_and_marked() -> Outcome {
         (
             "tasks.json",
             TASKS,
-            "2",
+            "2.1",
             TASKS.replace(pending, r#""status": "done""#),
         ),
         (

@@ -8,7 +8,7 @@ use crate::fields::attributes::{Attributes, Located};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::front_matter::Order;
-use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record};
+use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record, too_many_dependencies};
 use crate::lines::outline::MAX_DEPTH;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
@@ -118,15 +118,7 @@ impl<'r> Assembler<'r> {
         let mut depends = self.resolve(at, record);
         depends.extend(inherited.depends.iter().cloned());
         if depends.len() > MAX_DEPENDENCIES_OF_ONE {
-            let message = format!(
-                "a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups"
-            );
-            return self.findings.error(Pending::new(
-                record.at,
-                FindingCode::TooManyDependencies,
-                "",
-                message,
-            ));
+            return self.findings.error(too_many_dependencies(record.at));
         }
         let children = self
             .children

@@ -11,8 +11,10 @@ use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::Left;
-use crate::import::record::{Format, MAX_DEPENDENCIES_OF_ONE, Reader, Record};
+use crate::import::record::{
+    Fields, Format, Left, MAX_DEPENDENCIES_OF_ONE, Reader, Record, invalid, located,
+    too_many_dependencies,
+};
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
@@ -21,9 +23,6 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
     read,
     example: include_str!("beads.jsonl"),
 };
-
-/// What beads writes for a finished issue.
-const DONE: &str = "closed";
 
 /// Types of issues that are no work.
 const NO_WORK: &[&str] = &[
@@ -42,72 +41,24 @@ const NO_WORK: &[&str] = &[
 const PERSON: &str = "human";
 
 const ISSUE: Format = Format {
-    details: &[
-        ("description", ""),
-        ("design", "Design"),
-        ("acceptance_criteria", "Acceptance criteria"),
-        ("notes", "Notes"),
-    ],
-    read: &[
-        "id",
-        "title",
-        "status",
-        "priority",
-        "issue_type",
-        "type",
-        "dependencies",
-        "_type",
-        "assignee",
-    ],
-    ignored: &[
-        "key",
-        "value",
-        "owner",
-        "estimated_minutes",
-        "created_at",
-        "created_by",
-        "updated_at",
-        "started_at",
-        "closed_at",
-        "closed_by_session",
-        "close_reason",
-        "external_ref",
-        "spec_id",
-        "source_repo",
-        "source_system",
-        "content_hash",
-        "compaction_level",
-        "compacted_at",
-        "compacted_at_commit",
-        "original_size",
-        "labels",
-        "comments",
-        "comment_count",
-        "dependency_count",
-        "dependent_count",
-        "dependents",
-        "parent",
-        "deleted_at",
-        "deleted_by",
-        "delete_reason",
-        "original_type",
-        "due_at",
-        "defer_until",
-        "metadata",
-        "pinned",
-        "ephemeral",
-        "is_template",
-        "sender",
-        "epic_total_children",
-        "epic_closed_children",
-    ],
+    done: "closed",
+    depends: &[],
+    read: &["dependencies", "issue_type", "_type"],
 };
 
+/// The other issues that an issue names.
+#[derive(Default)]
+struct Links {
+    /// Those that it waits for.
+    blocks: Vec<Located>,
+    /// The one that has to fail before it is done.
+    only_if: Option<Located>,
+    /// The one that it is part of.
+    parent: Option<Located>,
+}
+
 fn claims(file: &File<'_>) -> Claim {
-    let items = match file.object() {
-        Some(object) => vec![object],
-        None => file.list(),
-    };
+    let items = issues(file);
     let are_named = have(&items, &["id"]) && have(&items, &["title"]);
     let is_one = file.object().is_some() || file.has_lines();
     let are_issues = have(&items, &["issue_type"]) || (is_one && are_named);
@@ -117,19 +68,23 @@ fn claims(file: &File<'_>) -> Claim {
     }
 }
 
-/// Reads the issues.
-fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
-    let issues = match file.object() {
+/// Returns the issues: of the list, of the lines, or the only one.
+fn issues<'a>(file: &File<'a>) -> Vec<Json<'a>> {
+    match file.object() {
         Some(object) => vec![object],
         None => file.list(),
-    };
+    }
+}
+
+/// Reads the issues.
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
     let mut contents = Contents {
         order: BY_DEPENDENCIES,
         ..Contents::default()
     };
     // The parent that each record names.
     let mut parents: Vec<Option<Located>> = Vec::new();
-    for issue in issues {
+    for issue in issues(file) {
         if let Some((record, parent)) = self::issue(issue, reader, &mut contents) {
             contents.records.push(record);
             parents.push(parent);
@@ -182,45 +137,10 @@ fn issue<'a>(
         return None;
     }
     let mut record = reader.record(&fields, &ISSUE)?;
-    if let Some(status) = fields.get("status") {
-        reader.status(&mut record, status, DONE);
-    }
-    if let Some(priority) = fields.get("priority") {
-        reader.priority(&mut record, priority);
-    }
-    let (mut parent, mut only_if) = (None, None);
-    for link in fields
-        .get("dependencies")
-        .map(Json::items)
-        .unwrap_or_default()
-    {
-        let Some(on) = link.member("depends_on_id").or_else(|| link.member("id")) else {
-            let message = "expected a link with `depends_on_id` and `type`";
-            reader.findings.error(Pending::new(
-                link.offset,
-                FindingCode::InvalidValue,
-                link.raw(),
-                message,
-            ));
-            continue;
-        };
-        let on = Located {
-            text: on.word().unwrap_or_default(),
-            offset: on.offset,
-        };
-        let kind = link
-            .member("type")
-            .or_else(|| link.member("dependency_type"))
-            .and_then(Json::word);
-        match kind.as_deref().unwrap_or("blocks") {
-            "blocks" | "waits-for" => record.depends.push(on),
-            "conditional-blocks" => only_if = Some(on),
-            "parent-child" => parent = Some(on),
-            _ => {}
-        }
-    }
+    let links = links(&fields, reader);
+    record.depends = links.blocks;
     let is_of_person = word(&["assignee"]).eq_ignore_ascii_case(PERSON);
-    let reason = match only_if {
+    let reason = match links.only_if {
         _ if is_of_person => Some("it is work of a person".to_owned()),
         Some(on) => Some(format!("it is to be done only if {} fails", on.text)),
         None => None,
@@ -230,10 +150,34 @@ fn issue<'a>(
         reader.findings.skip(record.at, reason);
     }
     if record.depends.len() > MAX_DEPENDENCIES_OF_ONE {
-        reader.too_many_dependencies(record.at);
+        reader.findings.error(too_many_dependencies(record.at));
         record.depends.clear();
     }
-    Some((record, parent))
+    Some((record, links.parent))
+}
+
+/// Returns the links of an issue to others, apart from those that say nothing of the order.
+fn links<'a>(fields: &Fields<'a>, reader: &mut Reader<'_, 'a>) -> Links {
+    let mut found = Links::default();
+    let links = fields.get("dependencies").map_or(Vec::new(), Json::items);
+    for link in links {
+        let on = link.member("depends_on_id").or_else(|| link.member("id"));
+        let Some(on) = on else {
+            let message = "expected a link with `depends_on_id` and `type`";
+            reader.findings.error(invalid(link, message));
+            continue;
+        };
+        let kind = link
+            .member("type")
+            .or_else(|| link.member("dependency_type"));
+        match kind.and_then(Json::word).as_deref().unwrap_or("blocks") {
+            "blocks" | "waits-for" => found.blocks.extend(located(on)),
+            "conditional-blocks" => found.only_if = located(on),
+            "parent-child" => found.parent = located(on),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Reports issues that are part of each other, and lets them stand alone.

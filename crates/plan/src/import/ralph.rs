@@ -3,15 +3,12 @@
 //! Ralph works on one story at a time, by priority: so do we, unless the stories name their
 //! dependencies.
 
-use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
 use crate::front_matter::Order;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::{Format, Reader, Record, labelled};
-use crate::mark::Mark;
-use orchestrate_core::task::TaskStatus;
+use crate::import::record::{DEPENDS, Format, Reader, Record, is_ignored, labelled};
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "ralph-prd",
@@ -26,80 +23,26 @@ const PASSES: &[&str] = &["passes"];
 /// The names of a list of stories whose stories may lack it.
 const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
 
-/// The spellings of the field that names dependencies.
-const DEPENDS: &[&str] = &[
-    "dependencies",
-    "dependsOn",
-    "depends_on",
-    "blockedBy",
-    "blocked_by",
+const STORY: Format = Format {
+    done: "done",
+    depends: DEPENDS,
+    read: &[],
+};
+
+/// What the file says beside its stories, told to all: the field and the words before it.
+const TOLD: &[(&str, &str)] = &[
+    ("description", ""),
+    ("overview", ""),
+    ("goal", "Goal"),
+    ("constraints", "Constraints"),
+    ("technicalNotes", "Technical notes"),
+    ("verificationCommands", "Verification"),
+    ("qualityChecks", "Quality checks"),
+    ("notes", "Notes"),
 ];
 
-const STORY: Format = Format {
-    details: &[
-        ("description", ""),
-        ("details", ""),
-        ("acceptanceCriteria", "Acceptance criteria"),
-        ("acceptance_criteria", "Acceptance criteria"),
-        ("steps", "Steps"),
-        ("verification", "Verification"),
-        ("verificationCommands", "Verification"),
-        ("testStrategy", "Test strategy"),
-        ("technicalNotes", "Technical notes"),
-        ("filesToModify", "Files"),
-        ("files", "Files"),
-        ("notes", "Notes"),
-    ],
-    read: &[
-        "id",
-        "title",
-        "name",
-        "passes",
-        "status",
-        "priority",
-        "dependencies",
-        "dependsOn",
-        "depends_on",
-        "blockedBy",
-        "blocked_by",
-    ],
-    ignored: &[
-        "category",
-        "complexity",
-        "estimate",
-        "completedAt",
-        "completed_at",
-        "createdAt",
-        "updatedAt",
-        "epic",
-    ],
-};
-
-/// The fields of the file beside its stories.
-const FILE: Format = Format {
-    details: &[
-        ("description", ""),
-        ("overview", ""),
-        ("goal", "Goal"),
-        ("constraints", "Constraints"),
-        ("technicalNotes", "Technical notes"),
-        ("verificationCommands", "Verification"),
-        ("qualityChecks", "Quality checks"),
-        ("notes", "Notes"),
-    ],
-    read: &["title", "project", "projectName", "feature", "name"],
-    ignored: &[
-        "branchName",
-        "branch",
-        "version",
-        "created",
-        "createdAt",
-        "updatedAt",
-        "metadata",
-        "status",
-        "id",
-    ],
-};
+/// The fields of the file that name it, the best first.
+const TITLES: &[&str] = &["title", "project", "projectName", "feature", "name"];
 
 fn claims(file: &File<'_>) -> Claim {
     let list = file.list();
@@ -130,10 +73,11 @@ fn stories<'a>(file: &File<'a>) -> Option<Vec<Json<'a>>> {
 /// Reads the stories, and what the file says beside them.
 fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
     let stories = stories(file).unwrap_or_else(|| file.list());
-    let mut records: Vec<Record> = stories
-        .iter()
-        .filter_map(|story| self::story(*story, reader))
-        .collect();
+    let mut records: Vec<Record> = Vec::new();
+    for story in &stories {
+        let fields = reader.fields(*story, &STORY);
+        records.extend(reader.record(&fields, &STORY));
+    }
     let order = if records.iter().any(|record| !record.depends.is_empty()) {
         BY_DEPENDENCIES
     } else {
@@ -162,70 +106,27 @@ fn about<'a>(
     contents: &mut Contents,
 ) {
     let first = stories.first().map_or(0, |story| story.offset);
-    let members = file.members();
-    for member in members
-        .iter()
-        .filter(|member| !member.value.range().contains(&first))
-    {
-        if !FILE.knows(member.name) {
-            reader.unknown.count(*member);
-        }
-    }
-    let find = |name: &str| {
-        members
-            .iter()
-            .find(|member| member.name == name)
-            .map(|member| member.value)
-    };
-    contents.title = FILE
-        .read
-        .iter()
-        .find_map(|name| find(name)?.word())
-        .filter(|title| !title.trim().is_empty());
     let mut said = Vec::new();
-    for (name, words) in FILE.details {
-        let Some(value) = find(name) else { continue };
-        let text = value.prose();
-        if !text.is_empty() {
-            said.push(labelled(words, &text));
-            contents.told.push(value.range());
+    for member in file.members() {
+        let value = member.value;
+        if value.range().contains(&first) {
+            continue;
+        }
+        match TOLD.iter().find(|(name, _)| *name == member.name) {
+            Some((_, words)) if !value.prose().is_empty() => {
+                said.push(labelled(words, &value.prose()));
+                contents.told.push(value.range());
+            }
+            None if !is_known(member.name) => reader.unknown.count(member),
+            _ => {}
         }
     }
     contents.note = said.join("\n\n");
+    let title = TITLES.iter().find_map(|name| file.member(name)?.word());
+    contents.title = title.filter(|title| !title.trim().is_empty());
 }
 
-fn story<'a>(story: Json<'a>, reader: &mut Reader<'_, 'a>) -> Option<Record> {
-    let fields = reader.fields(story, &STORY);
-    let mut record = reader.record(&fields, &STORY)?;
-    match (fields.get("passes"), fields.get("status")) {
-        (Some(passes), _) => {
-            match passes.raw() {
-                "true" => record.status = TaskStatus::Done,
-                "false" => {}
-                other => {
-                    let message = "expected true or false";
-                    reader.findings.error(Pending::new(
-                        passes.offset,
-                        FindingCode::InvalidValue,
-                        other,
-                        message,
-                    ));
-                }
-            }
-            record.marks.push(Mark {
-                range: passes.range(),
-                done: "true".into(),
-            });
-        }
-        (None, Some(status)) => reader.status(&mut record, status, "done"),
-        (None, None) => {}
-    }
-    if let Some(priority) = fields.get("priority") {
-        reader.priority(&mut record, priority);
-    }
-    record.depends = fields
-        .first(DEPENDS)
-        .map(|ids| reader.ids(ids))
-        .unwrap_or_default();
-    Some(record)
+/// Reports whether a field of the file is known, though it is not told.
+fn is_known(name: &str) -> bool {
+    TITLES.contains(&name) || matches!(name, "id" | "status") || is_ignored(name)
 }

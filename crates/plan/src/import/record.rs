@@ -11,6 +11,48 @@ use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
 use orchestrate_core::text::parts::Parts;
 
+/// The fields that are read of each record.
+const FIELDS: &[&str] = &["id", "title", "name", "status", "passes", "priority"];
+
+/// The spellings of the field that names dependencies.
+pub(crate) const DEPENDS: &[&str] = &[
+    "dependencies",
+    "dependsOn",
+    "depends_on",
+    "blockedBy",
+    "blocked_by",
+];
+
+/// What an agent is told, in this order: the field and the words before it, which may be empty.
+const DETAILS: &[(&str, &str)] = &[
+    ("description", ""),
+    ("details", ""),
+    ("design", "Design"),
+    ("acceptanceCriteria", "Acceptance criteria"),
+    ("acceptance_criteria", "Acceptance criteria"),
+    ("steps", "Steps"),
+    ("verification", "Verification"),
+    ("verificationCommands", "Verification"),
+    ("testStrategy", "Test strategy"),
+    ("technicalNotes", "Technical notes"),
+    ("filesToModify", "Files"),
+    ("files", "Files"),
+    ("notes", "Notes"),
+];
+
+/// The fields of trackers that say nothing about the work.
+const IGNORED: &str = "
+    actualEffort assignee branch branchName category closed_at closed_by_session close_reason
+    codebasePatterns comment_count comments compacted_at compacted_at_commit compaction_level
+    completedAt completed_at complexity complexityReasoning complexityScore content_hash created
+    createdAt created_at created_by defer_until deleted_at deleted_by delete_reason
+    dependency_count dependent_count dependents due_at effort ephemeral epic epic_closed_children
+    epic_total_children estimate estimated_minutes existingInfrastructure expansionPrompt
+    external_ref implementationApproach is_template key labels metadata original_size
+    original_type owner parent parentId parentTaskId pinned previousStatus recommendedSubtasks
+    relevantFiles scopeBoundaries sender skills source_repo source_system spec_id started_at tags
+    technicalConstraints type updatedAt updated_at value version";
+
 /// The maximum number of characters of a title that is taken from a description.
 const MAX_TITLE_CHARS: usize = 80;
 
@@ -48,22 +90,29 @@ pub(crate) struct Record {
     pub(crate) section: Option<String>,
 }
 
-/// The fields that a format has, as far as they are read.
+/// What the fields of one format's records are.
 pub(crate) struct Format {
-    /// What an agent is told, in this order: the field and the words before it, which may be empty.
-    pub(crate) details: &'static [(&'static str, &'static str)],
-    /// The other fields that are read.
+    /// What stands in `status` once a task is done.
+    pub(crate) done: &'static str,
+    /// The spellings of the field that names the ids of dependencies.
+    pub(crate) depends: &'static [&'static str],
+    /// The other fields that only this format reads.
     pub(crate) read: &'static [&'static str],
-    /// Fields of the format that say nothing about the work.
-    pub(crate) ignored: &'static [&'static str],
 }
 
 impl Format {
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.details.iter().any(|(known, _)| *known == name)
+    fn knows(&self, name: &str) -> bool {
+        DETAILS.iter().any(|(known, _)| *known == name)
+            || FIELDS.contains(&name)
+            || self.depends.contains(&name)
             || self.read.contains(&name)
-            || self.ignored.contains(&name)
+            || is_ignored(name)
     }
+}
+
+/// Reports whether a field says nothing about the work.
+pub(crate) fn is_ignored(name: &str) -> bool {
+    IGNORED.split_whitespace().any(|ignored| ignored == name)
 }
 
 /// Fields that no format knows, each with its first place and the number of records that have it.
@@ -180,8 +229,32 @@ impl<'a> Reader<'_, 'a> {
             self.leave(fields.range.clone(), "it has no title");
             return None;
         };
+        let mut record = Record {
+            at: fields.range.start,
+            end: fields.range.end,
+            id: fields.get("id").and_then(located),
+            details: self.details(fields, &title),
+            title,
+            ..Record::default()
+        };
+        match (fields.get("passes"), fields.get("status")) {
+            (Some(passes), _) => self.passes(&mut record, passes),
+            (None, Some(status)) => self.status(&mut record, status, format.done),
+            (None, None) => {}
+        }
+        if let Some(priority) = fields.get("priority") {
+            self.priority(&mut record, priority);
+        }
+        if let Some(ids) = fields.first(format.depends) {
+            record.depends = self.ids(ids);
+        }
+        Some(record)
+    }
+
+    /// Returns what an agent is told beside the title.
+    fn details(&mut self, fields: &Fields<'a>, title: &str) -> Vec<String> {
         let mut details = Vec::new();
-        for (name, words) in format.details {
+        for (name, words) in DETAILS {
             let Some(value) = fields.get(name) else {
                 continue;
             };
@@ -191,28 +264,27 @@ impl<'a> Reader<'_, 'a> {
                 details.push(labelled(words, &text));
             }
         }
-        let located = |id: Json<'_>| {
-            Some(Located {
-                text: id.word()?.trim().to_owned(),
-                offset: id.offset,
-            })
-        };
-        let id = fields
-            .get("id")
-            .and_then(located)
-            .filter(|id| !id.text.is_empty());
-        Some(Record {
-            at: fields.range.start,
-            end: fields.range.end,
-            id,
-            title,
-            details,
-            ..Record::default()
-        })
+        details
+    }
+
+    /// Sets the status by whether a story passes, and its mark.
+    fn passes(&mut self, record: &mut Record, value: Json<'a>) {
+        match value.raw() {
+            "true" => record.status = TaskStatus::Done,
+            "false" => {}
+            _ => {
+                let found = invalid(value, "expected true or false");
+                self.findings.error(found);
+            }
+        }
+        record.marks.push(Mark {
+            range: value.range(),
+            done: "true".into(),
+        });
     }
 
     /// Sets the status that a field names, and its mark; an unknown word is not run.
-    pub(crate) fn status(&mut self, record: &mut Record, value: Json<'a>, done: &str) {
+    fn status(&mut self, record: &mut Record, value: Json<'a>, done: &str) {
         let word = value.word().unwrap_or_default();
         record.marks.push(Mark {
             range: value.range(),
@@ -220,12 +292,7 @@ impl<'a> Reader<'_, 'a> {
         });
         record.status = status_named(&word).unwrap_or_else(|| {
             let message = format!("unknown status `{word}`: this task is not run");
-            let found = Pending::new(
-                value.offset,
-                FindingCode::InvalidValue,
-                value.raw(),
-                message,
-            );
+            let found = invalid(value, &message);
             let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
             self.findings.warn(found.suggest(Some(advice.to_owned())));
             TaskStatus::Blocked
@@ -233,58 +300,36 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Sets the rank of a priority; an unknown word has none.
-    pub(crate) fn priority(&mut self, record: &mut Record, value: Json<'a>) {
+    fn priority(&mut self, record: &mut Record, value: Json<'a>) {
         record.rank = value.word().and_then(|word| rank_named(&word));
         if record.rank.is_none() {
             let message = "expected a whole number, or one of critical, high, medium and low";
-            self.findings.warn(Pending::new(
-                value.offset,
-                FindingCode::InvalidValue,
-                value.raw(),
-                message,
-            ));
+            self.findings.warn(invalid(value, message));
         }
     }
 
     /// Returns the ids in a list, or the only one.
-    pub(crate) fn ids(&mut self, value: Json<'a>) -> Vec<Located> {
+    fn ids(&mut self, value: Json<'a>) -> Vec<Located> {
         let items = if value.is_array() {
             value.items()
         } else {
             vec![value]
         };
         if items.len() > MAX_DEPENDENCIES_OF_ONE {
-            self.too_many_dependencies(value.offset);
+            self.findings.error(too_many_dependencies(value.offset));
             return Vec::new();
         }
         let mut ids = Vec::new();
         for item in items {
             match item.word() {
-                Some(id) => ids.push(Located {
-                    text: id.trim().to_owned(),
-                    offset: item.offset,
-                }),
+                Some(_) => ids.extend(located(item)),
                 None => {
-                    let message = "expected the id of a task";
-                    let found =
-                        Pending::new(item.offset, FindingCode::InvalidValue, item.raw(), message);
+                    let found = invalid(item, "expected the id of a task");
                     self.findings.error(found);
                 }
             }
         }
         ids
-    }
-
-    pub(crate) fn too_many_dependencies(&mut self, offset: usize) {
-        let message = format!(
-            "a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups"
-        );
-        self.findings.error(Pending::new(
-            offset,
-            FindingCode::TooManyDependencies,
-            "",
-            message,
-        ));
     }
 
     /// Warns of hidden characters that are written as escapes; those written as such are found in
@@ -306,6 +351,31 @@ impl<'a> Reader<'_, 'a> {
             ));
         }
     }
+}
+
+/// Returns the error of a value that is not what its field expects.
+pub(crate) fn invalid(value: Json<'_>, message: &str) -> Pending {
+    Pending::new(
+        value.offset,
+        FindingCode::InvalidValue,
+        value.raw(),
+        message,
+    )
+}
+
+/// Returns the error of a task that depends on too many others.
+pub(crate) fn too_many_dependencies(offset: usize) -> Pending {
+    let message = format!(
+        "a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups"
+    );
+    Pending::new(offset, FindingCode::TooManyDependencies, "", message)
+}
+
+/// Returns an id with its place.
+pub(crate) fn located(id: Json<'_>) -> Option<Located> {
+    let text = id.word()?.trim().to_owned();
+    let offset = id.offset;
+    (!text.is_empty()).then_some(Located { text, offset })
 }
 
 /// Returns a text below its label; several lines begin below it.

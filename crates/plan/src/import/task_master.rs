@@ -1,19 +1,18 @@
 //! task-master's `tasks.json`: a list of tasks, or several by tag, each with subtasks.
 //!
-//! Subtasks are what their task consists of, told to its agent; their statuses are marked with the
-//! task's. They are tasks of their own where their task has neither details nor a test strategy, or
-//! where another task waits for one of them.
+//! task-master works on subtasks (`next` names `2.1`) and marks each of them, and a task that is
+//! set to done has its subtasks set to done. So a task with subtasks is a group, whose subtasks are
+//! told what it says.
 
 use std::collections::HashSet;
 
-use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::Left;
-use crate::import::record::{Format, Reader, Record};
+use crate::import::record::{DEPENDS, Format, Left, Reader, Record};
+use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 
@@ -24,61 +23,13 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
     example: include_str!("task_master.json"),
 };
 
-/// What task-master writes for a finished task.
-const DONE: &str = "done";
-
 /// The name of a list of tasks.
 const TASKS: &str = "tasks";
 
-const DETAILS: &[(&str, &str)] = &[
-    ("description", ""),
-    ("details", ""),
-    ("testStrategy", "Test strategy"),
-    ("acceptanceCriteria", "Acceptance criteria"),
-    ("notes", "Notes"),
-];
-
-const READ: &[&str] = &[
-    "id",
-    "title",
-    "status",
-    "dependencies",
-    "priority",
-    "subtasks",
-];
-
-const IGNORED: &[&str] = &[
-    "type",
-    "complexity",
-    "complexityScore",
-    "recommendedSubtasks",
-    "expansionPrompt",
-    "complexityReasoning",
-    "metadata",
-    "createdAt",
-    "updatedAt",
-    "completedAt",
-    "effort",
-    "actualEffort",
-    "assignee",
-    "tags",
-    "previousStatus",
-    "parentTaskId",
-    "parentId",
-    "relevantFiles",
-    "codebasePatterns",
-    "existingInfrastructure",
-    "scopeBoundaries",
-    "implementationApproach",
-    "technicalConstraints",
-    "skills",
-    "category",
-];
-
 const TASK: Format = Format {
-    details: DETAILS,
-    read: READ,
-    ignored: IGNORED,
+    done: "done",
+    depends: DEPENDS,
+    read: &["subtasks"],
 };
 
 /// The tasks of one tag, or of a file without tags.
@@ -87,12 +38,12 @@ struct Tag<'a> {
     list: Json<'a>,
 }
 
-/// A task before it is known whether its subtasks are tasks.
-struct Task {
-    record: Record,
-    subtasks: Vec<Record>,
-    /// Whether it says itself what is to be done.
-    has_own_work: bool,
+/// A list of tasks, or of the subtasks of one.
+struct List<'a> {
+    items: Json<'a>,
+    /// The index of the task whose subtasks they are.
+    parent: Option<usize>,
+    depth: usize,
 }
 
 fn claims(file: &File<'_>) -> Claim {
@@ -142,50 +93,29 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
         choose(chosen, &mut tags, reader);
     }
     let mut records = Vec::new();
-    let mut open: Vec<(&str, usize, usize)> = Vec::new();
-    let has_several = tags.len() > 1;
+    let mut open = Vec::new();
+    let mut last = 0;
     for tag in &tags {
-        // Each of its tasks repeats it, so it is refused before.
-        if has_several && tag.name.len() > TaskId::MAX_BYTES {
-            let message = format!(
-                "a tag begins the ids of its tasks, so its name has at most {} bytes",
-                TaskId::MAX_BYTES
-            );
-            reader.findings.error(Pending::new(
-                tag.list.offset,
-                FindingCode::InvalidId,
-                tag.name,
-                message,
-            ));
-            continue;
-        }
-        let prefix = match has_several {
-            true => format!("{}.", tag.name),
-            false => String::new(),
-        };
-        let mut tasks = Vec::new();
-        for task in tag.list.items() {
-            tasks.extend(self::task(task, &prefix, reader));
-        }
         let first = records.len();
-        add(tasks, &mut records);
-        let mut running = 0;
-        for record in records.iter_mut().skip(first) {
-            record.section = has_several.then(|| tag.name.to_owned());
-            running += usize::from(record.status.runs());
+        match tags.len() {
+            1 => add(tag.list, "", reader, &mut records),
+            _ => add_tagged(tag, reader, &mut records),
         }
+        let added = records.iter().skip(first);
+        let running = added.filter(|record| record.status.runs()).count();
         if running > 0 {
-            open.push((tag.name, running, tag.list.offset));
+            open.push(format!("`{}` ({running})", tag.name));
+            if open.len() == 2 {
+                last = tag.list.offset;
+            }
         }
     }
-    if let ([_, (_, _, second), ..], None) = (open.as_slice(), reader.tag) {
-        let names = open
-            .iter()
-            .map(|(name, running, _)| format!("`{name}` ({running})"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let message = format!("several tags have open tasks, and a run follows one: {names}");
-        let found = Pending::new(*second, FindingCode::SeveralTags, "", message);
+    if open.len() > 1 && reader.tag.is_none() {
+        let message = format!(
+            "several tags have open tasks, and a run follows one: {}",
+            open.join(", ")
+        );
+        let found = Pending::new(last, FindingCode::SeveralTags, "", message);
         let advice = "choose one of them by its name".to_owned();
         reader.findings.error(found.suggest(Some(advice)));
     }
@@ -219,179 +149,97 @@ fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>
     tags.retain(|tag| tag.name == chosen);
 }
 
-/// Adds the tasks, with their subtasks as records of their own where those are tasks.
-fn add(tasks: Vec<Task>, records: &mut Vec<Record>) {
-    let named = named_elsewhere(&tasks);
-    for Task {
-        mut record,
-        subtasks,
-        has_own_work,
-    } in tasks
-    {
-        let is_named = |subtask: &Record| {
-            subtask
-                .id
-                .as_ref()
-                .is_some_and(|id| named.contains(&id.text))
-        };
-        let are_tasks = !has_own_work || subtasks.iter().any(is_named);
-        let parent = records.len();
-        if are_tasks {
-            records.push(record);
-            records.extend(subtasks.into_iter().map(|subtask| Record {
-                parent: Some(parent),
-                ..subtask
+/// Adds the tasks of one of several tags.
+fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_, 'a>, records: &mut Vec<Record>) {
+    // Each of its tasks repeats it, so it is refused before.
+    if tag.name.len() > TaskId::MAX_BYTES {
+        let message = format!(
+            "a tag begins the ids of its tasks, so its name has at most {} bytes",
+            TaskId::MAX_BYTES
+        );
+        let code = FindingCode::InvalidId;
+        let found = Pending::new(tag.list.offset, code, tag.name, message);
+        return reader.findings.error(found);
+    }
+    let first = records.len();
+    add(tag.list, &format!("{}.", tag.name), reader, records);
+    for record in records.iter_mut().skip(first) {
+        record.section = Some(tag.name.to_owned());
+    }
+}
+
+/// Adds the tasks of a list, whose ids begin with this prefix, and their subtasks.
+fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: &mut Vec<Record>) {
+    let mut lists = vec![List {
+        items,
+        parent: None,
+        depth: 0,
+    }];
+    while let Some(list) = lists.pop() {
+        let first = records.len();
+        for item in list.items.items() {
+            let fields = reader.fields(item, &TASK);
+            let Some(mut record) = reader.record(&fields, &TASK) else {
+                continue;
+            };
+            let parent = list.parent.and_then(|at| records.get(at));
+            record.parent = list.parent;
+            match parent {
+                Some(parent) => within(parent, &mut record, reader),
+                None => begin_with(prefix, &mut record),
+            }
+            // One that is deeper is an error once the groups are known.
+            let subtasks = fields.get("subtasks").filter(|_| list.depth <= MAX_DEPTH);
+            lists.extend(subtasks.map(|items| List {
+                items,
+                parent: Some(records.len()),
+                depth: list.depth + 1,
             }));
-        } else {
-            subtasks
-                .into_iter()
-                .for_each(|subtask| fold(&mut record, subtask));
             records.push(record);
         }
+        let own = list.parent.and_then(|at| records.get(at)?.id.clone());
+        let own = own.map_or(String::new(), |own| format!("{}.", own.text));
+        resolve(records, first, &own, prefix);
     }
 }
 
-/// Returns the ids that a task names, or a subtask of another task.
-fn named_elsewhere(tasks: &[Task]) -> HashSet<String> {
-    let mut named = HashSet::new();
-    for task in tasks {
-        let own = task
-            .record
-            .id
-            .as_ref()
-            .map(|id| format!("{}.", id.text))
-            .unwrap_or_default();
-        let lists = task
-            .subtasks
-            .iter()
-            .chain([&task.record])
-            .flat_map(|record| &record.depends);
-        named.extend(
-            lists
-                .filter(|on| !on.text.starts_with(&own))
-                .map(|on| on.text.clone()),
-        );
-    }
-    named
-}
-
-/// Makes a subtask part of what its task says.
-fn fold(task: &mut Record, subtask: Record) {
-    let id = subtask.id.as_ref().map_or("", |id| id.text.as_str());
-    let own = task
-        .id
-        .as_ref()
-        .map(|id| id.text.clone())
-        .unwrap_or_default();
-    let state = match subtask.status {
-        TaskStatus::Todo | TaskStatus::LeftOut => "",
-        TaskStatus::InProgress => " (in progress)",
-        TaskStatus::Done => " (done already)",
-        TaskStatus::Cancelled => " (cancelled: leave it)",
-        TaskStatus::Blocked => " (blocked: leave it)",
-    };
-    let mut text = format!("Subtask {id}{state}: {}", subtask.title);
-    for detail in &subtask.details {
-        text.push_str("\n  ");
-        text.push_str(&detail.replace('\n', "\n  "));
-    }
-    task.details.push(text);
-    if subtask.status.runs() {
-        task.marks.extend(subtask.marks);
-    }
-    let within = format!("{own}.");
-    task.depends.extend(
-        subtask
-            .depends
-            .into_iter()
-            .filter(|on| on.text != own && !on.text.starts_with(&within)),
-    );
-}
-
-fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option<Task> {
-    let fields = reader.fields(task, &TASK);
-    let mut record = reader.record(&fields, &TASK)?;
+fn begin_with(prefix: &str, record: &mut Record) {
     if let Some(id) = &mut record.id {
         id.text.insert_str(0, prefix);
     }
-    if let Some(status) = fields.get("status") {
-        reader.status(&mut record, status, DONE);
-    }
-    if let Some(priority) = fields.get("priority") {
-        reader.priority(&mut record, priority);
-    }
-    let depends = fields
-        .get("dependencies")
-        .map(|ids| reader.ids(ids))
-        .unwrap_or_default();
-    record.depends = depends
-        .into_iter()
-        .map(|on| Located {
-            text: format!("{prefix}{}", on.text),
-            ..on
-        })
-        .collect();
-    let own = record
-        .id
-        .as_ref()
-        .map(|id| id.text.clone())
-        .unwrap_or_default();
-    let subtasks = fields.get("subtasks").map(Json::items).unwrap_or_default();
-    let subtasks = subtasks
-        .into_iter()
-        .filter_map(|subtask| self::subtask(subtask, &own, reader))
-        .collect();
-    let mut subtasks = siblings_resolved(subtasks, &own, prefix);
-    let is_done = record.status == TaskStatus::Done;
-    for subtask in subtasks.iter_mut().filter(|it| is_done && it.status.runs()) {
+}
+
+/// Gives a subtask what it has from its task: the beginning of its id, and its priority. Those of a
+/// task that is done are done.
+fn within(parent: &Record, subtask: &mut Record, reader: &mut Reader<'_, '_>) {
+    subtask.rank = subtask.rank.or(parent.rank);
+    if parent.status == TaskStatus::Done && subtask.status.runs() {
         subtask.status = TaskStatus::Done;
         reader.findings.skip(subtask.at, "its task is done");
     }
-    let is_said = |name| {
-        fields
-            .get(name)
-            .is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"))
+    let (Some(own), Some(id)) = (&parent.id, &mut subtask.id) else {
+        return;
     };
-    let has_own_work = subtasks.is_empty() || is_said("details") || is_said("testStrategy");
-    Some(Task {
-        record,
-        subtasks,
-        has_own_work,
-    })
+    // Some files write the whole id, `1.2`.
+    let last = id.text.rsplit('.').next().unwrap_or(&id.text);
+    id.text = format!("{}.{last}", own.text);
 }
 
-fn subtask<'a>(subtask: Json<'a>, own: &str, reader: &mut Reader<'_, 'a>) -> Option<Record> {
-    let fields = reader.fields(subtask, &TASK);
-    let mut record = reader.record(&fields, &TASK)?;
-    if let Some(id) = &mut record.id {
-        // Some files write the whole id, `1.2`.
-        let last = id.text.rsplit('.').next().unwrap_or_default();
-        id.text = format!("{own}.{last}");
-    }
-    if let Some(status) = fields.get("status") {
-        reader.status(&mut record, status, DONE);
-    }
-    record.depends = fields
-        .get("dependencies")
-        .map(|ids| reader.ids(ids))
-        .unwrap_or_default();
-    Some(record)
-}
-
-/// Replaces the dependencies of subtasks by whole ids: `2` is a sibling if there is one, else a
-/// task.
-fn siblings_resolved(mut subtasks: Vec<Record>, own: &str, prefix: &str) -> Vec<Record> {
-    let ids: HashSet<String> = subtasks
-        .iter()
-        .filter_map(|subtask| Some(subtask.id.as_ref()?.text.clone()))
+/// Replaces the dependencies of the records from the first on by whole ids: `2` is a sibling, whose
+/// id begins with `own`, if there is one, else a task.
+fn resolve(records: &mut [Record], first: usize, own: &str, prefix: &str) {
+    let added = records.iter().skip(first);
+    let ids: HashSet<String> = added
+        .filter_map(|record| Some(record.id.as_ref()?.text.clone()))
         .collect();
-    for on in subtasks.iter_mut().flat_map(|subtask| &mut subtask.depends) {
-        let sibling = format!("{own}.{}", on.text);
-        on.text = if ids.contains(&sibling) {
-            sibling
-        } else {
-            format!("{prefix}{}", on.text)
-        };
+    for record in records.iter_mut().skip(first) {
+        for on in &mut record.depends {
+            let sibling = format!("{own}{}", on.text);
+            let is_sibling = !own.is_empty() && ids.contains(&sibling);
+            on.text = match is_sibling {
+                true => sibling,
+                false => format!("{prefix}{}", on.text),
+            };
+        }
     }
-    subtasks
 }

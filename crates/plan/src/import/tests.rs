@@ -162,38 +162,53 @@ const TASKS: &str = r#"{
 "#;
 
 #[test]
-fn subtasks_are_steps_of_a_task_with_details_and_tasks_of_one_without() {
-    let form = "Subtask 2.1 (done already): The form\n  Plain.";
-    let login = format!(
-        "4 2: Log in | depends 1 | priority 1 | details With a form. / Use the session.\nNo cookies. / Test strategy: Try \
-         a wrong password. / {form} / Subtask 2.2: The check"
-    );
+fn subtasks_are_the_tasks_of_their_group() {
+    let login = "Part of 2: Log in\nWith a form.\nUse the session.\nNo cookies.\n\
+                 Test strategy: Try a wrong password.";
     let expected = [
         "3 1: Set up | is Done | priority 1",
-        &login,
-        "12 3.1: Start | depends 2 | details Part of 3: Pages",
-        "13 3.2: Profile | depends 2 3.1 | details Part of 3: Pages",
+        &format!("7 2.1: The form | is Done | depends 1 | priority 1 | details {login} / Plain."),
+        &format!("8 2.2: The check | depends 1 2.1 | priority 1 | details {login}"),
+        "12 3.1: Start | depends 2.1 2.2 | details Part of 3: Pages",
+        "13 3.2: Profile | depends 2.1 2.2 3.1 | details Part of 3: Pages",
         "15 4: Later | is Blocked | priority -1",
     ];
     reads(TASKS, &expected, &[]);
 }
 
 #[test]
-fn a_subtask_that_another_task_waits_for_is_a_task() {
+fn subtasks_of_a_task_with_details_are_tasks_too() {
     reads(
         r#"{"tasks": [
 {"id": 1, "title": "a", "details": "x", "status": "pending", "subtasks": [
-  {"id": 1, "title": "b", "status": "pending"}, {"id": 2, "title": "c", "status": "pending"}]},
+  {"id": 1, "title": "b", "status": "done"}, {"id": 2, "title": "c", "status": "pending", "dependencies": [1]}]},
 {"id": 2, "title": "d", "status": "pending", "dependencies": ["1.1"]},
-{"id": 3, "title": "e", "status": "pending", "dependencies": [1]}]}"#,
+{"id": 3, "title": "e", "status": "pending", "dependencies": [1]},
+{"id": 4, "title": "f", "status": "pending", "subtasks": [
+  {"id": 1, "title": "g", "status": "pending", "dependencies": ["1.2", 3], "subtasks": [
+    {"id": 1, "title": "h", "status": "pending"}, {"id": 2, "title": "i", "status": "pending", "dependencies": [1]}]}]}]}"#,
         &[
-            "3 1.1: b | details Part of 1: a\nx",
-            "3 1.2: c | details Part of 1: a\nx",
+            "3 1.1: b | is Done | details Part of 1: a\nx",
+            "3 1.2: c | depends 1.1 | details Part of 1: a\nx",
             "4 2: d | depends 1.1",
             "5 3: e | depends 1.1 1.2",
+            "8 4.1.1: h | depends 1.2 3 | details Part of 4: f\nPart of 4.1: g",
+            "8 4.1.2: i | depends 1.2 3 4.1.1 | details Part of 4: f\nPart of 4.1: g",
         ],
         &[],
     );
+}
+
+#[test]
+fn a_group_is_done_with_the_last_of_its_subtasks() {
+    let source = r#"{"tasks": [{"id": 1, "title": "a", "details": "x", "status": "pending", "subtasks": [
+  {"id": 1, "title": "b", "status": "done"},  {"id": 2, "title": "c", "status": "pending"}]}]}"#;
+    let expected = source.replace("pending", "done");
+    let landed = [TaskId::new("1.2")];
+    let known = KnownNames::default();
+    assert_eq!(write_boxes(source, &landed, &known), expected);
+    let other = [TaskId::new("1.1")];
+    assert_eq!(write_boxes(source, &other, &known), source);
 }
 
 #[test]
@@ -491,7 +506,7 @@ fn only_the_status_of_landed_tasks_and_of_groups_that_are_complete_is_written() 
         ),
         (
             TASKS,
-            vec!["2", "3.1"],
+            vec!["2.2", "3.1"],
             vec![
                 (
                     "password.\", \"status\": \"pending\"",

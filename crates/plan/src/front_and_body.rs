@@ -1,18 +1,56 @@
 //! Divides the Markdown files of roles and skills into YAML front matter and body, and parses the
-//! former.
-//!
-//! Other products write these files, with byte order marks, any line ends and descriptions that are
-//! not quite YAML.
+//! former. Other products write these files, with byte order marks and any line ends.
 
 use orchestrate_core::text::parts::Parts;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
-/// Why front matter is not a YAML mapping.
-pub(crate) struct NotMapping {
-    /// The line in the file, from 1.
-    pub(crate) line: usize,
-    /// The parser's message.
-    pub(crate) reason: String,
+use crate::yaml::{self, Entry, Mapping, NotMapping};
+
+/// The front matter of a file, with the lines of its keys.
+#[derive(Default)]
+pub(crate) struct Front {
+    entries: Vec<Entry>,
+    /// The keys below `metadata`.
+    metadata: Vec<Entry>,
+}
+
+/// A front matter whose `metadata` is a mapping.
+#[derive(Deserialize)]
+struct WithMetadata {
+    metadata: Mapping,
+}
+
+impl Front {
+    /// Parses the text between the `---` lines.
+    ///
+    /// # Errors
+    /// The text is not a YAML mapping.
+    pub(crate) fn parse(text: &str) -> Result<Self, NotMapping> {
+        let entries = yaml::entries(yaml::read(text)?, 0);
+        let below = yaml::read(text).map(|WithMetadata { metadata }| metadata);
+        let metadata = below.map_or(Vec::new(), |below| yaml::entries(below, 0));
+        Ok(Self { entries, metadata })
+    }
+
+    /// Returns the top-level keys in the order of the file.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the value of a top-level key, unless it is null.
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        Some(&entry.value).filter(|value| !value.is_null())
+    }
+
+    /// Returns the line of a key, or of one below `metadata`, in the file, from 1.
+    pub(crate) fn line(&self, key: &str) -> usize {
+        let mut all = self.entries.iter().chain(&self.metadata);
+        // The file's first line opens the front matter.
+        all.find(|entry| entry.key == key)
+            .map_or(1, |entry| entry.line + 1)
+    }
 }
 
 /// Returns a file's text without a byte order mark, with `\n` as the line end.
@@ -37,39 +75,6 @@ pub(crate) fn split(text: &str) -> Option<(Option<&str>, &str)> {
     None
 }
 
-/// Parses front matter into its top-level keys.
-///
-/// # Errors
-/// The text is not a YAML mapping.
-pub(crate) fn mapping(front: &str) -> Result<Map<String, Value>, NotMapping> {
-    if front
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
-        return Ok(Map::new());
-    }
-    serde_saphyr::from_str(front).or_else(|error| {
-        // The error describes the text as written, not the quoted one.
-        serde_saphyr::from_str(&with_quotes(front)).map_err(|_| not_mapping(&error))
-    })
-}
-
-/// Returns the line of a top-level key, or of one below it, in the file, from 1.
-pub(crate) fn line_of(front: &str, key: &str) -> usize {
-    let is_key = |line: &str| {
-        let rest = line
-            .trim_start()
-            .trim_start_matches(['"', '\''])
-            .strip_prefix(key);
-        rest.is_some_and(|rest| {
-            rest.trim_start_matches(['"', '\''])
-                .trim_start()
-                .starts_with(':')
-        })
-    };
-    front.lines().position(is_key).map_or(1, |at| at + 2)
-}
-
 /// Returns a text or a number as text.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
@@ -77,44 +82,4 @@ pub(crate) fn text(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
-}
-
-/// Describes an error of the parser without its own place.
-pub(crate) fn not_mapping(error: &serde_saphyr::Error) -> NotMapping {
-    let line = error
-        .location()
-        .map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
-    let said = error.to_string();
-    let reason = said
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ");
-    let reason = reason
-        .split_once(": ")
-        .filter(|(place, _)| place.starts_with("line "))
-        .map_or(reason, |(_, why)| why);
-    // The parser counts from the first line of the front matter, which is the second of the file.
-    NotMapping {
-        line: line + 1,
-        reason: reason.to_owned(),
-    }
-}
-
-/// Quotes the values of `name` and `description`, since other products write them with colons and
-/// quotes and read them to the end of the line. In every other value a comment must stay a comment:
-/// as part of `disallowedTools` it would change which tool is forbidden.
-fn with_quotes(text: &str) -> String {
-    let quoted = text.lines().map(|line| match line.split_once(": ") {
-        Some((key, value))
-            if matches!(key, "name" | "description")
-                && !value
-                    .trim_start()
-                    .starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
-        {
-            format!("{key}: {}\n", Value::from(value.trim()))
-        }
-        _ => format!("{line}\n"),
-    });
-    quoted.collect()
 }

@@ -1,22 +1,22 @@
 //! The YAML between `---` lines at the head of a plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use orchestrate_core::ReviewMode;
 use orchestrate_core::agent::price::micro_usd;
 use orchestrate_core::event::settings::MergeMode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::names::ReadAs;
 use crate::fields::value;
 use crate::finding::{FindingCode, Findings, Pending};
-use crate::front_and_body::{NotMapping, not_mapping};
 use crate::lines::source::Source;
 use crate::tasks::checkbox::looks_like_box;
+use crate::yaml::{self, Entry, NotMapping};
 use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
@@ -72,9 +72,6 @@ pub enum Order {
     Sequential,
 }
 
-/// What the budget in dollars expects.
-const DOLLARS: &str = "a number of dollars, with at most six decimals";
-
 /// The maximum of `verify_retries`, as in the settings.
 const MOST_RETRIES: u64 = 100;
 
@@ -88,26 +85,37 @@ const MAX_OTHERS: usize = 20;
 /// word.
 const LONG_WORD: usize = 7;
 
-/// The maximum length of a key that may be a slip of ours, and the maximum number of words of
-/// another template's key.
+/// The maximum length of a key that may be a slip of ours.
 const MAX_KEY_BYTES: usize = 24;
-const MAX_KEY_WORDS: usize = 3;
 
-pub(crate) const KEYS: &[&str] = &[
-    "title",
-    "base",
-    "verify",
-    "verify_retries",
-    "parallel",
-    "max_agents",
-    "agent",
-    "model",
-    "budget_tokens",
-    "budget_usd",
-    "merge",
-    "review",
-    "read",
+/// The keys, each with what its value is.
+const KEYS: &[(&str, &str)] = &[
+    ("title", "a text"),
+    ("base", "a revision"),
+    ("verify", "a shell command"),
+    ("verify_retries", "a whole number from 0 to 100"),
+    ("parallel", "auto, eager, phases or sequential"),
+    ("max_agents", "a whole number, at least 1"),
+    ("agent", "the name of a role"),
+    ("model", "provider/model"),
+    ("budget_tokens", "a number of tokens"),
+    (
+        "budget_usd",
+        "a number of dollars, with at most six decimals",
+    ),
+    ("merge", "auto, review or none"),
+    ("review", value::REVIEWS),
+    ("read", "headings, boxes, table, items or whole"),
 ];
+
+/// Returns the names of the keys.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|(key, _)| *key)
+}
+
+fn is_key(word: &str) -> bool {
+    keys().any(|key| key == word)
+}
 
 /// Returns the range of the YAML and the offset of the body; `None` without a closed front matter,
 /// or if the first line is a rule with Markdown below it rather than a mapping.
@@ -132,8 +140,7 @@ pub(crate) fn unclosed(source: &Source<'_>) -> Option<usize> {
     let (open, lines) = opened(source)?;
     let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
     let (key, value) = first_said(lines.iter().copied())?.split_once(':')?;
-    let is_ours =
-        KEYS.contains(&key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']));
+    let is_ours = is_key(key.trim_end()) && yaml::begins_value(value);
     (is_ours && !lines.into_iter().any(is_closing)).then_some(open)
 }
 
@@ -165,9 +172,7 @@ fn first_said<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 /// a quote, or is an item of a list. Prose between two rules of Markdown begins otherwise.
 fn may_be_yaml(line: &str) -> bool {
     match line.split_once(':') {
-        Some((key, value)) => {
-            !is_prose(key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']))
-        }
+        Some((key, value)) => !is_prose(key.trim_end()) && yaml::begins_value(value),
         None => line.starts_with(['{', '[', '"', '\'', '-']) || !is_prose(line),
     }
 }
@@ -182,105 +187,76 @@ fn is_ours(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| {
         let key = key.trim_end().trim_matches(['"', '\'']);
         let is_slip = || key.len() <= MAX_KEY_BYTES && slip_of(key).is_some();
-        key.starts_with(char::is_alphabetic) && (KEYS.contains(&key) || is_slip())
+        key.starts_with(char::is_alphabetic) && (is_key(key) || is_slip())
     })
 }
 
 /// Parses the YAML of a front matter; if it is none as a whole, each key on its own.
-fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Map<String, Value>, NotMapping> {
-    serde_saphyr::from_str(source.slice(range.clone())).or_else(|error| {
-        if is_bomb(&error) {
-            return Err(not_mapping(&error));
-        }
-        // The error describes the text as written.
-        by_key(source.lines(range).map(|(_, line)| line)).ok_or_else(|| not_mapping(&error))
-    })
-}
-
-/// Reports whether the text stands for more values than anybody writes, as aliases of aliases do. A
-/// key of another template is passed over, but not the time that such a text takes.
-fn is_bomb(error: &serde_saphyr::Error) -> bool {
-    use serde_saphyr::Error;
-    match error {
-        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => is_bomb(error),
-        Error::Budget { .. }
-        | Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => true,
-        _ => false,
+fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Vec<Entry>, NotMapping> {
+    match yaml::read(source.slice(range.clone())) {
+        Ok(mapping) => Ok(yaml::entries(mapping, range.start)),
+        Err(wrong) if wrong.is_bomb => Err(wrong),
+        Err(wrong) => by_key(source, range).ok_or(wrong),
     }
 }
 
-/// Parses each key with the lines that belong to it. A value with a colon in it is plain text, and
-/// a key of another template whose value cannot be read has none. Returns `None` if a line is no
-/// part of a mapping, or a value of ours cannot be read.
-fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>> {
-    let mut entries: Vec<(&str, String)> = Vec::new();
-    for line in lines {
-        if looks_like_box(line) {
+/// Parses each key with the lines that belong to it; a key of another template whose value cannot
+/// be read has none. Returns `None` if a line is no part of a mapping, or a value of ours cannot be
+/// read.
+fn by_key(source: &Source<'_>, range: Range<usize>) -> Option<Vec<Entry>> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for Block { key, range } in blocks(source, range)? {
+        let is_new = seen.insert(key);
+        match yaml::read(source.slice(range.clone())) {
+            Ok(mapping) if is_new => found.extend(yaml::entries(mapping, range.start)),
+            _ if is_key(key) => return None,
+            _ if is_new => found.push(Entry {
+                key: key.to_owned(),
+                value: Value::Null,
+                line: 1,
+                at: range.start,
+                place: 0..0,
+            }),
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+/// A key with the lines that belong to it.
+struct Block<'a> {
+    key: &'a str,
+    range: Range<usize>,
+}
+
+/// Returns the keys; `None` if there are none, or a line is no part of a mapping.
+fn blocks<'a>(source: &Source<'a>, range: Range<usize>) -> Option<Vec<Block<'a>>> {
+    let mut found: Vec<Block<'a>> = Vec::new();
+    let mut takes_items = false;
+    for (offset, line) in source.lines(range) {
+        let end = offset + line.len();
+        let is_blank = line.trim().is_empty();
+        if looks_like_box(line) || (line.starts_with('-') && !takes_items) {
             return None;
         }
-        if let Some(key) = key_at_head(line) {
-            entries.push((key, with_quotes(line)));
-        } else if line.starts_with([' ', '\t', '-']) || line.trim().is_empty() {
-            let head = entries
-                .last()
-                .and_then(|(_, text)| text.lines().next())
-                .unwrap_or_default();
-            if line.starts_with('-') && !head.trim_end().ends_with(':') {
-                return None;
-            }
-            match entries.last_mut() {
-                Some((_, text)) => text.extend([line, "\n"]),
-                None if line.trim().is_empty() => {}
+        if let Some(key) = yaml::key_at_head(line) {
+            takes_items = line.trim_end().ends_with(':');
+            found.push(Block {
+                key,
+                range: offset..end,
+            });
+        } else if line.starts_with([' ', '\t', '-']) || is_blank {
+            match found.last_mut() {
+                Some(last) => last.range.end = end,
+                None if is_blank => {}
                 None => return None,
             }
         } else if !line.starts_with('#') {
             return None;
         }
     }
-    let mut map = Map::new();
-    for (key, text) in entries {
-        match serde_saphyr::from_str::<Map<String, Value>>(&text) {
-            Ok(entry) if !map.contains_key(key) => map.extend(entry),
-            _ if KEYS.contains(&key) => return None,
-            _ => {
-                map.entry(key).or_insert(Value::Null);
-            }
-        }
-    }
-    (!map.is_empty()).then_some(map)
-}
-
-/// Returns the key that a line begins with, if it is simple enough for one: Markdown begins
-/// otherwise.
-fn key_at_head(line: &str) -> Option<&str> {
-    let (key, value) = line.split_once(':')?;
-    let key = key.trim_end().trim_matches(['"', '\'']);
-    let is_key = key.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-        && key.chars().all(is_simple)
-        && !key.contains(". ")
-        && key.split(' ').count() <= MAX_KEY_WORDS;
-    (is_key && (value.is_empty() || value.starts_with([' ', '\t']))).then_some(key)
-}
-
-fn is_simple(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ')
-}
-
-/// Returns the line of a key, with a plain value that has a colon in it between quotes.
-fn with_quotes(line: &str) -> String {
-    let Some((key, value)) = line.split_once(": ") else {
-        return format!("{line}\n");
-    };
-    let value = value.split(" #").next().unwrap_or(value).trim();
-    let is_plain = !value.starts_with([
-        '"', '\'', '[', '{', '|', '>', '&', '*', '!', '%', '@', '`', '#',
-    ]);
-    match is_plain && (value.contains(": ") || value.ends_with(':')) {
-        true => format!("{key}: {}\n", Value::from(value)),
-        false => format!("{line}\n"),
-    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// Parses the front matter as far as possible.
@@ -290,51 +266,29 @@ pub(crate) fn read(
     known: &KnownNames,
     findings: &mut Findings,
 ) -> FrontMatter {
-    let text = source.slice(range.clone());
     let mut front = FrontMatter::default();
-    if text
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
-        return front;
-    }
     match mapping(source, range.clone()) {
-        Ok(map) => {
-            let lines = lines_of_keys(source, range.clone());
-            for (key, value) in &map {
-                let (offset, line) = lines
-                    .get(key.as_str())
-                    .copied()
-                    .unwrap_or((range.start, ""));
-                front.lines.insert(key.clone(), source.line_of(offset));
-                FrontMatterKey {
-                    key,
-                    value,
-                    offset,
-                    line,
+        Ok(entries) => {
+            for entry in &entries {
+                let line = source.line_of(entry.at);
+                front.lines.insert(entry.key.clone(), line);
+                let mut key = FrontMatterKey {
+                    entry,
+                    written: source.slice(entry.place.clone()),
                     known,
-                }
-                .store(&mut front, findings);
+                    findings,
+                };
+                key.store(&mut front);
             }
         }
-        Err(NotMapping { line, reason }) => {
-            // It counts as in a file whose first line opens the front matter.
-            let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(2));
-            let (_, text) = source
-                .lines(offset..range.end.max(offset))
-                .next()
-                .unwrap_or_default();
-            findings.error(
-                Pending::new(
-                    offset,
-                    FindingCode::FrontMatter,
-                    text,
-                    format!("the front matter cannot be read: {reason}"),
-                )
-                .suggest(Some(
-                    "write `key: value` lines between `---` lines".to_owned(),
-                )),
-            );
+        Err(NotMapping { line, reason, .. }) => {
+            let offset = source.line_start(source.line_of(range.start) + line - 1);
+            let text = source.slice(offset..range.end.max(offset));
+            let message = format!("the front matter cannot be read: {reason}");
+            let code = FindingCode::FrontMatter;
+            let found = Pending::new(offset, code, text.lines().next().unwrap_or(text), message);
+            let advice = "write `key: value` lines between `---` lines".to_owned();
+            findings.error(found.suggest(Some(advice)));
         }
     }
     front
@@ -350,7 +304,7 @@ pub(crate) fn note_others(
 ) {
     let mut others: Vec<(usize, &str)> = Vec::new();
     for (key, line) in &front.lines {
-        let is_known = KEYS.contains(&key.as_str()) || read.contains(&key.as_str());
+        let is_known = is_key(key) || read.contains(&key.as_str());
         if !is_known && slip_of(key).is_none() {
             others.push((*line, key));
         }
@@ -375,7 +329,8 @@ pub(crate) fn note_others(
         first,
         message,
     );
-    findings.warn(found.suggest(Some(format!("known keys: {}", KEYS.join(", ")))));
+    let known: Vec<&str> = keys().collect();
+    findings.warn(found.suggest(Some(format!("known keys: {}", known.join(", ")))));
 }
 
 /// Parses only a plan's front matter, as far as possible and without reporting errors: settings
@@ -388,127 +343,93 @@ pub fn front_matter(text: &str) -> FrontMatter {
     })
 }
 
-/// Returns the offset and the text of the first line of each key.
-fn lines_of_keys<'a>(
-    source: &Source<'a>,
-    range: Range<usize>,
-) -> HashMap<&'a str, (usize, &'a str)> {
-    let mut lines = HashMap::new();
-    for (offset, line) in source.lines(range) {
-        let Some((key, _)) = line.split_once(':') else {
-            continue;
-        };
-        let key = key
-            .trim_start_matches(['"', '\''])
-            .trim_end_matches(['"', '\'', ' ']);
-        lines.entry(key).or_insert((offset, line));
-    }
-    lines
-}
-
-/// A key of the front matter, with its value and its line.
+/// A key of the front matter.
 struct FrontMatterKey<'a> {
-    key: &'a str,
-    value: &'a Value,
-    offset: usize,
-    line: &'a str,
+    entry: &'a Entry,
+    /// Its value as written, if it is one word.
+    written: &'a str,
     known: &'a KnownNames,
+    findings: &'a mut Findings,
 }
 
 impl FrontMatterKey<'_> {
-    fn store(&self, front: &mut FrontMatter, findings: &mut Findings) {
-        match self.key {
-            "title" => front.title = self.take(self.text(), "a text", findings),
-            "base" => front.base = self.take(self.text(), "a revision", findings),
-            "verify" => front.verify = self.take(self.text(), "a shell command", findings),
-            "verify_retries" => {
-                front.verify_retries =
-                    self.take(self.retries(), "a whole number from 0 to 100", findings);
-            }
-            "parallel" => {
-                front.parallel = self
-                    .take(self.word(), "auto, eager, phases or sequential", findings)
-                    .unwrap_or_default();
-            }
+    fn store(&mut self, front: &mut FrontMatter) {
+        match self.entry.key.as_str() {
+            "title" => front.title = self.take(self.text()),
+            "base" => front.base = self.take(self.text()),
+            "verify" => front.verify = self.take(self.text()),
+            "verify_retries" => front.verify_retries = self.take(self.retries()),
+            "parallel" => front.parallel = self.take(self.word()).unwrap_or(Order::Auto),
             "max_agents" => {
                 let count = self.count().and_then(|count| usize::try_from(count).ok());
-                front.max_agents = self.take(count, "a whole number, at least 1", findings);
+                front.max_agents = self.take(count);
             }
             "agent" => {
-                front.agent = self.take(self.text(), "the name of a role", findings);
-                self.check(front.agent.as_deref(), names::role, findings);
+                front.agent = self.take(self.text());
+                self.check(front.agent.as_deref(), names::role);
             }
             "model" => {
-                front.model = self.take(self.text(), "provider/model", findings);
-                self.check(front.model.as_deref(), names::model, findings);
+                front.model = self.take(self.text());
+                self.check(front.model.as_deref(), names::model);
             }
-            "budget_tokens" => {
-                front.budget_tokens = self.take(self.count(), "a number of tokens", findings)
-            }
-            "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
-            "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
-            "review" => front.review = self.take(self.review(), value::REVIEWS, findings),
-            "read" => {
-                let expected = "headings, boxes, table, items or whole";
-                front.read = self.take(self.word(), expected, findings);
-            }
-            _ => {
+            "budget_tokens" => front.budget_tokens = self.take(self.count()),
+            "budget_usd" => front.budget_usd = self.take(self.dollars()),
+            "merge" => front.merge = self.take(self.word()),
+            "review" => front.review = self.take(self.review()),
+            "read" => front.read = self.take(self.word()),
+            key => {
                 // A check or a limit that is misspelled would be missing.
-                if let Some(near) = slip_of(self.key) {
-                    let message = format!("unknown key `{}` in the front matter", self.key);
+                if let Some(near) = slip_of(key) {
+                    let message = format!("unknown key `{key}` in the front matter");
                     let code = FindingCode::UnknownKey;
-                    let found = Pending::new(self.offset, code, self.key, message);
-                    findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
+                    let found = Pending::new(self.entry.at, code, key, message);
+                    let advice = format!("did you mean `{near}`?");
+                    self.findings.error(found.suggest(Some(advice)));
                 }
             }
         }
     }
 
     /// Returns the value, or records an error if it is invalid; an empty value counts as not set.
-    fn take<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
-        if value.is_none() && !self.value.is_null() {
-            let message = format!("`{}` expects {expected}", self.key);
-            let text = format!("{}: {}", self.key, self.value);
-            findings.error(Pending::new(
-                self.offset,
-                FindingCode::InvalidValue,
-                &text,
-                message,
-            ));
+    fn take<T>(&mut self, value: Option<T>) -> Option<T> {
+        let Entry {
+            key,
+            value: written,
+            at,
+            ..
+        } = self.entry;
+        if value.is_none() && !written.is_null() {
+            let expected = KEYS.iter().find(|(name, _)| name == key);
+            let expected = expected.map_or("another value", |(_, expected)| *expected);
+            let message = format!("`{key}` expects {expected}");
+            let text = format!("{key}: {written}");
+            let code = FindingCode::InvalidValue;
+            self.findings.error(Pending::new(*at, code, &text, message));
         }
         value
     }
 
     fn check(
-        &self,
+        &mut self,
         name: Option<&str>,
         judge: fn(&str, usize, &KnownNames) -> Option<Pending>,
-        findings: &mut Findings,
     ) {
-        if let Some(problem) = name.and_then(|name| judge(name, self.offset, self.known)) {
-            findings.error(problem);
+        if let Some(problem) = name.and_then(|name| judge(name, self.entry.at, self.known)) {
+            self.findings.error(problem);
         }
     }
 
     fn text(&self) -> Option<String> {
-        match self.value {
+        match &self.entry.value {
             Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            Value::Number(number) => Some(self.written().unwrap_or_else(|| number.to_string())),
-            Value::Bool(truth) => Some(self.written().unwrap_or_else(|| truth.to_string())),
+            // Where text is expected, `no` and `0123` are text, although YAML parses them otherwise.
+            Value::Number(_) | Value::Bool(_) => Some(self.written.to_owned()),
             _ => None,
         }
     }
 
-    /// Returns the value as written: where text is expected, `no` and `0123` are text, although
-    /// YAML parses them otherwise.
-    fn written(&self) -> Option<String> {
-        let (_, value) = self.line.split_once(':')?;
-        let value = value.split(" #").next().unwrap_or(value).trim();
-        (!value.is_empty()).then(|| value.to_owned())
-    }
-
     fn word<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_value(self.value.clone()).ok()
+        serde_json::from_value(self.entry.value.clone()).ok()
     }
 
     fn count(&self) -> Option<u64> {
@@ -536,8 +457,7 @@ impl FrontMatterKey<'_> {
 /// Returns the key that a word most likely is a slip of: one letter off, or two in a long word.
 fn slip_of(word: &str) -> Option<&'static str> {
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
-    let near = nearest(word, KEYS.iter().copied())
-        .filter(|near| edit_distance(word, near, limit).is_some());
+    let near = nearest(word, keys()).filter(|near| edit_distance(word, near, limit).is_some());
     near.filter(|_| !OTHER_KEYS.contains(&word))
 }
 

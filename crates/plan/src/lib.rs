@@ -36,6 +36,7 @@ mod tasks;
 mod tests;
 mod words;
 mod write_back;
+mod yaml;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
 pub use check::readings::render as render_readings;

@@ -65,16 +65,20 @@ impl Role {
         let (front, body) =
             split(&text).ok_or_else(|| RoleError::OpenFrontMatter(name.to_owned()))?;
         let prompt = body.trim();
-        let mut reader = front::Reader::new(name, product, front, names);
-        let keys = reader.keys()?;
+        let front = front::parse(name, front.unwrap_or(""))?;
+        let mut reader = front::Reader {
+            role: name,
+            product,
+            front: &front,
+            names,
+            warnings: Vec::new(),
+        };
         let mut role = Self::bare(name, prompt);
-        for (key, value) in &keys {
-            reader.store(&mut role, key, value)?;
+        for entry in front.entries() {
+            reader.store(&mut role, &entry.key, &entry.value)?;
         }
-        let said = keys
-            .get("metadata")
-            .and_then(|metadata| metadata.get(front::DELIVERS));
-        if said.is_none() {
+        let metadata = front.get("metadata");
+        if metadata.is_none_or(|own| own.get(front::DELIVERS).is_none()) {
             role.delivers = if role.can_change_files(names) {
                 Delivers::Changes
             } else {

@@ -5,9 +5,9 @@
 //! specification (agentskills.io). Keys that it does not define are ignored, since products add
 //! their own.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::front_and_body::{self, normalized, split, text};
+use crate::front_and_body::{Front, normalized, split, text};
 
 /// The file of a skill, below its folder.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -123,80 +123,66 @@ fn parse(folder: &str, file: &str) -> Result<Skill, SkillProblem> {
     let file = normalized(file);
     let (front, body) = split(&file).ok_or(SkillProblem::OpenFrontMatter)?;
     let front = front.ok_or(SkillProblem::NoFrontMatter)?;
-    let keys = front_and_body::mapping(front).map_err(|wrong| SkillProblem::FrontMatter {
-        line: wrong.line,
+    let front = Front::parse(front).map_err(|wrong| SkillProblem::FrontMatter {
+        line: wrong.line + 1,
         reason: wrong.reason,
     })?;
-    let front = Front { text: front, keys };
-    front.check_optional()?;
-    let name = front.name(folder)?;
-    let description = front
-        .require("description", MAX_DESCRIPTION)?
-        .ok_or(SkillProblem::Missing("description"))?;
+    check_optional(&front)?;
+    let name = name(&front, folder)?;
+    let description = require(&front, "description", MAX_DESCRIPTION)?;
+    let description = description.ok_or(SkillProblem::Missing("description"))?;
     Ok(Skill {
         name,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
         body: body.trim().to_owned(),
-        is_for_people: front.keys.get("disable-model-invocation") == Some(&Value::Bool(true)),
+        is_for_people: front.get("disable-model-invocation") == Some(&Value::Bool(true)),
     })
 }
 
-/// The front matter of a skill.
-struct Front<'a> {
-    text: &'a str,
-    keys: Map<String, Value>,
+fn name(front: &Front, folder: &str) -> Result<String, SkillProblem> {
+    let name = front.get("name").and_then(text);
+    let name = name.ok_or(SkillProblem::Missing("name"))?;
+    let line = front.line("name");
+    if !is_name(&name) {
+        return Err(SkillProblem::Name { line, name });
+    }
+    if name != folder {
+        return Err(SkillProblem::OtherName { line, name });
+    }
+    Ok(name)
 }
 
-impl Front<'_> {
-    fn line(&self, key: &str) -> usize {
-        front_and_body::line_of(self.text, key)
-    }
-
-    fn name(&self, folder: &str) -> Result<String, SkillProblem> {
-        let name = self
-            .keys
-            .get("name")
-            .and_then(text)
-            .ok_or(SkillProblem::Missing("name"))?;
-        let line = self.line("name");
-        if !is_name(&name) {
-            return Err(SkillProblem::Name { line, name });
-        }
-        if name != folder {
-            return Err(SkillProblem::OtherName { line, name });
-        }
-        Ok(name)
-    }
-
-    /// Returns a text of at most `most` characters; `None` if it is missing or empty.
-    fn require(&self, key: &'static str, most: usize) -> Result<Option<String>, SkillProblem> {
-        let Some(value) = self.keys.get(key).filter(|value| !value.is_null()) else {
-            return Ok(None);
-        };
-        let fits = text(value).filter(|text| text.chars().count() <= most);
-        let found =
-            fits.ok_or_else(|| self.wrong(key, format!("a text of at most {most} characters")))?;
-        Ok(Some(found).filter(|text| !text.is_empty()))
-    }
-
-    fn check_optional(&self) -> Result<(), SkillProblem> {
-        self.require("compatibility", MAX_COMPATIBILITY)?;
-        let is_unset = |key: &str| self.keys.get(key).is_none_or(Value::is_null);
-        if !is_unset("metadata") && !self.keys.get("metadata").is_some_and(Value::is_object) {
-            return Err(self.wrong("metadata", "a map".to_owned()));
-        }
-        if !is_unset("allowed-tools") && !self.keys.get("allowed-tools").is_some_and(is_list) {
-            return Err(self.wrong("allowed-tools", "a list of tools".to_owned()));
-        }
-        Ok(())
-    }
-
-    fn wrong(&self, key: &'static str, expected: String) -> SkillProblem {
-        SkillProblem::Value {
-            line: self.line(key),
+/// Returns a text of at most `most` characters; `None` if it is missing or empty.
+fn require(front: &Front, key: &'static str, most: usize) -> Result<Option<String>, SkillProblem> {
+    let Some(value) = front.get(key) else {
+        return Ok(None);
+    };
+    match text(value).filter(|text| text.chars().count() <= most) {
+        Some(found) => Ok(Some(found).filter(|text| !text.is_empty())),
+        None => Err(wrong(
+            front,
             key,
-            expected,
-        }
+            &format!("a text of at most {most} characters"),
+        )),
+    }
+}
+
+fn check_optional(front: &Front) -> Result<(), SkillProblem> {
+    require(front, "compatibility", MAX_COMPATIBILITY)?;
+    if !front.get("metadata").is_none_or(Value::is_object) {
+        return Err(wrong(front, "metadata", "a map"));
+    }
+    if !front.get("allowed-tools").is_none_or(is_list) {
+        return Err(wrong(front, "allowed-tools", "a list of tools"));
+    }
+    Ok(())
+}
+
+fn wrong(front: &Front, key: &'static str, expected: &str) -> SkillProblem {
+    SkillProblem::Value {
+        line: front.line(key),
+        key,
+        expected: expected.to_owned(),
     }
 }
 

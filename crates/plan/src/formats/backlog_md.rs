@@ -5,11 +5,14 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Claim, Format};
-use crate::formats::yaml;
+use crate::formats::yaml::{Front, one_line};
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
 use orchestrate_core::task::TaskStatus;
@@ -54,6 +57,15 @@ const DONE: &str = "Done";
 /// The status of a task that a person has not accepted.
 const DRAFT: &str = "draft";
 
+/// The front matter.
+#[derive(Deserialize)]
+struct Task {
+    id: Spanned<String>,
+    title: Option<String>,
+    status: Option<Spanned<String>>,
+    dependencies: Option<Vec<Spanned<String>>>,
+}
+
 fn claims(document: &Document<'_, '_>) -> Claim {
     let is_task = ["id", "title", "status"]
         .iter()
@@ -61,6 +73,9 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let has_other = OTHERS.iter().any(|key| document.has_key(key));
     if !is_task || !(has_other || document.contains("<!-- AC:BEGIN -->")) {
         return Claim::NotMine;
+    }
+    if Front::<Task>::read(document.source).is_none() {
+        return Claim::Contradicting("its front matter cannot be read".to_owned());
     }
     let sections = sections(document);
     let mut boxes = document.boxes.iter();
@@ -98,26 +113,22 @@ fn sections(document: &Document<'_, '_>) -> Vec<Range<usize>> {
 }
 
 fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    let lines = yaml::lines(document.source, 0..document.start);
-    let mut draft = Draft::default();
+    let Some(front) = Front::<Task>::read(document.source) else {
+        return;
+    };
+    let id = front.word(&front.keys.id);
+    let mut draft = Draft {
+        at: id.offset,
+        id: Some(id),
+        title: one_line(front.keys.title.as_ref()),
+        ..Draft::default()
+    };
     let mut is_draft = false;
-    let mut others = Vec::new();
-    for entry in yaml::entries(&lines) {
-        match entry.key {
-            "id" => {
-                let id = entry.word();
-                draft.at = id.offset;
-                draft.id = Some(id);
-            }
-            "title" => draft.title = entry.text(),
-            "status" => {
-                is_draft = entry.word().text.eq_ignore_ascii_case(DRAFT);
-                entry.set_status(&mut draft, DONE, findings);
-            }
-            "dependencies" => others = entry.list(),
-            _ => {}
-        }
+    if let Some(status) = &front.keys.status {
+        is_draft = status.value.eq_ignore_ascii_case(DRAFT);
+        front.set_status(status, DONE, &mut draft, findings);
     }
+    let others = front.words(front.keys.dependencies.as_ref());
     if is_draft {
         draft.status = TaskStatus::Blocked;
         findings.skip(draft.at, "it is a draft, which a person has to accept");

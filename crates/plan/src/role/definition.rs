@@ -18,7 +18,7 @@ pub const MAX_ROLE_BYTES: usize = 64 * 1024;
 pub const MAX_NAME_BYTES: usize = 64;
 
 /// The definition of an agent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Role {
     /// Its name in plans: lower-case letters, digits, `-` and `_`.
     pub name: String,
@@ -235,21 +235,7 @@ impl Role {
             name: name.to_owned(),
             description: first.trim_start_matches('#').trim().to_owned(),
             prompt: prompt.to_owned(),
-            tools: None,
-            disallowed: Vec::new(),
-            model: None,
-            fallback: None,
-            max_turns: None,
-            context_tokens: None,
-            max_output_tokens: None,
-            delivers: Delivers::default(),
-            may_do_nothing: false,
-            strict_hand_back: false,
-            permissions: None,
-            channels: None,
-            map: None,
-            rules: Vec::new(),
-            unknown: Map::new(),
+            ..Self::default()
         }
     }
 

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use orchestrate_core::event::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS};
 use orchestrate_core::policy::tool_names::ToolNames;
-use orchestrate_core::policy::{Permission, Rule, RuleDecision, RuleText};
+use orchestrate_core::policy::{Permission, Rule, RuleText};
 use orchestrate_core::{Address, MapChoice};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::definition::{Role, RoleError, RoleWarning};
 use super::product::Product;
-use crate::front_and_body::{self, text};
+use crate::front_and_body::{Front, text};
 use orchestrate_core::text::similar::nearest;
 
 /// The key below `metadata` for what a role delivers.
@@ -34,10 +34,6 @@ enum Key {
     Disabled,
     /// `local`, or `remote` for an agent that runs elsewhere.
     Kind,
-    /// A key of other products that has no meaning here and is ignored silently.
-    Cosmetic,
-    /// A key of other products that is ignored with a warning, since its author expects an effect.
-    Unused,
 }
 
 const KEYS: &[(&str, Key)] = &[
@@ -61,36 +57,18 @@ const KEYS: &[(&str, Key)] = &[
     ("disable", Key::Disabled),
     ("disabled", Key::Disabled),
     ("kind", Key::Kind),
-    ("color", Key::Cosmetic),
-    ("mode", Key::Cosmetic),
-    ("isolation", Key::Cosmetic),
-    ("license", Key::Cosmetic),
-    ("target", Key::Cosmetic),
-    ("user-invocable", Key::Cosmetic),
-    ("argument-hint", Key::Cosmetic),
-    ("hidden", Key::Cosmetic),
-    ("infer", Key::Cosmetic),
-    ("disable-model-invocation", Key::Cosmetic),
-    ("temperature", Key::Unused),
-    ("top_p", Key::Unused),
-    ("permissionMode", Key::Unused),
-    ("mcpServers", Key::Unused),
-    ("mcp-servers", Key::Unused),
-    ("skills", Key::Unused),
-    ("hooks", Key::Unused),
-    ("memory", Key::Unused),
-    ("background", Key::Unused),
-    ("effort", Key::Unused),
-    ("initialPrompt", Key::Unused),
-    ("handoffs", Key::Unused),
-    ("prompt", Key::Unused),
-    ("variant", Key::Unused),
-    ("timeout_mins", Key::Unused),
-    ("omitClaudeMd", Key::Unused),
-    ("autoCompactWindow", Key::Unused),
-    ("observer", Key::Unused),
-    ("observerMessage", Key::Unused),
 ];
+
+/// Keys of other products that have no meaning here and are ignored silently.
+const COSMETIC: &str = "
+    argument-hint color disable-model-invocation hidden infer isolation license mode target
+    user-invocable";
+
+/// Keys of other products that are ignored with a warning, since their authors expect an effect.
+const UNUSED: &str = "
+    autoCompactWindow background effort handoffs hooks initialPrompt mcp-servers mcpServers memory
+    observer observerMessage omitClaudeMd permissionMode prompt skills temperature timeout_mins
+    top_p variant";
 
 /// Model aliases of other products; a role that names one uses the run's own model.
 const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
@@ -113,47 +91,31 @@ const CHANNELS: &str =
 /// What `map` is.
 const MAP: &str = "on, off or a number of tokens";
 
-/// Parses front matter into a role.
+/// Parses the front matter of a role's file.
+///
+/// # Errors
+/// The text is not a YAML mapping.
+pub(super) fn parse(role: &str, text: &str) -> Result<Front, RoleError> {
+    Front::parse(text).map_err(|wrong| RoleError::FrontMatter {
+        role: role.to_owned(),
+        line: wrong.line + 1,
+        reason: wrong.reason,
+    })
+}
+
+/// Makes a role of its front matter.
 pub(super) struct Reader<'a> {
-    role: &'a str,
-    product: Product,
-    text: &'a str,
-    names: &'a ToolNames,
+    pub(super) role: &'a str,
+    pub(super) product: Product,
+    pub(super) front: &'a Front,
+    pub(super) names: &'a ToolNames,
     pub(super) warnings: Vec<RoleWarning>,
 }
 
-impl<'a> Reader<'a> {
-    /// Creates a reader; `None` counts as empty front matter.
-    pub(super) fn new(
-        role: &'a str,
-        product: Product,
-        text: Option<&'a str>,
-        names: &'a ToolNames,
-    ) -> Self {
-        Self {
-            role,
-            product,
-            text: text.unwrap_or_default(),
-            names,
-            warnings: Vec::new(),
-        }
-    }
-
-    /// Parses the YAML into its top-level keys.
-    ///
-    /// # Errors
-    /// The text is not a YAML mapping.
-    pub(super) fn keys(&self) -> Result<Map<String, Value>, RoleError> {
-        front_and_body::mapping(self.text).map_err(|wrong| RoleError::FrontMatter {
-            role: self.role.to_owned(),
-            line: wrong.line,
-            reason: wrong.reason,
-        })
-    }
-
+impl Reader<'_> {
     /// Returns the line of a key in the file, from 1.
     fn line(&self, key: &str) -> usize {
-        front_and_body::line_of(self.text, key)
+        self.front.line(key)
     }
 
     /// Stores one key's value, or warns that it has no effect.
@@ -167,8 +129,7 @@ impl<'a> Reader<'a> {
         value: &Value,
     ) -> Result<(), RoleError> {
         let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
-            self.unknown(key, KEYS.iter().map(|(name, _)| *name));
-            role.unknown.insert(key.to_owned(), value.clone());
+            self.without_effect(role, key, value);
             return Ok(());
         };
         if value.is_null() {
@@ -203,13 +164,24 @@ impl<'a> Reader<'a> {
                 return Err(RoleError::Disabled(self.role.to_owned()));
             }
             Key::Kind if *value == "remote" => return Err(RoleError::Remote(self.role.to_owned())),
-            Key::Cosmetic | Key::Disabled | Key::Kind => {}
-            Key::Unused => self.warnings.push(RoleWarning::UnusedKey {
-                line: self.line(key),
-                key: key.to_owned(),
-            }),
+            Key::Disabled | Key::Kind => {}
         }
         Ok(())
+    }
+
+    /// Warns that a key has no effect, unless that is plain.
+    fn without_effect(&mut self, role: &mut Role, key: &str, value: &Value) {
+        if UNUSED.split_whitespace().any(|name| name == key) {
+            if !value.is_null() {
+                let (line, key) = (self.line(key), key.to_owned());
+                self.warnings.push(RoleWarning::UnusedKey { line, key });
+            }
+        } else if !COSMETIC.split_whitespace().any(|name| name == key) {
+            let known = KEYS.iter().map(|(name, _)| *name);
+            let others = [COSMETIC, UNUSED].map(str::split_whitespace);
+            self.unknown(key, known.chain(others.into_iter().flatten()));
+            role.unknown.insert(key.to_owned(), value.clone());
+        }
     }
 
     /// Parses the model. One that only its own product knows has no effect, since the run has a
@@ -263,39 +235,28 @@ impl<'a> Reader<'a> {
     /// switches tools of the default set off, and others on; with `"*": false` it starts from none.
     fn tools(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a list of tools";
-        let allowed = match value {
-            Value::Object(map) => {
-                let allows = |value: &Value| self.require(value.as_bool(), key, expected);
-                let mut allowed = Vec::new();
-                for (name, value) in map {
-                    let names = if allows(value)? {
-                        &mut allowed
-                    } else {
-                        &mut role.disallowed
-                    };
-                    names.extend(self.tools_of(name));
-                }
-                role.disallowed.retain(|name| name != "*");
-                let is_none = map.get("*") == Some(&Value::Bool(false));
-                (is_none || allowed.iter().any(|name| !self.is_default(name))).then(|| {
-                    let defaults = self
-                        .names
-                        .defaults()
-                        .filter(|_| !is_none)
-                        .map(str::to_owned);
-                    defaults.chain(allowed).collect::<Vec<_>>()
-                })
-            }
-            other => Some(
-                self.require(list(other), key, expected)?
-                    .iter()
-                    .flat_map(|name| self.tools_of(name))
-                    .collect(),
-            ),
+        let Value::Object(map) = value else {
+            let named = self.require(list(value), key, expected)?;
+            let named = named.iter().flat_map(|name| self.tools_of(name)).collect();
+            role.tools = without_all(named);
+            return Ok(());
         };
-        role.tools = allowed
-            .filter(|names| !names.iter().any(|name| name == "*"))
-            .map(unique);
+        let mut allowed: Vec<String> = Vec::new();
+        for (name, value) in map {
+            match self.require(value.as_bool(), key, expected)? {
+                true => allowed.extend(self.tools_of(name)),
+                false => role.disallowed.extend(self.tools_of(name)),
+            }
+        }
+        role.disallowed.retain(|name| name != "*");
+        let is_none = map.get("*") == Some(&Value::Bool(false));
+        if is_none {
+            role.tools = without_all(allowed);
+        } else if !allowed.iter().all(|name| self.is_default(name)) {
+            let mut tools: Vec<String> = self.names.defaults().map(str::to_owned).collect();
+            tools.extend(allowed);
+            role.tools = without_all(tools);
+        }
         Ok(())
     }
 
@@ -318,44 +279,41 @@ impl<'a> Reader<'a> {
             other => list(other).unwrap_or_default(),
         };
         let line = self.line(key);
-        let is_restricted = |name: &String| {
-            let pattern = name
-                .split_once('(')
-                .map(|(_, rest)| rest.trim_end_matches(')').trim());
-            pattern.is_some_and(|pattern| !matches!(pattern, "" | "*"))
-        };
-        self.warnings
-            .extend(names.into_iter().filter(is_restricted).map(|written| {
-                RoleWarning::UnappliedPattern {
-                    line,
-                    tool: self.names.canonical(without_pattern(&written)),
-                    written,
-                }
-            }));
+        for written in names {
+            let pattern = written.split_once('(').map_or("", |(_, rest)| rest);
+            if matches!(pattern.trim_end_matches(')').trim(), "" | "*") {
+                continue;
+            }
+            let tool = self.names.canonical(without_pattern(&written));
+            self.warnings.push(RoleWarning::UnappliedPattern {
+                line,
+                written,
+                tool,
+            });
+        }
     }
 
     /// Parses `allow`, `ask` or `deny` for all tools, or a map from tool to one of these, or to a
     /// map from pattern to one of these.
     fn rules(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
-        let expected = "a map from tool to allow, ask or deny";
-        let decide = |value: &Value| self.require(decision(value), key, expected);
         let mut rules = Vec::new();
         match value {
             Value::Object(tools) => {
                 for (name, value) in tools {
-                    match value {
-                        Value::Object(patterns) => {
-                            for (pattern, value) in patterns {
-                                rules.push((format!("{name}({pattern})"), decide(value)?));
-                            }
-                        }
-                        value => rules.push((name.clone(), decide(value)?)),
+                    let Value::Object(patterns) = value else {
+                        rules.push((name.clone(), value));
+                        continue;
+                    };
+                    for (pattern, value) in patterns {
+                        rules.push((format!("{name}({pattern})"), value));
                     }
                 }
             }
-            value => rules.push(("*".to_owned(), decide(value)?)),
+            value => rules.push(("*".to_owned(), value)),
         }
-        for (rule, decision) in rules {
+        for (rule, value) in rules {
+            let decision = serde_json::from_value(value.clone()).ok();
+            let decision = self.require(decision, key, "a map from tool to allow, ask or deny")?;
             let rule = RuleText::new(decision, rule, format!("role {}", self.role));
             self.require(
                 Rule::parse(&rule, self.names).ok(),
@@ -477,18 +435,18 @@ fn map_choice(value: &Value) -> Option<MapChoice> {
     }
 }
 
-fn unique(names: Vec<String>) -> Vec<String> {
+/// Returns names without doubles; `None` if all tools are meant.
+fn without_all(names: Vec<String>) -> Option<Vec<String>> {
     let mut unique: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
+        if name == "*" {
+            return None;
+        }
         if !unique.contains(&name) {
             unique.push(name);
         }
     }
-    unique
-}
-
-fn decision(value: &Value) -> Option<RuleDecision> {
-    serde_json::from_value(value.clone()).ok()
+    Some(unique)
 }
 
 /// Returns the name of a tool in a list without a pattern such as that of `Bash(git:*)`.

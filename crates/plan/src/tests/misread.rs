@@ -2,7 +2,7 @@
 //! that are no tasks; text that would reach no agent.
 
 use crate::parse::read;
-use crate::{KnownNames, Plan};
+use crate::{FindingCode, KnownNames, Plan};
 
 fn plan(source: &str) -> Plan {
     let (plan, errors) = read(source, &KnownNames::roles(["implementer", "tester"]));
@@ -542,13 +542,35 @@ fn other_fields_of_a_to_do_change_neither_its_status_nor_its_text() {
 }
 
 #[test]
+fn to_dos_are_read_in_any_form_of_yaml() {
+    let source = "---\r\ntodos: [{content: é, status: done},\r\n  {status: 'in_progress', content: b}]\r\n---\r\n";
+    let found = plan(source).tasks;
+    let read: Vec<String> = found
+        .iter()
+        .map(|task| format!("{} {} {:?}", task.line, task.title, task.status))
+        .collect();
+    assert_eq!(read, ["2 é Done", "3 b InProgress"]);
+    let landed = [found[1].id.clone()];
+    assert_eq!(
+        crate::write_boxes(source, &landed, &KnownNames::default()),
+        source.replace("in_progress", "completed")
+    );
+}
+
+#[test]
+fn to_dos_that_cannot_be_read_are_asked_about() {
+    for todos in ["- content: a: b", "- content: a\n  dependencies: b"] {
+        let source = format!("---\ntodos:\n{todos}\n---\n\n- [ ] c\n");
+        let (plan, errors) = crate::parse::read(&source, &KnownNames::default());
+        let is_asked = |error: &crate::Finding| error.code == FindingCode::Ambiguous;
+        assert_eq!(plan.format, "ambiguous", "{source}");
+        assert!(errors.iter().any(is_asked), "{source}");
+    }
+}
+
+#[test]
 fn to_dos_in_another_form_are_said_to_have_no_effect() {
-    for todos in [
-        "todos: 3",
-        "todos: [a, b]",
-        "todos:\n  - a",
-        "todos:\n  - { content: a, status: pending }",
-    ] {
+    for todos in ["todos: 3", "todos: [a, b]", "todos:\n  - a"] {
         let source = format!("---\n{todos}\n---\n\nWrite the parser of the language.\n");
         assert!(plan(&source).is_goal(), "{source}");
         assert_eq!(

@@ -582,7 +582,7 @@ fn front_matter_is_read_and_checked() {
         review: Some(orchestrate_core::ReviewMode::Always),
         read: Some(ReadAs::Boxes),
         lines: (2..)
-            .zip(front_matter::KEYS)
+            .zip(front_matter::keys())
             .map(|(line, key)| ((*key).to_owned(), line))
             .collect(),
     };

@@ -2,7 +2,6 @@
 //! ids.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use crate::fields::attributes::{Attributes, Located};
 use crate::finding::{FindingCode, Findings, Pending};
@@ -34,8 +33,6 @@ pub(crate) struct Contents {
     pub(crate) title: Option<String>,
     /// What it says beside its tasks.
     pub(crate) note: String,
-    /// The places of that.
-    pub(crate) told: Vec<Range<usize>>,
     pub(crate) records: Vec<Record>,
     /// The ids of records that were deleted: nothing waits for them.
     pub(crate) deleted: HashSet<String>,
@@ -46,9 +43,11 @@ pub(crate) struct Contents {
 pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collected {
     let mut children = vec![Vec::new(); contents.records.len()];
     let mut known = HashMap::new();
+    let mut outermost = Vec::new();
     for (at, record) in contents.records.iter().enumerate() {
-        if let Some(siblings) = record.parent.and_then(|parent| children.get_mut(parent)) {
-            siblings.push(at);
+        match record.parent.and_then(|parent| children.get_mut(parent)) {
+            Some(siblings) => siblings.push(at),
+            None => outermost.push(at),
         }
         if let Some(id) = &record.id {
             known.entry(id.text.clone()).or_insert(at);
@@ -72,12 +71,7 @@ pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collecte
         findings,
         suggestions: 0,
     };
-    for at in (0..contents.records.len()).filter(|at| {
-        contents
-            .records
-            .get(*at)
-            .is_some_and(|it| it.parent.is_none())
-    }) {
+    for at in outermost {
         assembler.place(at, &Inherited::default());
     }
     assembler.warn_of_missing_marks();

@@ -12,7 +12,7 @@ use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
 use crate::import::record::{
-    Fields, Format, Left, MAX_DEPENDENCIES_OF_ONE, Reader, Record, invalid, located,
+    Fields, Format, MAX_DEPENDENCIES_OF_ONE, Part, Reader, Record, invalid, located,
     too_many_dependencies,
 };
 use orchestrate_core::task::TaskStatus;
@@ -117,9 +117,9 @@ fn issue<'a>(
     let (status, kind) = (word(&["status"]), word(&["issue_type", "type"]));
     if status == "tombstone" {
         contents.deleted.insert(word(&["id"]));
-        reader.left.push(Left {
+        reader.parts.push(Part {
             range: fields.range,
-            reason: "it was deleted".to_owned(),
+            reason: Some("it was deleted".to_owned()),
         });
         return None;
     }
@@ -182,33 +182,26 @@ fn links<'a>(fields: &Fields<'a>, reader: &mut Reader<'_, 'a>) -> Links {
 
 /// Reports issues that are part of each other, and lets them stand alone.
 fn without_circles(records: &mut [Record], reader: &mut Reader<'_, '_>) {
-    // The circle in which a record was first seen, from 1.
+    // The walk in which a record was first seen, from 1.
     let mut seen = vec![0; records.len()];
-    for start in 0..records.len() {
-        let mut at = start;
-        loop {
-            match seen.get_mut(at) {
-                Some(mark) if *mark == 0 => *mark = start + 1,
-                Some(mark) if *mark == start + 1 => {
-                    if let Some(record) = records.get_mut(at) {
-                        let id = record.id.as_ref().map_or("", |id| id.text.as_str());
-                        let message = format!("`{id}` is part of itself");
-                        reader.findings.error(Pending::new(
-                            record.at,
-                            FindingCode::Cycle,
-                            id,
-                            message,
-                        ));
-                        record.parent = None;
-                    }
-                    break;
-                }
-                _ => break,
+    for walk in 1..=records.len() {
+        let mut next = Some(walk - 1);
+        while let Some(at) = next {
+            let (Some(record), Some(first)) = (records.get_mut(at), seen.get_mut(at)) else {
+                break;
+            };
+            if *first == walk {
+                let id = record.id.as_ref().map_or("", |id| id.text.as_str());
+                let message = format!("`{id}` is part of itself");
+                let found = Pending::new(record.at, FindingCode::Cycle, id, message);
+                reader.findings.error(found);
+                record.parent = None;
             }
-            match records.get(at).and_then(|record| record.parent) {
-                Some(parent) => at = parent,
-                None => break,
+            if *first > 0 {
+                break;
             }
+            *first = walk;
+            next = record.parent;
         }
     }
 }

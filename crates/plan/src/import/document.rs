@@ -5,14 +5,13 @@ use std::ops::Range;
 
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
-use crate::formats::format::{Claim, KnownFormat};
+use crate::formats::format::Claim;
 use crate::formats::lines::{Lines, Role};
 use crate::front_matter::Order;
-use crate::import::assemble::{Contents, assemble};
+use crate::import::assemble::assemble;
 use crate::import::format::{File, JsonFormat};
 use crate::import::json::{Json, Malformed};
-use crate::import::record::Left;
-use crate::import::record::{Reader, UnknownFields};
+use crate::import::record::{Part, Reader, Record, UnknownFields};
 use crate::import::{beads, ralph, task_master};
 use crate::lines::source::Source;
 use crate::tasks::draft::Draft;
@@ -32,24 +31,12 @@ pub(crate) struct Imported {
     pub(crate) format: &'static str,
 }
 
-/// Returns each format with the reason for which it claims its example.
-pub(crate) fn formats() -> Vec<KnownFormat> {
-    let mut known = Vec::new();
-    for format in FORMATS {
-        let source = Source::new(format.example);
-        let Some(values) = values(&source, 0, &mut Findings::default()) else {
-            continue;
-        };
-        let file = File { values };
-        if let Claim::Mine(signature) | Claim::Weakly(signature) = (format.claims)(&file) {
-            known.push(KnownFormat {
-                name: format.name,
-                signature,
-                example: format.example,
-            });
-        }
+/// Returns what a format says of a text.
+pub(crate) fn claim(format: &JsonFormat, source: &Source<'_>) -> Claim {
+    match values(source, 0, &mut Findings::default()) {
+        Some(values) => (format.claims)(&File { values }),
+        None => Claim::NotMine,
     }
-    known
 }
 
 /// Reports whether a text is meant as JSON, which comments may precede. In Markdown a list or a
@@ -85,14 +72,14 @@ pub(crate) fn read(
         findings,
         unknown: UnknownFields::default(),
         tag,
-        left: Vec::new(),
+        parts: Vec::new(),
     };
     let contents = (format.read)(&file, &mut reader);
     reader.unknown.report(reader.findings);
-    let left = reader.left;
+    let parts = reader.parts;
     let order = contents.order;
     let mut collected = assemble(&contents, findings);
-    collected.lines = account(source, &contents, &left, &collected.drafts);
+    collected.lines = account(source, &contents.records, &parts, &collected.drafts);
     Some(Imported {
         collected,
         order,
@@ -131,55 +118,50 @@ fn recognise(file: &File<'_>, findings: &mut Findings) -> Option<&'static JsonFo
     }
 }
 
-/// What a part of a file is.
+/// A record, or what is beside the tasks.
 struct Place<'p> {
     range: Range<usize>,
-    role: PlaceRole<'p>,
-}
-
-enum PlaceRole<'p> {
-    Task(usize),
-    Told,
-    Left(&'p str),
+    /// The index of the task that it is.
+    task: Option<usize>,
+    /// Why it is not run.
+    reason: Option<&'p str>,
 }
 
 /// Says what each line is: a task or a part of it where its record is; a group is told to its
 /// parts.
-fn account(source: &Source<'_>, contents: &Contents, left: &[Left], drafts: &[Draft]) -> Lines {
+fn account(source: &Source<'_>, records: &[Record], parts: &[Part], drafts: &[Draft]) -> Lines {
     let tasks: HashMap<usize, usize> = (0..).zip(drafts).map(|(at, it)| (it.at, at)).collect();
     let mut places = Vec::new();
-    for record in &contents.records {
+    for record in records {
         places.push(Place {
             range: record.at..record.end,
-            role: tasks
-                .get(&record.at)
-                .map_or(PlaceRole::Told, |at| PlaceRole::Task(*at)),
+            task: tasks.get(&record.at).copied(),
+            reason: None,
         });
     }
-    for range in &contents.told {
+    for part in parts {
         places.push(Place {
-            range: range.clone(),
-            role: PlaceRole::Told,
-        });
-    }
-    for own in left {
-        places.push(Place {
-            range: own.range.clone(),
-            role: PlaceRole::Left(&own.reason),
+            range: part.range.clone(),
+            task: None,
+            reason: part.reason.as_deref(),
         });
     }
     // What is within another record comes after it.
     places.sort_by_key(|place| place.range.start);
     let mut lines = Lines::new(source);
-    for place in places {
-        let range = place.range;
-        match place.role {
-            PlaceRole::Task(at) => {
+    for Place {
+        range,
+        task,
+        reason,
+    } in places
+    {
+        match (task, reason) {
+            (Some(at), _) => {
                 lines.set(source, range.start..range.start, Role::Task(at));
                 lines.set(source, range, Role::Part(at));
             }
-            PlaceRole::Told => lines.set(source, range, Role::Told),
-            PlaceRole::Left(reason) => lines.not_run(source, range, reason),
+            (None, Some(reason)) => lines.not_run(source, range, reason),
+            (None, None) => lines.set(source, range, Role::Told),
         }
     }
     lines.fill(Role::Structure);
@@ -193,14 +175,12 @@ fn values<'a>(source: &Source<'a>, start: usize, findings: &mut Findings) -> Opt
         Ok(whole) => return Some(vec![whole]),
         Err(error) => error,
     };
-    let lines = source.lines(start..source.text.len());
-    let mut lines = lines
-        .into_iter()
-        .filter(|(_, line)| !line.trim().is_empty())
-        .peekable();
-    let is_value =
-        |(offset, line): &(usize, &'a str)| Json::read(line, *offset).is_ok_and(Json::is_object);
-    if !lines.peek().is_some_and(is_value) {
+    let mut lines: Vec<(usize, &str)> = source.lines(start..source.text.len()).collect();
+    lines.retain(|(_, line)| !line.trim().is_empty());
+    let first = lines
+        .first()
+        .map(|(offset, line)| Json::read(line, *offset));
+    if !matches!(first, Some(Ok(value)) if value.is_object()) {
         malformed(&whole, findings);
         return None;
     }

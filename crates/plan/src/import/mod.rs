@@ -17,6 +17,4 @@ mod task_master;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use document::FORMATS;
-pub(crate) use document::{formats, is_json, read};
+pub(crate) use document::{FORMATS, claim, is_json, read};

@@ -8,7 +8,7 @@ use crate::front_matter::Order;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::{DEPENDS, Format, Reader, Record, is_ignored, labelled};
+use crate::import::record::{DEPENDS, Format, Part, Reader, Record, is_ignored, labelled};
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "ralph-prd",
@@ -115,7 +115,10 @@ fn about<'a>(
         match TOLD.iter().find(|(name, _)| *name == member.name) {
             Some((_, words)) if !value.prose().is_empty() => {
                 said.push(labelled(words, &value.prose()));
-                contents.told.push(value.range());
+                reader.parts.push(Part {
+                    range: value.range(),
+                    reason: None,
+                });
             }
             None if !is_known(member.name) => reader.unknown.count(member),
             _ => {}

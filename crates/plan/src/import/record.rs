@@ -62,10 +62,11 @@ const MAX_UNKNOWN_FIELDS: usize = 20;
 /// The maximum number of dependencies of one record: groups pass theirs to each of their tasks.
 pub(crate) const MAX_DEPENDENCIES_OF_ONE: usize = 200;
 
-/// A part of a file that is not run.
-pub(crate) struct Left {
+/// What a file says beside its tasks.
+pub(crate) struct Part {
     pub(crate) range: Range<usize>,
-    pub(crate) reason: String,
+    /// Why it is not run; `None` if it is told to all.
+    pub(crate) reason: Option<String>,
 }
 
 /// One task, or one group of tasks, as a tracker stores it.
@@ -154,8 +155,8 @@ pub(crate) struct Reader<'s, 'a> {
     pub(crate) unknown: UnknownFields<'a>,
     /// The tag that is run, where a file has several.
     pub(crate) tag: Option<&'s str>,
-    /// What is not run.
-    pub(crate) left: Vec<Left>,
+    /// What is beside the tasks.
+    pub(crate) parts: Vec<Part>,
 }
 
 /// The fields of one object.
@@ -208,7 +209,10 @@ impl<'a> Reader<'_, 'a> {
     pub(crate) fn leave(&mut self, range: Range<usize>, reason: impl Into<String>) {
         let reason = reason.into();
         self.findings.skip(range.start, reason.clone());
-        self.left.push(Left { range, reason });
+        self.parts.push(Part {
+            range,
+            reason: Some(reason),
+        });
     }
 
     /// Returns what every format says in the same way: title and details, and the id if there is

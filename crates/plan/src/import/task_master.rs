@@ -11,7 +11,7 @@ use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::{DEPENDS, Format, Left, Reader, Record};
+use crate::import::record::{DEPENDS, Format, Part, Reader, Record};
 use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
@@ -141,9 +141,9 @@ fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>
     }
     for tag in tags.iter().filter(|tag| tag.name != chosen) {
         let reason = format!("it is of the tag `{}`", tag.name);
-        reader.left.push(Left {
+        reader.parts.push(Part {
             range: tag.list.range(),
-            reason,
+            reason: Some(reason),
         });
     }
     tags.retain(|tag| tag.name == chosen);

@@ -27,7 +27,8 @@ impl Front {
     /// # Errors
     /// The text is not a YAML mapping.
     pub(crate) fn parse(text: &str) -> Result<Self, NotMapping> {
-        let entries = yaml::entries(yaml::read(text)?, 0);
+        let entries = yaml::read(text).map_err(NotMapping::below_a_line)?;
+        let entries = yaml::entries(entries, 0);
         let below = yaml::read(text).map(|WithMetadata { metadata }| metadata);
         let metadata = below.map_or(Vec::new(), |below| yaml::entries(below, 0));
         Ok(Self { entries, metadata })

@@ -124,7 +124,7 @@ fn parse(folder: &str, file: &str) -> Result<Skill, SkillProblem> {
     let (front, body) = split(&file).ok_or(SkillProblem::OpenFrontMatter)?;
     let front = front.ok_or(SkillProblem::NoFrontMatter)?;
     let front = Front::parse(front).map_err(|wrong| SkillProblem::FrontMatter {
-        line: wrong.line + 1,
+        line: wrong.line,
         reason: wrong.reason,
     })?;
     check_optional(&front)?;

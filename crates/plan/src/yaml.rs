@@ -104,6 +104,14 @@ impl NotMapping {
             is_bomb: is_bomb(error),
         }
     }
+
+    /// Counts the line that opens the front matter, too.
+    pub(crate) fn below_a_line(self) -> Self {
+        Self {
+            line: self.line + 1,
+            ..self
+        }
+    }
 }
 
 fn is_bomb(error: &Error) -> bool {

@@ -155,13 +155,12 @@ impl<'r> Assembler<'r> {
         depends: Vec<Located>,
         inherited: &Inherited,
     ) {
-        let id = record
-            .id
-            .as_ref()
-            .map(|id| id.text.clone())
-            .unwrap_or_default();
+        let (id, part) = match &record.id {
+            Some(id) => (id.text.clone(), format!("{}: {}", id.text, record.title)),
+            None => (String::new(), record.title.clone()),
+        };
         let mut details = inherited.details.clone();
-        details.push(format!("Part of {id}: {}", record.title));
+        details.push(format!("Part of {part}"));
         details.extend(record.details.iter().cloned());
         let own = Some(record.status)
             .filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
@@ -176,8 +175,10 @@ impl<'r> Assembler<'r> {
             self.place(*child, &passed_on);
         }
         let leaves = first..self.found.drafts.len();
-        if record.status.runs() && self.found.drafts.iter().skip(first).all(is_done) {
-            let reason = format!("all parts of {id} are done, and it has no other work");
+        let are_done = self.found.drafts.iter().skip(first).all(is_done);
+        if record.status.runs() && are_done && !leaves.is_empty() {
+            let name = record.id.as_ref().map_or(&record.title, |id| &id.text);
+            let reason = format!("all parts of {name} are done, and it has no other work");
             self.findings.skip(record.at, reason);
         }
         self.found.groups.push(Group {

@@ -7,6 +7,7 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
+use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
 use orchestrate_core::text::parts::Parts;
@@ -408,21 +409,13 @@ fn headline(text: &str) -> String {
 
 /// Returns the status that a word of any tracker means.
 ///
-/// `deferred` and `review` wait for a person, as `blocked` does, and what is `hooked` is another
-/// worker's: such a task is not run, nor are those that depend on it.
+/// `review` waits for a person, as `deferred` does, and what is `hooked` is another worker's: such a
+/// task is not run, nor are those that depend on it.
 fn status_named(word: &str) -> Option<TaskStatus> {
-    Some(
-        match word.to_lowercase().replace(['-', ' '], "_").as_str() {
-            "" | "open" | "pending" | "todo" | "to_do" | "not_started" | "ready" => {
-                TaskStatus::Todo
-            }
-            "in_progress" | "started" => TaskStatus::InProgress,
-            "done" | "completed" | "complete" | "closed" => TaskStatus::Done,
-            "cancelled" | "canceled" => TaskStatus::Cancelled,
-            "blocked" | "deferred" | "review" | "hooked" => TaskStatus::Blocked,
-            _ => return None,
-        },
-    )
+    match word.to_lowercase().replace(['-', ' '], "_").as_str() {
+        "review" | "hooked" => Some(TaskStatus::Blocked),
+        key => status::of_key(key),
+    }
 }
 
 /// Returns the rank of a priority, lowest first: a number, `P1`, or a word.

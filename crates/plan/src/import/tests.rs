@@ -200,6 +200,29 @@ fn subtasks_of_a_task_with_details_are_tasks_too() {
 }
 
 #[test]
+fn subtasks_of_too_many_levels_are_an_error() {
+    let levels = 3_000;
+    let source = format!(
+        "{{\"tasks\": [{}{}]}}",
+        "{\"title\": \"a\", \"status\": \"pending\", \"subtasks\": [".repeat(levels),
+        "]}".repeat(levels)
+    );
+    let found = errors(&source);
+    let is_deep = |error: &String| error.contains("groups are nested deeper than");
+    assert!(found.iter().any(is_deep), "{found:?}");
+}
+
+#[test]
+fn a_group_without_an_id_is_named_by_its_title() {
+    reads(
+        r#"[{"title": "a", "status": "pending", "subtasks": [
+{"id": 1, "title": "b", "status": "pending"}, {"title": "c", "status": "pending"}]}]"#,
+        &["2 1: b | details Part of a", "2 c: c | details Part of a"],
+        &[],
+    );
+}
+
+#[test]
 fn a_group_is_done_with_the_last_of_its_subtasks() {
     let source = r#"{"tasks": [{"id": 1, "title": "a", "details": "x", "status": "pending", "subtasks": [
   {"id": 1, "title": "b", "status": "done"},  {"id": 2, "title": "c", "status": "pending"}]}]}"#;
@@ -462,11 +485,11 @@ fn what_is_odd_is_said_once() {
         ],
     );
     reads(
-        r#"{"tasks": [{"id": 1, "title": "a\u200bb\u001b", "status": "paused"}, {"id": 2, "title": "c"}]}"#,
+        r#"{"tasks": [{"id": 1, "title": "a\u200bb\u001b", "status": "frozen"}, {"id": 2, "title": "c"}]}"#,
         &["1 1: ab | is Blocked", "1 2: c"],
         &[
             "line 1, column 31: hidden character U+200B",
-            "line 1, column 59: unknown status `paused`: this task is not run (known: pending, in-progress, done, \
+            "line 1, column 59: unknown status `frozen`: this task is not run (known: pending, in-progress, done, \
              blocked, deferred, review, cancelled)",
             "line 1, column 70: `c` has no status in this file, so landing will not mark it as done",
         ],

@@ -98,7 +98,7 @@ const MAP: &str = "on, off or a number of tokens";
 pub(super) fn parse(role: &str, text: &str) -> Result<Front, RoleError> {
     Front::parse(text).map_err(|wrong| RoleError::FrontMatter {
         role: role.to_owned(),
-        line: wrong.line + 1,
+        line: wrong.line,
         reason: wrong.reason,
     })
 }

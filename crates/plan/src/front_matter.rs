@@ -422,7 +422,7 @@ impl FrontMatterKey<'_> {
     fn text(&self) -> Option<String> {
         match &self.entry.value {
             Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            // Where text is expected, `no` and `0123` are text, although YAML parses them otherwise.
+            // Where text is expected, `no` and `0123` are text, though YAML parses them otherwise.
             Value::Number(_) | Value::Bool(_) => Some(self.written.to_owned()),
             _ => None,
         }

@@ -19,7 +19,8 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) struct Front<'s, 'a, T> {
     source: &'s Source<'a>,
     /// The place of its YAML.
-    pub(crate) range: Range<usize>,
+    range: Range<usize>,
+    /// What it says.
     pub(crate) keys: T,
 }
 

@@ -409,8 +409,8 @@ fn headline(text: &str) -> String {
 
 /// Returns the status that a word of any tracker means.
 ///
-/// `review` waits for a person, as `deferred` does, and what is `hooked` is another worker's: such a
-/// task is not run, nor are those that depend on it.
+/// `review` waits for a person, as `deferred` does, and what is `hooked` is another worker's: such
+/// a task is not run, nor are those that depend on it.
 fn status_named(word: &str) -> Option<TaskStatus> {
     match word.to_lowercase().replace(['-', ' '], "_").as_str() {
         "review" | "hooked" => Some(TaskStatus::Blocked),

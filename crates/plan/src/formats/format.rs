@@ -25,6 +25,8 @@ pub(crate) struct Format {
     /// Reports whether a heading is a task; without work that is put off, it is run.
     pub(crate) is_task: fn(&Document<'_, '_>, &Heading) -> bool,
     pub(crate) boxes: Boxes,
+    /// Whether an item is a task that has no box, neither of its own nor below it.
+    pub(crate) plain: fn(&ListItem<'_>, &Scope<'_>) -> bool,
     /// Whether an item without a box is not run beside boxes, also if it has no number.
     pub(crate) boxes_are_all: bool,
     /// Whether the rows of tables are tasks.
@@ -51,6 +53,7 @@ impl Format {
         claims: |_| Claim::NotMine,
         is_task: |_, _| false,
         boxes: Boxes::Told,
+        plain: |_, _| false,
         boxes_are_all: false,
         tables_are_tasks: false,
         in_order: false,
@@ -81,6 +84,7 @@ impl Format {
             Boxes::NotRun(reason) if item.mark.is_some() => Decision::not_run(reason),
             Boxes::Are(decide) if item.mark.is_some() => decide(item, scope),
             _ if item.is_above_boxes => Decision::Within,
+            _ if (self.plain)(item, scope) => scope.unless_excluded(Decision::Task),
             _ if item.is_beside_boxes && (self.boxes_are_all || is_numbered) => {
                 Decision::not_run(NO_BOX)
             }

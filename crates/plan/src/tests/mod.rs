@@ -13,6 +13,8 @@ mod habits;
 #[cfg(test)]
 mod misread;
 #[cfg(test)]
+mod misread_formats;
+#[cfg(test)]
 mod ordering;
 #[cfg(test)]
 mod parsing;

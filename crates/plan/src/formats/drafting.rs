@@ -3,12 +3,13 @@
 
 use std::ops::Range;
 
-use crate::fields::attributes::Located;
+use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
 use crate::formats::document::Heading;
 use crate::formats::walk::Walk;
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
+use crate::lines::text;
 use crate::tasks::checkbox::BoxMark;
 use crate::tasks::done;
 use crate::tasks::draft::{Draft, TaskLine, items_of};
@@ -20,11 +21,15 @@ use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::strike;
 use crate::tasks::taken::Taken;
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
+/// The keys of a field that says the id of a task.
+const ID_KEYS: &[&str] = &["id", "task id"];
+
 /// Why an open box below a done task is no task.
-const OPEN_STEP_OF_DONE: &str =
+pub(super) const OPEN_STEP_OF_DONE: &str =
     "it is an open step of a task that is done: write it beside that task to have it carried out";
 
 impl<'a> Walk<'_, '_, 'a> {
@@ -151,6 +156,35 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
+    /// Returns the id that a field right below the heading of a task says: `- **ID**: T-1`.
+    fn said_id(&self, body: &[Block]) -> Option<Located> {
+        let source = self.source();
+        let own = body
+            .iter()
+            .take_while(|block| !matches!(block, Block::Heading { .. }));
+        for block in own {
+            let mut places: Vec<Range<usize>> =
+                items_of(block).iter().map(|it| it.text.clone()).collect();
+            if let Block::Paragraph(range) = block {
+                places.push(range.clone());
+            }
+            for (offset, line) in places.into_iter().flat_map(|place| source.lines(place)) {
+                let said = attributes::detail_key(line);
+                let Some((_, at)) = said.filter(|(word, _)| text::is_one_of(word, ID_KEYS)) else {
+                    continue;
+                };
+                let value = line.tail(at).trim_start_matches(['*', '_', '`', ' ']);
+                let offset = offset + line.len() - value.len();
+                let value = value.trim_end_matches(['*', '_', '`', ' ']);
+                if is_id(value) {
+                    let text = value.to_owned();
+                    return Some(Located { text, offset });
+                }
+            }
+        }
+        None
+    }
+
     /// Reads the boxes below a task, which are its steps: open ones of a task that is done are not
     /// run, and attributes of a step have no effect.
     fn steps(&mut self, blocks: &[Block], task: TaskStatus) {
@@ -201,6 +235,9 @@ impl<'a> Walk<'_, '_, 'a> {
         }
         name_heading(&mut draft, &inline, mark);
         let steps = self.reader.fields(body, &mut draft);
+        if let Some(id) = self.said_id(body) {
+            draft.set_id(id);
+        }
         let is_said = !draft.marks.is_empty() || status.is_some();
         draft.add_steps(steps, is_said);
         if mark.at.is_some() {
@@ -245,6 +282,12 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
         draft.status = status;
         draft.title = draft.title.trim_matches('~').to_owned();
     }
+}
+
+/// Reports whether a value is an id with a number, rather than the type of one (`uuid`).
+fn is_id(value: &str) -> bool {
+    let begins = value.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
+    begins && value.contains(|c: char| c.is_ascii_digit()) && TaskId::refusal(value).is_none()
 }
 
 /// Describes a status of what is not run.

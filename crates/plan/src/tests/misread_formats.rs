@@ -39,6 +39,40 @@ line 2: it is an open step of a task that is done: write it beside that task to 
 }
 
 #[test]
+fn a_group_of_agent_os_is_done_once_its_own_box_is() {
+    let list = "# Task Breakdown: Upload\n\n#### Task Group 1: Storage\n**Dependencies:** None\n\n\
+        - [x] 1.0 Complete the storage\n  - [x] 1.1 Write the tests\n  - [ ] 1.2 Try it by hand\n\n\
+        #### Task Group 2: Form\n**Dependencies:** Task Group 1\n\n\
+        - [ ] 2.0 Complete the form\n  - [x] 2.1 Draw it\n";
+    reads(list, "\
+T1 [done] Storage | details [x] 1.0 Complete the storage /   - [x] 1.1 Write the tests /   - [ ] 1.2 Try it by hand
+T2 [todo] Form | details [ ] 2.0 Complete the form /   - [x] 2.1 Draw it
+> T2: nothing comes before
+line 8: it is an open step of a task that is done: write it beside that task to have it carried out
+");
+}
+
+#[test]
+fn groups_of_agent_os_are_named_by_any_words_for_them() {
+    let list = "# Task Breakdown: Upload\n\n### GROUP 1: Storage\n\n**Dependencies:** None\n\n\
+        - [ ] 1.0 Complete it\n  - [ ] 1.1 Write it\n\n### GROUP 2: Form\n\n\
+        **Dependencies:** Task Group 1\n\n- [ ] 2.0 Complete it\n  - [ ] 2.1 Draw it\n\n\
+        ### GROUP 3: Manual\n\n**Dependencies:** Task Groups 1, 2\n\n\
+        - [ ] 3.0 Complete it\n  - [ ] 3.1 Write it\n";
+    reads(
+        list,
+        "\
+T1 [todo] Storage | details [ ] 1.0 Complete it /   - [ ] 1.1 Write it
+T2 [todo] Form | details [ ] 2.0 Complete it /   - [ ] 2.1 Draw it
+T3 [todo] Manual | details [ ] 3.0 Complete it /   - [ ] 3.1 Write it
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+}
+
+#[test]
 fn each_milestone_of_an_execplan_is_recorded_or_asked_about() {
     let plan = "This ExecPlan is a living document.\n\n## Progress\n\n- [x] Milestone 1: parse\n\n\
         ## Plan of Work\n\n### Milestone 1: parse\n\nRead it.\n\n### Milestone 2: render\n\nShow it.\n";
@@ -46,4 +80,22 @@ fn each_milestone_of_an_execplan_is_recorded_or_asked_about() {
 milestone_1 [done] Milestone 1: parse
 errors 1: this plan can be read in several ways, since its progress does not mention \"Milestone 2: render\"
 ");
+}
+
+#[test]
+fn a_field_may_say_the_id_of_a_task() {
+    let plan = "# Tasks\n\n### Task 1: Init\n- **ID**: T-1\n- **Files**: `a.json`\n\n\
+        ### Task 2: Sort\n- **ID**: T-4\n- **Depends on**: T-1\n- **Files**: `b.js`\n\n\
+        ### Task 3: Hide\n- **ID**: `HIDE-3`\n- **Depends on**: T-4\n- **Files**: `c.js`\n";
+    reads(
+        plan,
+        "\
+T-1 [todo] Init | files a.json | details **ID**: T-1
+T-4 [todo] Sort | files b.js | details **ID**: T-4
+HIDE-3 [todo] Hide | files c.js | details **ID**: `HIDE-3`
+> T-1: nothing comes before
+> T-4: after T-1: dependency
+> HIDE-3: after T-4: dependency
+",
+    );
 }

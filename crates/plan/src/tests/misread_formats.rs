@@ -73,6 +73,29 @@ T3 [todo] Manual | details [ ] 3.0 Complete it /   - [ ] 3.1 Write it
 }
 
 #[test]
+fn all_automated_checks_of_a_task_are_its_verification() {
+    let plan = |verify: &str| {
+        format!(
+            "<task type=\"auto\">\n<name>Task 1: Add it</name>\n<action>Both.</action>\n\
+             <verify>\n{verify}\n</verify>\n</task>\n"
+        )
+    };
+    let both = "<automated>cargo test a</automated>\n<automated>`cd x; make check`</automated>";
+    reads(&plan(both), "\
+T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo test a</automated> / <automated>`cd x; make check`</automated> / </verify> | verify cargo test a && (cd x; make check)
+> T1: nothing comes before
+warnings 1: tasks of GSD have no status, so landing will not mark them as done
+");
+    let one = "<automated>cargo test a</automated>\n<automated>Look at the page.</automated>";
+    reads(&plan(one), "\
+T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo test a</automated> / <automated>Look at the page.</automated> / </verify>
+> T1: nothing comes before
+warnings 1: tasks of GSD have no status, so landing will not mark them as done
+warnings 5: not all of these checks are commands, so none of them is run
+");
+}
+
+#[test]
 fn each_milestone_of_an_execplan_is_recorded_or_asked_about() {
     let plan = "This ExecPlan is a living document.\n\n## Progress\n\n- [x] Milestone 1: parse\n\n\
         ## Plan of Work\n\n### Milestone 1: parse\n\nRead it.\n\n### Milestone 2: render\n\nShow it.\n";

@@ -33,11 +33,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         .map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text)))
         .collect();
     let prefixes = prefixes(drafts, &keys, findings);
-    let written: Vec<Option<Written<'_>>> = drafts
-        .iter()
-        .zip(&prefixes)
-        .map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix)))
-        .collect();
+    let written = written(drafts, &prefixes);
     let mut first: HashMap<String, &Written<'_>> = HashMap::with_capacity(drafts.len());
     let mut things: HashSet<usize> = HashSet::new();
     for (at, id) in written.iter().enumerate() {
@@ -70,7 +66,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     let mut slugs = Slugs::new(titles, taken);
     let mut names = Vec::with_capacity(drafts.len());
     let lists = lists(drafts);
-    for (at, (draft, prefix)) in drafts.iter().zip(prefixes).enumerate() {
+    for (at, (draft, prefix)) in drafts.iter().zip(prefixes.of_parts).enumerate() {
         let title = draft.title.as_str();
         let id = match written.get(at).and_then(Option::as_ref) {
             Some(id) if things.contains(&at) => {
@@ -125,9 +121,20 @@ impl Written<'_> {
     }
 }
 
+/// Returns the id of each draft as it counts, if one is written.
+fn written<'d>(drafts: &'d [Draft], prefixes: &Prefixes) -> Vec<Option<Written<'d>>> {
+    let mut written = Vec::with_capacity(drafts.len());
+    let parts = prefixes.of_parts.iter().zip(&prefixes.begin);
+    for (draft, (prefix, begins)) in drafts.iter().zip(parts) {
+        let prefix = prefix.as_deref().filter(|_| *begins);
+        written.push(draft.id.as_ref().map(|id| with_prefix(id, prefix)));
+    }
+    written
+}
+
 /// Returns an id with the prefix before it, if it is one that counts.
-fn with_prefix<'d>(id: &'d Located, prefix: &Option<String>) -> Written<'d> {
-    let text = match prefix.as_ref().filter(|_| restarts(&id.text)) {
+fn with_prefix<'d>(id: &'d Located, prefix: Option<&str>) -> Written<'d> {
+    let text = match prefix.filter(|_| restarts(&id.text)) {
         Some(prefix) => Cow::Owned(format!("{prefix}{}", id.text)),
         None => Cow::Borrowed(id.text.as_str()),
     };
@@ -153,14 +160,22 @@ fn restarts(id: &str) -> bool {
 /// A part of a plan within which numbers count on.
 type Part = fn(&Draft) -> usize;
 
+/// What stands before the numbers of drafts.
+struct Prefixes {
+    /// That of each one's part of the plan, if a number stands in several.
+    of_parts: Vec<Option<String>>,
+    /// Whether the id of each one begins with it.
+    begin: Vec<bool>,
+}
+
 /// Returns what has to stand before the numbers of each draft: nothing, unless the same number
-/// stands in several phases, or in several sections, but only once in each.
-fn prefixes(
-    drafts: &[Draft],
-    keys: &[Option<String>],
-    findings: &mut Findings,
-) -> Vec<Option<String>> {
-    let none = vec![None; drafts.len()];
+/// stands in several phases, or in several sections, but only once in each. If no part begins with
+/// the number that another one begins with, only the repeated numbers have it.
+fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) -> Prefixes {
+    let none = Prefixes {
+        of_parts: vec![None; drafts.len()],
+        begin: vec![false; drafts.len()],
+    };
     let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
     let Some(repeated) = repeated(drafts, keys, |_| 0) else {
         return none;
@@ -169,7 +184,12 @@ fn prefixes(
         if self::repeated(drafts, keys, part).is_some() {
             continue;
         }
-        let message = "the numbers restart, so each id begins with its part of the plan";
+        let mut begin = vec![true; drafts.len()];
+        let mut message = "the numbers restart, so each id begins with its part of the plan";
+        if !begins_anew(drafts, keys, part) {
+            begin = several(keys);
+            message = "another task has this id, so each of them begins with its part of the plan";
+        }
         let labels = labels(drafts, part);
         let own = drafts
             .get(repeated)
@@ -178,12 +198,36 @@ fn prefixes(
             let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
             findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
         }
-        return drafts
-            .iter()
-            .map(|draft| labels.get(&part(draft)).cloned())
-            .collect();
+        let of_parts = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
+        return Prefixes {
+            of_parts: of_parts.collect(),
+            begin,
+        };
     }
     none
+}
+
+/// Reports whether a part begins with the number that another one begins with.
+fn begins_anew(drafts: &[Draft], keys: &[Option<String>], part: Part) -> bool {
+    let (mut parts, mut firsts) = (HashSet::new(), HashSet::new());
+    let mut counted = drafts.iter().zip(keys).filter(|(draft, _)| {
+        let id = draft.id.as_ref();
+        id.is_some_and(|id| restarts(&id.text))
+    });
+    counted.any(|(draft, key)| parts.insert(part(draft)) && !firsts.insert(key))
+}
+
+/// Says of each key whether several drafts have it.
+fn several(keys: &[Option<String>]) -> Vec<bool> {
+    let (mut seen, mut again) = (HashSet::new(), HashSet::new());
+    for key in keys.iter().flatten() {
+        if !seen.insert(key) {
+            again.insert(key);
+        }
+    }
+    keys.iter()
+        .map(|key| key.as_ref().is_some_and(|key| again.contains(key)))
+        .collect()
 }
 
 /// Returns the first draft whose number an earlier one of the same part has.

@@ -58,6 +58,8 @@ pub(crate) struct References<'a> {
     numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
     bare: OnceCell<HashMap<&'a str, Option<usize>>>,
+    /// By id without the prefix of its part of the plan; `None` if several tasks have it.
+    unprefixed: OnceCell<HashMap<String, Option<usize>>>,
     /// By list and number, for numbers that restart in each.
     in_list: HashMap<usize, BTreeMap<u64, usize>>,
     /// By the key of its title; `None` if several tasks have it.
@@ -90,6 +92,7 @@ impl<'a> References<'a> {
             exact: HashMap::with_capacity(tasks.len()),
             numbered: OnceCell::new(),
             bare: OnceCell::new(),
+            unprefixed: OnceCell::new(),
             in_list: HashMap::new(),
             titles: OnceCell::new(),
             groups: HashMap::with_capacity(groups.len()),
@@ -140,6 +143,14 @@ impl<'a> References<'a> {
     fn by_bare_number(&self) -> &HashMap<&'a str, Option<usize>> {
         self.bare
             .get_or_init(|| unique(self.tasks.iter().map(number_of)))
+    }
+
+    fn without_part(&self) -> &HashMap<String, Option<usize>> {
+        let ids = self.tasks.iter().map(|task| {
+            let id = task.id.as_str().strip_prefix(task.prefix.as_deref()?)?;
+            Some(id.to_lowercase())
+        });
+        self.unprefixed.get_or_init(|| unique(ids))
     }
 
     fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
@@ -384,6 +395,9 @@ impl<'a> References<'a> {
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
             return Some(leaves.collect());
         }
+        if let Some(Some(at)) = self.without_part().get(&name.to_lowercase()) {
+            return Some(vec![*at]);
+        }
         let by_number = split_number(name)
             .and_then(|(prefix, number)| self.numbers(&prefix, number..=number)?.next());
         let found = match by_number {
@@ -499,7 +513,7 @@ fn split_number(id: &str) -> Option<(String, u64)> {
 }
 
 /// Reports whether a piece says that there is no dependency.
-fn is_nothing(piece: &str) -> bool {
+pub(crate) fn is_nothing(piece: &str) -> bool {
     let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']);
     text::is_one_of(piece, &["", "none", "nothing", "n/a", "-", "–", "—"])
 }

@@ -106,6 +106,46 @@ errors 1: this plan can be read in several ways, since its progress does not men
 }
 
 #[test]
+fn only_a_number_that_is_repeated_gets_another_name() {
+    let list = "# Tasks\n\n## Phase 1: Setup\n\n- [ ] T001 Make the crate\n- [ ] T002 [P] Check it\n\n\
+        ## Phase 2: Commands\n\n- [ ] T002 [P] [US1] Add init\n- [ ] T003 [US1] Add build (depends: T001)\n\
+        - [ ] T004 [US1] Add run (depends: T002)\n";
+    reads(
+        list,
+        "\
+T001 [todo] Make the crate
+P1-T002 [todo] Check it
+P2-T002 [todo] Add init | details Story: US1
+T003 [todo] Add build | details Story: US1
+T004 [todo] Add run | details Story: US1
+> T001: nothing comes before
+> P1-T002: after T001: the plan's order
+> P2-T002 / T003: after P1-T002: the phase before; together: nothing orders them
+> T004: after P2-T002: dependency
+warnings 10: another task has this id, so each of them begins with its part of the plan
+",
+    );
+    let restarts = "## Part A\n\n- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c\n\n## Part B\n\n- [ ] T1 d\n\
+        - [ ] T2 e (depends: T1, T3)\n";
+    reads(
+        restarts,
+        "\
+P1-T1 [todo] a
+P1-T2 [todo] b
+P1-T3 [todo] c
+P2-T1 [todo] d
+P2-T2 [todo] e
+> P1-T1: nothing comes before
+> P1-T2: after P1-T1: the plan's order
+> P1-T3: after P1-T2: the plan's order
+> P2-T1: after P1-T3: the plan's order
+> P2-T2: after P2-T1: dependency
+warnings 9: the numbers restart, so each id begins with its part of the plan
+",
+    );
+}
+
+#[test]
 fn a_field_may_say_the_id_of_a_task() {
     let plan = "# Tasks\n\n### Task 1: Init\n- **ID**: T-1\n- **Files**: `a.json`\n\n\
         ### Task 2: Sort\n- **ID**: T-4\n- **Depends on**: T-1\n- **Files**: `b.js`\n\n\

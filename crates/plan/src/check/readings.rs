@@ -18,11 +18,16 @@ pub fn render(readings: &[Reading]) -> String {
         let Reading {
             read,
             tasks,
+            over,
             titles,
             why,
         } = reading;
         let noun = if *tasks == 1 { "task" } else { "tasks" };
-        let _ = writeln!(out, "  {read:width$}  {tasks:>4} {noun:5}  {why}");
+        let count = match over {
+            Some(over) => over.clone(),
+            None => format!("{tasks:>4} {noun:5}"),
+        };
+        let _ = writeln!(out, "  {read:width$}  {count}  {why}");
         for title in titles {
             let _ = writeln!(out, "  {:width$}              {title}", "");
         }

@@ -18,6 +18,8 @@ use crate::formats::{
     conductor, cursor, execplan, gsd_plan, gsd_roadmap, kiro, openspec, ralph, spec_kit,
     status_table, superpowers,
 };
+use crate::tasks::draft::Draft;
+use orchestrate_core::task::TaskStatus;
 
 /// The formats of Markdown; those of JSON are recognised by their fields.
 pub(crate) const FORMATS: &[Format] = &[
@@ -51,6 +53,9 @@ pub struct Reading {
     pub read: String,
     /// How many tasks are open.
     pub tasks: usize,
+    /// What to say of its tasks if none of them is open: `2 tasks, all done`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// The titles of the first of them.
     pub titles: Vec<String>,
     /// Why it fits.
@@ -176,11 +181,7 @@ pub(crate) fn read(
         return chosen(document, way, &claimed, known, findings);
     }
     if let Some(format) = claimed.only() {
-        return Read {
-            collected: format.read(document, known, findings),
-            format: format.name,
-            readings: Vec::new(),
-        };
+        return in_format(document, format, known, findings);
     }
     let (why, ways) = match verdict::judge(document, known) {
         Verdict::Certain(way) if claimed.mine.is_empty() => {
@@ -241,7 +242,8 @@ fn of_formats(document: &Document<'_, '_>, claimed: &Claimed, known: &KnownNames
         let mut findings = Findings::default();
         let collected = format.read(document, known, &mut findings);
         let way = way_of(document, &collected);
-        if all.iter().all(|found| found.way != way) {
+        // One that finds no tasks would choose nothing.
+        if !collected.drafts.is_empty() && all.iter().all(|found| found.way != way) {
             all.push(Found {
                 way,
                 why: why.clone(),
@@ -288,6 +290,22 @@ fn is_choosable(document: &Document<'_, '_>, found: &Collected) -> bool {
     !found.drafts.is_empty() || whole::task(found, document.start).is_some()
 }
 
+/// Reads a document in its format.
+fn in_format(
+    document: &Document<'_, '_>,
+    format: &Format,
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> Read {
+    let mut collected = format.read(document, known, findings);
+    end_all(document, &mut collected, findings);
+    Read {
+        collected,
+        format: format.name,
+        readings: Vec::new(),
+    }
+}
+
 /// Reads a document in the one way that fits.
 fn certain(
     document: &Document<'_, '_>,
@@ -296,16 +314,21 @@ fn certain(
     findings: &mut Findings,
 ) -> Read {
     let mut read = in_way(document, way, known).into_read(findings);
-    let collected = &mut read.collected;
-    let said = whole::status_of(&collected.notes);
-    if let Some(status) = document.status().or(said) {
-        for draft in collected.drafts.iter_mut().filter(|it| it.status.runs()) {
-            draft.status = status;
-            let reason = "the document says that all its work is done, or not to be done";
-            findings.skip(draft.at, reason);
-        }
-    }
+    end_all(document, &mut read.collected, findings);
     read
+}
+
+/// Takes the open tasks for what the document says of all its work, if that is not to be done.
+fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+    let said = whole::status_of(&found.notes);
+    let Some(status) = document.status().or(said) else {
+        return;
+    };
+    for draft in found.drafts.iter_mut().filter(|it| it.status.runs()) {
+        draft.status = status;
+        let reason = "the document says that all its work is done, or not to be done";
+        findings.skip(draft.at, reason);
+    }
 }
 
 /// Reads a document in a way.
@@ -332,9 +355,18 @@ fn reading(found: &Found) -> Reading {
     Reading {
         read: found.way.word().to_owned(),
         tasks,
+        over: (tasks == 0).then(|| over(drafts)),
         titles: titles.into_iter().take(SHOWN_TITLES).collect(),
         why: found.why.clone(),
     }
+}
+
+/// Says of tasks, none of which is open, how many they are.
+fn over(drafts: &[Draft]) -> String {
+    let are_done = drafts.iter().all(|it| it.status == TaskStatus::Done);
+    let noun = if drafts.len() == 1 { "task" } else { "tasks" };
+    let how = if are_done { "all done" } else { "none open" };
+    format!("{} {noun}, {how}", drafts.len())
 }
 
 fn ambiguous(document: &Document<'_, '_>, why: &str, readings: &[Reading]) -> Pending {

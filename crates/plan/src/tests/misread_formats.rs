@@ -1,7 +1,37 @@
 //! Tests of documents of known formats that were misread once: work that is done and ran again,
 //! and parts of a plan that were lost without a word.
 
+use crate::KnownNames;
+use crate::check::readings;
+use crate::parse;
 use crate::tests::styles::reads;
+
+const OF_SUPERPOWERS: &str = "# Search index\n\n**Status:** Completed. It was merged.\n\n\
+    > **For agentic workers:** REQUIRED: Use superpowers:executing-plans to implement it.\n\n\
+    ### Task 1: Build the index\n\n**Files:**\n- Create: `src/index.rs`\n\n\
+    - [x] **Step 1: Write the test**\n- [ ] **Step 2: Write the code**\n\n\
+    ### Task 2: Describe it\n\nIn the manual.\n";
+
+#[test]
+fn a_status_that_a_document_says_of_itself_counts_in_each_format() {
+    reads(OF_SUPERPOWERS, "\
+T1 [done] Build the index | files src/index.rs | details [x] **Step 1: Write the test** / [ ] **Step 2: Write the code**
+T2 [done] Describe it | details In the manual.
+line 7: the document says that all its work is done, or not to be done
+line 15: the document says that all its work is done, or not to be done
+");
+    let checklist = "# Tasks\n\nStatus: done\n\n## Phase 1: Setup\n\n\
+        - [ ] T001 Make the crate\n- [ ] T002 [P] Make the tests\n";
+    reads(
+        checklist,
+        "\
+T001 [done] Make the crate
+T002 [done] Make the tests
+line 7: the document says that all its work is done, or not to be done
+line 8: the document says that all its work is done, or not to be done
+",
+    );
+}
 
 #[test]
 fn the_phases_of_a_roadmap_may_be_items() {
@@ -93,6 +123,22 @@ T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo 
 warnings 1: tasks of GSD have no status, so landing will not mark them as done
 warnings 5: not all of these checks are commands, so none of them is run
 ");
+}
+
+#[test]
+fn a_reading_without_open_tasks_says_how_many_are_done() {
+    let plan =
+        "### Task 1: A\n\n- [x] a\n\n### Task 2: B\n\n- [x] b\n\n## Rest\n\n- [ ] c\n- [ ] d\n";
+    let (plan, _) = parse::read(plan, &KnownNames::default());
+    assert_eq!(
+        readings::render(&plan.readings),
+        "\nWays to read it:\n\
+   \x20 headings  2 tasks, all done  the plan's tasks are its headings\n\
+   \x20 boxes        2 tasks  the plan's tasks are its boxes\n\
+   \x20                       c\n\
+   \x20                       d\n\
+   \x20 whole        1 task   the whole document is one goal\n"
+    );
 }
 
 #[test]

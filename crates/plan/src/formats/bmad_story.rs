@@ -1,22 +1,28 @@
 //! Stories of the BMAD method: one story a file, with criteria, tasks and notes for the developer.
 //!
 //! The outer boxes of "Tasks / Subtasks" are the tasks, carried out exactly in their order; those
-//! within them are their parts. Other boxes (definition of done, results of a review) are not run.
+//! within them are their parts; headings `Task N` are tasks likewise. Other boxes (definition of
+//! done, results of a review) are not run.
 
+use crate::fields::attributes;
+use crate::fields::key::{self, Key};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
-use crate::formats::document::{BoxedItem, Document};
+use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::lines::text;
-use crate::tasks::section;
+use crate::order::reference;
+use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "bmad-story",
     claims,
+    is_task,
     boxes: Boxes::Are(boxed),
     keys: &["baseline_commit"],
     in_order: true,
@@ -65,6 +71,10 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let said = status_of(document);
     let has_criteria = tasks.iter().any(|task| names_criteria(document.text(task)));
     let is_story = known >= ENOUGH || (has_criteria && said.is_some());
+    if known > 0 && has_only_checks(document) {
+        let why = "it is a story without tasks, and its boxes are what it is checked by";
+        return Claim::Contradicting(why.to_owned());
+    }
     if tasks.is_empty() || !is_story {
         return Claim::NotMine;
     }
@@ -76,6 +86,20 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         }
         None => Claim::Mine("it has the sections of a story, with tasks for its criteria"),
     }
+}
+
+/// Reports whether the title of a document is that of a story, and all its boxes, some of them open,
+/// stand below headings of checks.
+fn has_only_checks(document: &Document<'_, '_>) -> bool {
+    let mut stories = document.headings.iter().filter(|it| it.task().is_some());
+    let is_title = stories.next().is_some_and(|it| it.level == 1);
+    let boxes = &document.boxes;
+    is_title
+        && stories.next().is_none()
+        && boxes.iter().any(|own| own.mark.status.runs())
+        && boxes
+            .iter()
+            .all(|own| document.is_below(own, |it| it.kind == Kind::Checks))
 }
 
 fn is_task(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
@@ -138,6 +162,11 @@ fn is_over(said: &str) -> bool {
     }
 }
 
+fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let is_below_tasks = document.is_in(heading.parent, |it| names_tasks(&it.title));
+    is_below_tasks && numbers::is_task(&heading.title)
+}
+
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
     let reason = "a box outside of the tasks of the story";
     scope.unless_excluded(Decision::task_if(is_among_tasks(item, scope), reason))
@@ -159,9 +188,33 @@ fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
             finish::count(draft);
         }
     }
+    warn_of_others(document, findings);
     if let Some(said) = status_of(document).filter(|said| text::is_same_word("draft", said.text)) {
         let message = "the story is a draft, which nobody has approved; its tasks run nevertheless";
         let found = Pending::new(said.at, FindingCode::UnusedKey, said.text, message);
         findings.warn(found.suggest(Some("write `Approved` once it is".to_owned())));
+    }
+}
+
+/// Warns of what a line above the tasks says that the story depends on: another file.
+fn warn_of_others(document: &Document<'_, '_>, findings: &mut Findings) {
+    let source = document.source;
+    let first = document.boxes.first().map_or(source.text.len(), |it| it.at);
+    let mut headings = document.headings.iter();
+    let tasks = headings.find(|heading| names_tasks(&heading.title));
+    let end = tasks.map_or(first, |heading| heading.range.start.min(first));
+    for (at, line) in source.lines(document.start..end) {
+        let text = line.trim_start_matches(['-', '>', ' ']);
+        let field = attributes::detail_key(text);
+        let Some((_, value)) = field.filter(|(word, _)| key::key_of(word) == Some(Key::Depends))
+        else {
+            continue;
+        };
+        let on = text.tail(value).trim_matches(['*', '_', ' ']);
+        if !reference::is_nothing(on) {
+            let message = format!("it depends on {on}, which is not in this file: is it done?");
+            let code = FindingCode::UnknownDependency;
+            findings.warn(Pending::new(at, code, on, message));
+        }
     }
 }

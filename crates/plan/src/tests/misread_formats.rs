@@ -1,10 +1,10 @@
 //! Tests of documents of known formats that were misread once: work that is done and ran again,
 //! and parts of a plan that were lost without a word.
 
-use crate::KnownNames;
 use crate::check::readings;
 use crate::parse;
 use crate::tests::styles::reads;
+use crate::{KnownNames, ReadAs};
 
 const OF_SUPERPOWERS: &str = "# Search index\n\n**Status:** Completed. It was merged.\n\n\
     > **For agentic workers:** REQUIRED: Use superpowers:executing-plans to implement it.\n\n\
@@ -98,6 +98,24 @@ T3 [todo] Manual | details [ ] 3.0 Complete it /   - [ ] 3.1 Write it
 > T1: nothing comes before
 > T2: after T1: dependency
 > T3: after T2: dependency
+",
+    );
+}
+
+#[test]
+fn the_tasks_of_a_story_may_be_headings() {
+    let story = "# Story 3.2: Offline mode\n\n**Status**: ready-for-dev\n\n\
+        **Depends On**: [Story 3.1: Cache](./3.1.story.md)\n\n## Story\n\nAs a reader, I want it.\n\n\
+        ## Acceptance Criteria\n\n1. It works without a network\n\n## Tasks / Subtasks\n\n\
+        ### Task 1: Keep the pages (AC-1)\n- [ ] add a store\n- [ ] fill it\n\n\
+        ### Task 2: Read them\n- [x] read the store\n\n## Dev Notes\n\nKeep it small.\n";
+    reads(
+        story,
+        "\
+T1 [todo] Keep the pages (AC-1) | details [ ] add a store / [ ] fill it
+T2 [done] Read them | details [x] read the store
+> T1: nothing comes before
+warnings 5: it depends on [Story 3.1: Cache](./3.1.story.md), which is not in this file: is it done?
 ",
     );
 }
@@ -207,4 +225,22 @@ HIDE-3 [todo] Hide | files c.js | details **ID**: `HIDE-3`
 > HIDE-3: after T-4: dependency
 ",
     );
+}
+
+#[test]
+fn a_story_without_tasks_whose_boxes_are_checks_is_asked_about() {
+    let story = "# Story 4.2: Archive\n\n## Acceptance Criteria\n\n- It is kept\n\n\
+        ## Definition of Done\n\n- [ ] All of it works\n- [ ] Tests pass\n";
+    reads(story, "\
+US-4.2 [todo] Archive | details ## Acceptance Criteria / It is kept / ## Definition of Done / [ ] All of it works / [ ] Tests pass
+errors 1: this plan can be read in several ways, since it is a story without tasks, and its boxes are what it is checked by
+");
+    let (plan, _) = parse::read(story, &KnownNames::default());
+    let ways: Vec<&str> = plan.readings.iter().map(|own| own.read.as_str()).collect();
+    assert_eq!(ways, ["headings", "boxes", "whole"]);
+    let known = KnownNames {
+        read: Some(ReadAs::Boxes),
+        ..KnownNames::default()
+    };
+    assert_eq!(parse::read(story, &known).1, []);
 }

@@ -22,7 +22,7 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "bmad-story",
     claims,
-    is_task,
+    is_task: is_task_heading,
     boxes: Boxes::Are(boxed),
     keys: &["baseline_commit"],
     in_order: true,
@@ -162,7 +162,7 @@ fn is_over(said: &str) -> bool {
     }
 }
 
-fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
+fn is_task_heading(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let is_below_tasks = document.is_in(heading.parent, |it| names_tasks(&it.title));
     is_below_tasks && numbers::is_task(&heading.title)
 }

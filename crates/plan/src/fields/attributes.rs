@@ -222,6 +222,32 @@ impl Field<'_> {
         }
     }
 
+    /// Reports whether the value of `after` may name a task: it is a word, has a number in it, or is
+    /// one without a unit. `85 seconds` and `93%` are what is measured afterwards.
+    fn names_task(&self) -> bool {
+        let value = text::unwrap_marks(self.value);
+        let value = value.trim_start_matches(['~', '<', '>', '+', '-', ' ']);
+        if !value.starts_with(|c: char| c.is_ascii_digit()) {
+            let is_word = !value.contains(char::is_whitespace);
+            return is_word || value.contains(|c: char| c.is_ascii_digit());
+        }
+        let lists = value.split(" and ");
+        let mut parts = lists
+            .flat_map(|list| list.split([',', ';', '&', '(']))
+            .map(str::trim);
+        parts.any(|part| !part.is_empty() && part.bytes().all(is_byte_of_numbers))
+    }
+
+    /// Warns of a text after a key that names no task; a quantity is none of a task's.
+    fn warn_of_text(&self, findings: &mut Findings) {
+        if self.value.starts_with(|c: char| c.is_alphabetic()) {
+            let message = "this names no task, so it is read as text";
+            let found = self.found(FindingCode::UnknownDependency, message);
+            let advice = "if it is meant as a dependency, write the id of the task";
+            findings.warn(found.suggest(Some(advice.to_owned())));
+        }
+    }
+
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let closing = Closing::check(text);
@@ -738,6 +764,10 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
+fn is_byte_of_numbers(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+}
+
 /// Reports whether a value begins with an id, after a word such as `Task`.
 fn begins_with_id(value: &str) -> bool {
     let bare = identify::without_word(value).unwrap_or(value);
@@ -788,6 +818,10 @@ pub(crate) fn read_detail<'i>(
         value: code.unwrap_or(value),
         offset,
     };
+    if key == Key::Depends && word.trim().eq_ignore_ascii_case("after") && !field.names_task() {
+        field.warn_of_text(findings);
+        return None;
+    }
     is_attribute(&field, inline, form, findings).then_some(field)
 }
 
@@ -934,6 +968,16 @@ mod tests {
             ("Branch: where the paths part", None, 0),
             ("Needs: T1", Some("T1"), 0),
             ("depnds: T1", None, 1),
+            ("After: T1", Some("T1"), 0),
+            ("**After**: 3, 4", Some("3, 4"), 0),
+            ("After: Task 3 (the parser)", Some("Task 3 (the parser)"), 0),
+            ("After: Phase 2", Some("Phase 2"), 0),
+            ("After: setup-db", Some("setup-db"), 0),
+            ("After: none", Some("none"), 0),
+            ("**After**: 85 seconds", None, 0),
+            ("After: 1.5 seconds", None, 0),
+            ("After: 93%", None, 0),
+            ("After: the page is fast", None, 1),
         ];
         for (line, value, findings) in table {
             let expected = (value.map(str::to_owned), findings);

@@ -40,7 +40,10 @@ pub(crate) struct Leading<'a> {
 /// Finds a leading id: `T1`, `T001`, `US-001`, `F5:`, `1.2`, `1.`, `[id]`, each also in bold or
 /// backticks, and after emoji.
 pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
-    let body = without_emoji(text).trim_start_matches(['*', '`']);
+    let marked = without_emoji(text).trim_start_matches(['*', '`']);
+    // The number of an issue (`**#7** Make it`).
+    let issue = marked.strip_prefix('#');
+    let body = issue.unwrap_or(marked);
     let start = text.len() - body.len();
     if let Some(inner) = body.strip_prefix('[') {
         let (id, after) = inner.split_once(']')?;
@@ -74,12 +77,15 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
         || after.starts_with("**")
         || dashed.starts_with(['–', '—'])
         || dashed.starts_with("- ");
-    let has_form = is_usual(word, after.starts_with(':')) || (is_closed && is_unusual(word));
+    let has_form = match issue {
+        Some(_) => is_closed && all_digits(word),
+        None => is_usual(word, after.starts_with(':')) || (is_closed && is_unusual(word)),
+    };
     (ends && has_form).then(|| Leading {
         id: word,
         start,
         rest: rest_after(text, start + word.len()),
-        bare_number: !is_marked && all_digits(word),
+        bare_number: issue.is_none() && !is_marked && all_digits(word),
     })
 }
 
@@ -165,13 +171,17 @@ fn is_usual(word: &str, before_colon: bool) -> bool {
 }
 
 /// Reports whether a word looks like an id only if a mark follows it: one or two capitals and a
-/// number (`F5: …`), since such words are names of things, too (`S3 upload`). `P1` is a priority,
-/// and `T1` usual.
+/// number (`F5: …`), since such words are names of things, too (`S3 upload`), or that and another
+/// number (`P1-01: …`). `P1` is a priority, and `T1` usual.
 pub(crate) fn is_unusual(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let number = word.tail(letters);
+    let is_within = number
+        .split_once('-')
+        .is_some_and(|(part, own)| all_digits(part) && all_digits(own));
     let is_usual = word.starts_with('T') && letters == 1;
     let is_other = is_usual || is_priority(word);
-    (1..=2).contains(&letters) && all_digits(word.tail(letters)) && !is_other
+    (1..=2).contains(&letters) && (is_within || (all_digits(number) && !is_other))
 }
 
 /// Returns the letters of a word that is an id only among others of its kind, or if a task depends
@@ -187,7 +197,7 @@ pub(crate) fn bare_letters(word: &str) -> Option<&str> {
 }
 
 fn is_priority(word: &str) -> bool {
-    matches!(word.as_bytes(), [b'P', b'0'..=b'4'])
+    matches!(word.as_bytes(), [b'P', b'0'..=b'9'])
 }
 
 fn all_digits(text: &str) -> bool {
@@ -384,7 +394,13 @@ mod tests {
 
     #[test]
     fn leading_ids_are_found() {
-        let table: [(&str, Option<(&str, &str)>); 34] = [
+        let table: [(&str, Option<(&str, &str)>); 40] = [
+            ("**P1-01:** Make it", Some(("P1-01", "Make it"))),
+            ("P2-3 — Make it", Some(("P2-3", "Make it"))),
+            ("**#7** Make it", Some(("7", "Make it"))),
+            ("#7: Make it", Some(("7", "Make it"))),
+            ("#7 Make it", None),
+            ("P5: Make it", None),
             ("T1 Make it", Some(("T1", "Make it"))),
             ("T001: Make it", Some(("T001", "Make it"))),
             ("T3a Make it", Some(("T3a", "Make it"))),

@@ -133,7 +133,7 @@ impl PathList {
         for token in item {
             let text = token.path();
             if token.looks_like_path() || (is_list && token.is_name()) {
-                self.paths.push(without_lines(text).to_owned());
+                self.paths.push(without_lines(text).replace(", ", ","));
             } else if text.contains(char::is_alphabetic) && !is_none(item) {
                 self.words += 1;
             }
@@ -174,14 +174,27 @@ impl<'t> Token<'t> {
     }
 
     fn looks_like_path(&self) -> bool {
-        looks_like_path(self.text) && !self.text.ends_with(')')
+        let has_folder = self.is_code && self.text.contains('/');
+        let is_path = has_folder || looks_like_path(self.text);
+        is_path && !self.is_command() && !self.text.ends_with(')')
+    }
+
+    /// Reports whether it is rather a command: a name has neither blanks nor what a shell reads.
+    fn is_command(&self) -> bool {
+        // `{a, b}.ts` is one name.
+        let is_between_braces = self.text.starts_with('{') || self.text.contains("/{");
+        self.text.contains(['&', '|', ';', '<', '>'])
+            || (self.text.contains(char::is_whitespace) && !is_between_braces)
     }
 
     /// Reports whether it may be the name of a file or a folder without an extension.
     fn is_name(&self) -> bool {
         let has_blank = self.text.contains(char::is_whitespace);
         let marks = ['(', ')', '[', ']', '<', '>', '"', '\'', '='];
-        !self.path().is_empty() && !has_blank && !self.text.contains(marks)
+        !self.path().is_empty()
+            && !has_blank
+            && !is_emphasis(self.path())
+            && !self.text.contains(marks)
     }
 }
 
@@ -198,14 +211,15 @@ fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut braces = 0usize;
     let mut begin = 0;
+    let last = text.rfind('}').unwrap_or_default();
     for (at, c) in text.char_indices() {
         match c {
-            '{' => braces += 1,
+            '{' if at < last => braces += 1,
             '}' => braces = braces.saturating_sub(1),
             _ => {}
         }
         let separates = matches!(c, ';' | '，' | '、' | '；' | '\n') || (c == ',' && braces == 0);
-        if separates || c.is_whitespace() {
+        if separates || (c.is_whitespace() && braces == 0) {
             pieces.extend(Some(text.part(begin..at)).filter(|word| !word.is_empty()));
             begin = at + c.len_utf8();
         }
@@ -245,8 +259,8 @@ fn count_words(text: &str) -> usize {
         .count()
 }
 
-/// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a
-/// file's usual name.
+/// Reports whether a word of prose is a path: it has an extension or a wildcard, begins or ends as
+/// the path of a folder does, or is a file's usual name. `Create/modify` is none.
 pub(crate) fn looks_like_path(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':', '!', '?']);
     let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "n/a" | "N/A" | "/");
@@ -255,8 +269,17 @@ pub(crate) fn looks_like_path(word: &str) -> bool {
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
     let extension = word.split_once('.').map(|(_, extension)| extension);
-    let has_form = word.contains(['/', '*']) || extension.is_some_and(|text| !text.is_empty());
+    let has_folder = word.ends_with('/') || word.starts_with("./") || word.starts_with("../");
+    let is_pattern = word.contains('*') && !is_emphasis(word);
+    let has_form = has_folder || is_pattern || extension.is_some_and(|text| !text.is_empty());
     (has_form && !is_abbreviation && !is_number) || WORD_FILES.split(' ').any(|file| file == word)
+}
+
+/// Reports whether the stars of a word are marks around it (`**Changes**`).
+fn is_emphasis(word: &str) -> bool {
+    let inner = word.trim_matches('*');
+    let is_around = word.starts_with('*') && word.ends_with('*');
+    is_around && !inner.is_empty() && !inner.contains(['/', '.'])
 }
 
 /// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
@@ -403,9 +426,23 @@ mod tests {
 
     #[test]
     fn lists_of_paths() {
-        let table: [(&str, &[&str]); 21] = [
+        let table: [(&str, &[&str]); 29] = [
             ("src/a.rs, src/b.rs", &["src/a.rs", "src/b.rs"]),
-            ("`src/a b.rs`, src/c.rs (new)", &["src/a b.rs", "src/c.rs"]),
+            ("`cat a.rs`, src/c.rs (new)", &["src/c.rs"]),
+            ("`cd ui/admin && npm run build`", &[]),
+            ("`pytest tests/a.py`", &[]),
+            (
+                "Create/Modify: `a.ts`, Settings/visual contracts",
+                &["a.ts"],
+            ),
+            ("`src/parser` and its tests", &["src/parser"]),
+            (
+                "src/parser, ./tests, src/",
+                &["src/parser", "./tests", "src/"],
+            ),
+            ("{a, b}.ts, c.ts", &["{a,b}.ts", "c.ts"]),
+            ("**Changes**:", &[]),
+            ("src/**, *.rs, **/*", &["src/**", "*.rs", "**/*"]),
             ("src/a.rs src/b.rs", &["src/a.rs", "src/b.rs"]),
             ("src/{a,b}.rs", &["src/{a,b}.rs"]),
             ("src/a.rs:12-30", &["src/a.rs"]),

@@ -12,6 +12,8 @@ use crate::lines::text;
 use crate::order::assign::Name;
 use crate::tasks::draft::Group;
 use crate::tasks::phase;
+use crate::tasks::status;
+use crate::words;
 use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
 
@@ -359,6 +361,7 @@ impl<'a> References<'a> {
             .or_else(|| self.one(task, bare))
             .or_else(|| self.range(task, bare))
             .or_else(|| self.phase(piece))
+            .or_else(|| self.phases_between(piece))
             .or_else(|| self.joined(task, bare))
             .or_else(|| self.named(task, without_remark(piece)?))
     }
@@ -380,6 +383,28 @@ impl<'a> References<'a> {
     fn phase(&self, piece: &str) -> Option<Vec<usize>> {
         let label = phase::of_heading(piece)?.label?;
         self.phases.get(label.as_str()).cloned()
+    }
+
+    /// Returns the tasks of the phases from one to another (`Phases 1-6 complete`), each of which
+    /// has to exist.
+    fn phases_between(&self, piece: &str) -> Option<Vec<usize>> {
+        let (word, rest) = piece.split_once(' ')?;
+        let word = word.strip_suffix('s')?;
+        if !text::is_one_of(word, words::PHASES) {
+            return None;
+        }
+        let end = rest.find(|c: char| c.is_alphabetic()).unwrap_or(rest.len());
+        let (range, remark) = rest.split_at_checked(end)?;
+        let (first, last) = range.trim().split_once(['-', '–', '—'])?;
+        let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if !status::of_text(remark).is_some_and(|said| remark.is_empty() || !said.runs()) {
+            return None;
+        }
+        let mut found = Vec::new();
+        for number in (first..=last).take(self.phases.len() + 1) {
+            found.extend(self.phase(&format!("{word} {number}"))?);
+        }
+        Some(found)
     }
 
     fn one(&self, task: &Name<'_>, name: &str) -> Option<Vec<usize>> {

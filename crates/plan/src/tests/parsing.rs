@@ -245,7 +245,7 @@ fn attributes_inline_and_below() {
     reads(
         "- [ ] T1 Do (Files: a.rs, `b c.rs`; tokens: 50k) (see the docs) (turns: 5) (timeout: 1h30m) (priority: high)\n- [ ] T2 Other\n  - **Depends**: T1\n  - verify: `cargo test -p x`\n  - Review: required\n  - model: openai/gpt-5\n- [ ] T3 Format (run: cargo fmt; git status) (after: Task 1)\n- [ ] T4 Mail a@b.c about `(files: x)` and `@nobody`\n",
         &[
-            "T1: Do (see the docs) | files a.rs b c.rs | tokens 50000 | turns 5 | ms 5400000 | priority 1",
+            "T1: Do (see the docs) | files a.rs | tokens 50000 | turns 5 | ms 5400000 | priority 1",
             "T2: Other | depends T1 | verify cargo test -p x | model openai/gpt-5 | review always",
             "T3: Format | depends T1 | run cargo fmt; git status",
             "T4: Mail a@b.c about `(files: x)` and `@nobody`",

@@ -164,7 +164,7 @@ impl Generic {
         let is_excluded = scope.excluded().is_some();
         match self.way {
             ReadAs::Whole => Decision::Told,
-            _ if is_excluded && !table.is_tracked => Decision::Told,
+            _ if is_excluded && !table.is_tracked && !is_put_off(table, scope) => Decision::Told,
             ReadAs::Table => scope.unless_excluded(Decision::Task),
             ReadAs::Headings | ReadAs::Boxes if self.are_tables_retold && !is_excluded => {
                 Decision::Told
@@ -211,6 +211,12 @@ impl Decide for Generic {
 pub(crate) fn are_lists_alike(document: &Document<'_, '_>) -> bool {
     let lists = numbered_lists::find(document);
     lists.len() > 1 && !lists.iter().any(|list| list.is_work(document))
+}
+
+/// Reports whether a table of tasks stands below a heading of work that is not for now.
+fn is_put_off(table: &Table, scope: &Scope<'_>) -> bool {
+    let kind = scope.excluded().map(|open| open.kind);
+    table.is_certain && matches!(kind, Some(Kind::Dropped | Kind::Waiting))
 }
 
 /// Reports whether an item without a box is work by the heading above it, below which no box

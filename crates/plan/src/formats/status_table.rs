@@ -75,9 +75,14 @@ fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
         .collect();
     let has_figures = others.iter().any(|block| {
         let mut lines = source.lines(block.range());
-        lines.any(|(_, line)| table::is_rule(line))
+        let is_legend = table::is_legend(source, block.range());
+        !is_legend && lines.any(|(_, line)| table::is_rule(line))
     });
-    let is_prose = own.level > 1 && !blocks.is_empty() && others.len() == blocks.len();
+    let is_known = others.len() < blocks.len();
+    let mut prose = others
+        .iter()
+        .filter(|block| !table::is_legend(source, block.range()));
+    let is_prose = own.level > 1 && !is_known && prose.next().is_some();
     has_figures || is_prose
 }
 

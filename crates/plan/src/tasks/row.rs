@@ -46,8 +46,9 @@ impl Reader<'_, '_> {
             .or_else(|| done::status_of_cell(said));
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
+        // Of an unknown status it is not known whether it is to be run.
         let without_box = BoxMark {
-            status: TaskStatus::Todo,
+            status: TaskStatus::Blocked,
             optional: false,
             at: None,
             rest: 0,
@@ -80,13 +81,17 @@ impl Reader<'_, '_> {
         for (column, cell) in others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
-        draft.title = draft.title.replace("\\|", "|");
-        if let Some(status) = strike::status(&draft.title).filter(|_| draft.status.runs()) {
-            draft.status = status;
+        draft.title = without_links(&draft.title.replace("\\|", "|"));
+        let is_open = draft.status.runs() || status.is_none();
+        if let Some(struck) = strike::status(&draft.title).filter(|_| is_open) {
+            draft.status = struck;
         }
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
-            let message = format!("unknown status `{said}`, so this task is run");
+            let message = match draft.status.runs() {
+                true => format!("unknown status `{said}`: the box counts"),
+                false => format!("unknown status `{said}`: this task is not run"),
+            };
             let code = FindingCode::InvalidValue;
             self.findings
                 .warn(Pending::new(row.status.start, code, said, message));
@@ -151,6 +156,31 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Returns a title with the texts of its links in place of these (`[Parse](a.md) it`).
+fn without_links(title: &str) -> String {
+    let mut plain = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some((before, link)) = rest.split_once('[') {
+        plain.push_str(before);
+        let target = link.split_once("](").and_then(|(text, target)| {
+            let (_, after) = target.split_once(')')?;
+            Some((text, after)).filter(|_| !text.contains('['))
+        });
+        match target {
+            Some((text, after)) => {
+                plain.push_str(text);
+                rest = after;
+            }
+            None => {
+                plain.push('[');
+                rest = link;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
 }
 
 /// Reports whether a column may set an attribute. Commands in tables are mostly prose.

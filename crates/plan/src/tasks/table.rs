@@ -4,8 +4,10 @@
 //! The parser of [`crate::lines::outline`] reads tables as paragraphs, so that their text
 //! stays as written elsewhere.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::fields::identify::{self, Leading};
 use crate::fields::key::{Key, key_of};
 use crate::lines::source::Source;
 use crate::tasks::checkbox::read_box;
@@ -20,6 +22,15 @@ const OTHER_COLUMNS: &str =
 
 /// Headings of a column of tasks even where nothing says how far these are.
 const SURE_COLUMNS: &str = "task|tasks|todo|story|deliverable";
+
+/// Headings of a first column that names work, whatever else is said of it.
+const FIRST_COLUMNS: &[&str] = &["milestone", "step", "item", "issue"];
+
+/// What the ids of tasks, stories, phases and milestones begin with.
+const LETTERS: &[&str] = &["T", "TASK", "S", "US", "P", "M"];
+
+/// The number of rows from which on a first column of ids makes a list.
+const LEAST_ROWS: usize = 2;
 
 /// Headings of the column with its status.
 const STATUS_COLUMNS: &str =
@@ -64,8 +75,14 @@ pub(crate) struct Row {
     pub(crate) others: Vec<(Cell, Cell)>,
 }
 
-/// Reads a paragraph that is a table of tasks; `None` for any other paragraph.
-pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table> {
+/// The lines of a table.
+struct Lines {
+    columns: Vec<Cell>,
+    body: Vec<Line>,
+}
+
+/// Splits a paragraph that is a table; `None` for any other paragraph.
+fn split(source: &Source<'_>, paragraph: Range<usize>) -> Option<Lines> {
     if !source.slice(paragraph.clone()).contains('|') {
         return None;
     }
@@ -83,6 +100,25 @@ pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table
         });
     }
     let columns = cells(*offset, line);
+    Some(Lines { columns, body })
+}
+
+/// Reports whether a paragraph is a table that says what each status means.
+pub(crate) fn is_legend(source: &Source<'_>, paragraph: Range<usize>) -> bool {
+    split(source, paragraph).is_some_and(|lines| {
+        let Lines { columns, body } = &lines;
+        let grid = Grid {
+            source,
+            columns,
+            body,
+        };
+        grid.named(STATUS_COLUMNS) == Some(0) && grid.is_legend()
+    })
+}
+
+/// Reads a paragraph that is a table of tasks; `None` for any other paragraph.
+pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table> {
+    let Lines { columns, body } = split(source, paragraph)?;
     let grid = Grid {
         source,
         columns: &columns,
@@ -162,26 +198,63 @@ impl Grid<'_, '_> {
     }
 
     fn places(&self) -> Option<Places> {
-        let first_is_number = self.all(0, is_number);
-        let id = self.named(ID_COLUMNS).or(first_is_number.then_some(0));
+        let first_is_id = self.all(0, is_number) || self.all(0, is_id);
+        let id = self.named(ID_COLUMNS).or(first_is_id.then_some(0));
         let called = self.named(TASK_COLUMNS);
         let status = self
             .named(STATUS_COLUMNS)
             .or_else(|| self.column_of_marks());
+        if called.is_none() && id.is_none() && status == Some(0) && self.is_legend() {
+            return None;
+        }
+        let is_listed = self.is_listed();
         let title = called
-            .or_else(|| self.named(OTHER_COLUMNS))
-            .or_else(|| self.unnamed(id, status?));
+            .or_else(|| self.other(id, status))
+            .or_else(|| self.unnamed(id, status?))
+            .or_else(|| is_listed.then_some(usize::from(first_is_id)));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
         let is_tracked = status.is_some() || is_plan;
         let is_sure = self.named(SURE_COLUMNS) == Some(title);
-        (is_tracked || is_sure).then_some(Places {
+        (is_tracked || is_sure || is_listed).then_some(Places {
             id,
             title,
             status,
             is_called_task: called == Some(title),
             is_tracked,
         })
+    }
+
+    /// Returns the column with the title if that is not called a task: the first one if each of its
+    /// cells begins with an id, else one of a known name. Among columns of other names,
+    /// "Description" is not that of the title.
+    fn other(&self, id: Option<usize>, status: Option<usize>) -> Option<usize> {
+        if id.is_none() && self.all(0, begins_with_id) {
+            return Some(0);
+        }
+        let found = self.named(OTHER_COLUMNS)?;
+        let is_described = self.named("description") == Some(found) && id.is_some();
+        let is_foreign = is_described && self.named(STATUS_COLUMNS).is_none();
+        let first = status.filter(|_| is_foreign);
+        first
+            .and_then(|status| self.unnamed(id, status))
+            .or(Some(found))
+    }
+
+    /// Reports whether the first column names work: by its heading, or by an id in each cell.
+    fn is_listed(&self) -> bool {
+        let heading = self.columns.first().cloned().unwrap_or(0..0);
+        let heading = plain(self.source.slice(heading));
+        let is_named = FIRST_COLUMNS.contains(&heading.as_str());
+        self.body.len() >= LEAST_ROWS && (is_named || self.all(0, begins_with_id))
+    }
+
+    /// Reports whether the first column has a different status in each row: the table says what
+    /// these mean.
+    fn is_legend(&self) -> bool {
+        let mut said = BTreeSet::new();
+        let mut texts = self.body.iter().map(|line| self.text(line, 0));
+        texts.all(|text| is_status(text.trim_matches('`')) && said.insert(text))
     }
 
     /// Returns the only column of boxes, or of marks of which one says that work is left.
@@ -256,6 +329,24 @@ fn says_open(text: &str) -> bool {
 fn is_number(text: &str) -> bool {
     text.split('.')
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Reports whether a cell begins with the id of a task or of a milestone.
+fn begins_with_id(text: &str) -> bool {
+    leading_id(text).is_some()
+}
+
+/// Reports whether a cell is such an id.
+fn is_id(text: &str) -> bool {
+    leading_id(text).is_some_and(|found| found.rest == text.len())
+}
+
+/// Returns the id of a task or of a milestone that a cell begins with; a number has parts (`1.2`).
+fn leading_id(text: &str) -> Option<Leading<'_>> {
+    let found = identify::of_item(text)?;
+    let letters = found.id.trim_end_matches(|c: char| !c.is_ascii_uppercase());
+    let is_number = letters.is_empty() && found.id.contains('.') && is_number(found.id);
+    (is_number || LETTERS.contains(&letters)).then_some(found)
 }
 
 /// Reports whether a cell says a status: a known word, a mark or a box.
@@ -356,7 +447,20 @@ mod tests {
         ];
         let ordered = "| ID | Task | Needs |\n|---|---|---|\n| 1 | Parse | none |\n| 2 | Print | 1 |\n| | Total | 2 |";
         assert_eq!(parsed(ordered), Some(expected));
+        let expected = vec![
+            ": M1: Frame [] Days=3".to_owned(),
+            ": M2: Roof [] Days=2".to_owned(),
+        ];
+        let milestones = "| Etappe | Days |\n|---|---|\n| M1: Frame | 3 |\n| M2: Roof | 2 |";
+        assert_eq!(parsed(milestones), Some(expected));
+        let expected = vec![
+            "1: Mur [⬜ Plus tard] Description=en bois".to_owned(),
+            "2: Toit [✅ Fait] Description=en tuiles".to_owned(),
+        ];
+        let in_french = "| # | Étape | Description | Statut |\n|---|---|---|---|\n| 1 | Mur | en bois | ⬜ Plus tard |\n| 2 | Toit | en tuiles | ✅ Fait |";
+        assert_eq!(parsed(in_french), Some(expected));
         for other in [
+            "| Status | Meaning |\n|---|---|\n| `todo` | not begun |\n| `done` | at the end |",
             "| Item | Owner |\n|---|---|\n| a | b |",
             "| a | b |",
             "Task | Status\n",

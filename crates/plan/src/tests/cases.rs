@@ -162,12 +162,11 @@ fn an_unknown_status_in_a_table_is_said() {
 3 [todo] Dig the ground
 4 [blocked] Sell it
 5 [cancelled] Add a tower
-6 [todo] Plant a tree | details Status: 完成
+6 [blocked] Plant a tree | details Status: 完成
 7 [done] Buy a spade
 > 2: nothing comes before
 > 3: after 2: dependency
-> 6: after 3: its number
-warnings 10: unknown status `完成`, so this task is run
+warnings 10: unknown status `完成`: this task is not run
 ",
     );
 }

@@ -429,7 +429,7 @@ fn a_table_may_answer_whether_its_tasks_are_done() {
         dashes.replace(" - ", " Done ").replace('–', "Done")
     );
     let days = "| Task | Completed |\n|---|---|\n| a | 2025-01-31 |\n| b | |\n| c | Q3 |\n";
-    assert_eq!(statuses(days), ["a Done", "b Todo", "c Todo"]);
+    assert_eq!(statuses(days), ["a Done", "b Todo", "c Blocked"]);
     let boxes = "| Task | Status |\n|---|---|\n| [x] a | |\n| [ ] b | |\n| [ ] c | done |\n";
     assert_eq!(statuses(boxes), ["a Done", "b Todo", "c Done"]);
     let landed = [orchestrate_core::TaskId::from("b")];

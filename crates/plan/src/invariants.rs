@@ -121,8 +121,9 @@ pub(crate) fn require_account(source: &str) -> Result<(), TestCaseError> {
     }
     for task in &plan.tasks {
         let begins = |own: &LineUse| {
-            let is_own = own.role == LineKind::Task && own.task.as_ref() == Some(&task.id);
-            is_own && own.from == task.line
+            let is_off = own.role == LineKind::NotRun && !task.status.runs();
+            let is_own = own.role == LineKind::Task || is_off;
+            is_own && own.task.as_ref() == Some(&task.id) && own.from == task.line
         };
         prop_assert!(plan.lines.iter().any(begins), "{} has no line", task.id);
     }

@@ -47,6 +47,7 @@ pub(crate) const CHECKS: &[&str] = &[
     "acceptance", "success criteria", "success metrics", "exit criteria", "validation",
     "verification", "definition of done", "done when", "checklist", "notes", "note", "outcomes",
     "progress", "prerequisites", "out of scope", "non goals", "self review", "quality gates",
+    "done criteria",
 ];
 /// First words of those that are no such label above a list (`**Notes:**`), where work stands as
 /// well.
@@ -76,7 +77,7 @@ pub(crate) const PERSON: &[&str] = &["manual", "human", "user"];
 #[rustfmt::skip]
 pub(crate) const OF_PERSON: &[&str] = &[
     "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
-    "review", "approval", "qa", "required",
+    "review", "approval", "qa", "required", "check", "verify", "verifies",
 ];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
@@ -97,13 +98,7 @@ pub(crate) const DROPPED: &[&str] = &[
     "references", "alternatives", "post mvp", "long term",
 ];
 /// The same of work that may be left out, and that comes last.
-pub(crate) const OPTIONAL: &[&str] = &[
-    "backlog",
-    "nice to have",
-    "could have",
-    "stretch",
-    "optional",
-];
+pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];
 #[rustfmt::skip]
 pub(crate) const NOUNS: &[&str] = &[
     "work", "items", "tasks", "features", "ideas", "scope", "enhancements", "improvements", "plan",

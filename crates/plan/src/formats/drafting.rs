@@ -32,6 +32,9 @@ const ID_KEYS: &[&str] = &["id", "task id"];
 pub(super) const OPEN_STEP_OF_DONE: &str =
     "it is an open step of a task that is done: write it beside that task to have it carried out";
 
+/// Why a task of a person is not run.
+const OF_PERSON: &str = "it is work of a person";
+
 impl<'a> Walk<'_, '_, 'a> {
     /// Adds an item as a task; its parts, if it has such, are tasks of their own.
     pub(super) fn task_item(
@@ -115,7 +118,7 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// Takes an open task for done, blocked or cancelled if the group or the heading that it is in
     /// says so, and returns the reason why it is not run.
-    fn withhold(&self, draft: &mut Draft, of_group: Option<TaskStatus>) -> Option<String> {
+    fn withhold(&mut self, draft: &mut Draft, of_group: Option<TaskStatus>) -> Option<String> {
         if !draft.status.runs() {
             return None;
         }
@@ -127,7 +130,9 @@ impl<'a> Walk<'_, '_, 'a> {
         }
         if section::is_of_person(&draft.title) {
             draft.status = TaskStatus::Blocked;
-            return Some("it is work of a person".to_owned());
+            let task = self.found.drafts.len();
+            self.found.lines.withhold(task, OF_PERSON);
+            return Some(OF_PERSON.to_owned());
         }
         let above = self.open.iter().rfind(|open| open.status.is_some())?;
         let status = above.status.filter(|status| !status.runs())?;

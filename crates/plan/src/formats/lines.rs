@@ -1,6 +1,7 @@
 //! What becomes of each line of a plan. Each that is not blank has one role, so that nothing is
 //! dropped silently.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,8 @@ pub(crate) enum Role {
 pub(crate) struct Lines {
     roles: Vec<Option<Role>>,
     reasons: Vec<String>,
+    /// The tasks that no run may start, each with the index of its reason.
+    withheld: BTreeMap<usize, usize>,
 }
 
 impl Lines {
@@ -67,7 +70,14 @@ impl Lines {
         Self {
             roles: vec![None; source.line_starts().count()],
             reasons: Vec::new(),
+            withheld: BTreeMap::new(),
         }
+    }
+
+    /// Says of a task that no run may start it, for a reason.
+    pub(crate) fn withhold(&mut self, task: usize, reason: &str) {
+        self.withheld.insert(task, self.reasons.len());
+        self.reasons.push(reason.to_owned());
     }
 
     /// Says what the lines of a range are, but for those that begin a task.
@@ -160,12 +170,15 @@ impl Lines {
             Role::Settings => (LineKind::Settings, None, None),
             Role::Structure => (LineKind::Structure, None, None),
         };
+        let withheld = task.and_then(|at| self.withheld.get(&at)).copied();
         LineUse {
             from: line,
             to: line,
-            role: kind,
+            role: withheld.map_or(kind, |_| LineKind::NotRun),
             task: task.and_then(|at| ids.get(at).cloned()),
-            reason: reason.and_then(|at| self.reasons.get(at).cloned()),
+            reason: reason
+                .or(withheld)
+                .and_then(|at| self.reasons.get(at).cloned()),
         }
     }
 }

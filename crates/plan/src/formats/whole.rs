@@ -145,7 +145,8 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the status that a document says of all its work, if that is not to be done: in a heading
-/// `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
+/// `Status: done`, a section "Status" or a field of it, or a line `**Status**: done` above all
+/// sections.
 pub(crate) fn status_of(notes: &[Note]) -> Option<TaskStatus> {
     notes.iter().find_map(said_by)
 }
@@ -160,10 +161,12 @@ fn said_by(note: &Note) -> Option<TaskStatus> {
     if let Some(status) = beside.and_then(|(_, value)| over(value)) {
         return Some(status);
     }
-    if is_status(heading) {
-        return note.text.lines().next().and_then(over);
+    let is_section = is_status(heading);
+    let first = note.text.lines().next().filter(|_| is_section);
+    if let Some(status) = first.and_then(over) {
+        return Some(status);
     }
-    if note.level > 1 {
+    if note.level > 1 && !is_section {
         return None;
     }
     // A bullet after prose belongs to what that is about.
@@ -175,7 +178,8 @@ fn said_by(note: &Note) -> Option<TaskStatus> {
         is_after_prose |= !is_bullet && !line.is_empty() && field.is_none();
         let own = line.trim_start_matches(['-', '>', ' ']);
         let value = field
-            .filter(|(word, _)| is_status(word) && !(is_bullet && is_after_prose))
+            .filter(|(word, _)| is_status(word) || (is_section && is_state(word)))
+            .filter(|_| !(is_bullet && is_after_prose))
             .map(|(_, at)| own.tail(at).trim_start_matches(['*', '_']));
         if let Some(status) = value.and_then(over) {
             return Some(status);
@@ -190,6 +194,11 @@ fn over(text: &str) -> Option<TaskStatus> {
 
 fn is_status(word: &str) -> bool {
     word.trim().eq_ignore_ascii_case("status")
+}
+
+/// Reports whether a field of a section "Status" says that of the document.
+fn is_state(word: &str) -> bool {
+    word.trim().eq_ignore_ascii_case("state")
 }
 
 /// Returns the first line of a text as a title.

@@ -56,7 +56,8 @@ pub(crate) fn kind(title: &str) -> Kind {
             return Kind::Optional;
         }
     }
-    if holds_checks(&whole) {
+    let without_remark = plain(lower.split('(').next().unwrap_or(&lower));
+    if holds_checks(&whole) || holds_checks(&without_remark) || is_log(&lower) {
         return Kind::Checks;
     }
     if is_optional(&lower) {
@@ -95,21 +96,30 @@ fn waits(heading: &str) -> bool {
 }
 
 /// Reports whether the title of a task says that a person does it: `Manually test …`, `User Manual
-/// Verification`, `Ask the user …`.
+/// Verification`, `Ask the user …`, `The lead manually reviews …`.
 pub(crate) fn is_of_person(title: &str) -> bool {
     let title = plain(&title.to_lowercase());
     let mut words = title.split(' ');
     let (first, second, third) = (words.next(), words.next(), words.next());
-    let is_deed = |word: Option<&str>| word.is_some_and(|word| words::OF_PERSON.contains(&word));
     match first {
         Some("manually") => true,
-        Some("manual") => is_deed(second),
+        Some("manual") => is_deed(second) || is_deed(third),
         Some("ask") => second == Some("the") && third == Some("user"),
-        Some("user") => {
-            second == Some("manual") || (second == Some("acceptance") && is_deed(third))
-        }
+        Some("user") if second == Some("manual") => true,
+        Some("user") if second == Some("acceptance") => is_deed(third),
+        Some(_) if second == Some("manually") => is_deed(third),
+        Some(_) if third == Some("manually") => is_deed(words.next()),
         _ => false,
     }
+}
+
+/// Reports whether a word is a deed of a person, also as a verb of one (`reviews`, `verifies`).
+fn is_deed(word: Option<&str>) -> bool {
+    let Some(word) = word else { return false };
+    let verb = word.strip_suffix('s').unwrap_or(word);
+    [word, verb]
+        .iter()
+        .any(|word| words::OF_PERSON.contains(word))
 }
 
 fn holds_checks(heading: &str) -> bool {
@@ -117,6 +127,20 @@ fn holds_checks(heading: &str) -> bool {
     let is_checks = ends.any(|end| heading.ends_with(end));
     let names_work = heading.split(' ').any(|word| words::WORK.contains(&word));
     begins_with(heading, words::CHECKS) || (is_checks && !names_work)
+}
+
+/// Reports whether a lowered heading names a record of what was done, rather than a part of the
+/// work (`Phase 2: Audit log`).
+fn is_log(heading: &str) -> bool {
+    let mut words = each_word(heading);
+    let is_counted = number(heading).is_some() || heading.contains([':', '：']);
+    words
+        .next()
+        .is_some_and(|first| !words::PHASES.contains(&first))
+        && words
+            .last()
+            .is_some_and(|last| matches!(last, "log" | "logs"))
+        && !is_counted
 }
 
 /// Reports whether a text begins with one of these, as whole words.
@@ -259,7 +283,14 @@ mod tests {
             ("~~Phase 4: Old~~ (done)", Work),
             ("~~Old~~ Phase 4: New", Work),
             ("Nice-to-have", Optional),
-            ("Backlog: later", Optional),
+            ("Backlog: later", Work),
+            ("Done Criteria (Observable)", Checks),
+            ("Git Checkpoint Log", Checks),
+            ("Progress logs", Checks),
+            ("Phase 2: Audit log", Work),
+            ("3. Audit log", Work),
+            ("Log", Work),
+            ("Dialog", Work),
             ("Phase 5: Polish (OPTIONAL)", Optional),
             ("Acceptance criteria (optional)", Checks),
         ];

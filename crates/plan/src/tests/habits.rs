@@ -370,8 +370,8 @@ work [todo] Work
 polish [todo] Polish
 write [todo] Write
 > work: nothing comes before
-> write: after work: the plan's order
-> polish: after write: optional tasks come last
+> polish: after work: tests, reviews and releases follow the work
+> write: after polish: the plan's order
 line 10: under \"Deferred\"
 line 11: under \"Deferred\"
 line 14: under \"Won't do\"

@@ -7,6 +7,8 @@ mod cases;
 #[cfg(test)]
 mod doubtful;
 #[cfg(test)]
+mod field_forms;
+#[cfg(test)]
 mod formats_page;
 #[cfg(test)]
 mod habits;

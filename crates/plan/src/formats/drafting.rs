@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
+use crate::finding::{FindingCode, Pending};
 use crate::formats::document::Heading;
 use crate::formats::walk::Walk;
 use crate::lines::outline::Block;
@@ -111,6 +112,7 @@ impl<'a> Walk<'_, '_, 'a> {
         if let Some(reason) = self.withhold(&mut draft, of_group) {
             self.reader.findings.skip(draft.at, reason);
         }
+        self.note_person_before(&draft);
         let status = draft.status;
         self.found.add(self.document.source, draft, end);
         self.steps(steps, status);
@@ -142,6 +144,25 @@ impl<'a> Walk<'_, '_, 'a> {
             above.title,
             said(status)
         ))
+    }
+
+    /// Warns of a task that goes on without the one before it in its order, which a person does.
+    fn note_person_before(&mut self, draft: &Draft) {
+        let Some(last) = self.found.drafts.last() else {
+            return;
+        };
+        let is_of_person = last.attributes.by_person || section::is_of_person(&last.title);
+        let is_after = draft.counts && draft.section_index == last.section_index;
+        let goes_on = draft.status.runs() && !draft.attributes.names_dependencies();
+        if !is_after || !goes_on || last.status != TaskStatus::Blocked || !is_of_person {
+            return;
+        }
+        let message = "this does not wait for the task before it, which is work of a person";
+        let found = Pending::new(draft.at, FindingCode::NeverMerged, &draft.title, message);
+        let advice = "write `(depends: …)` with the id of that task to have this one wait";
+        self.reader
+            .findings
+            .warn(found.suggest(Some(advice.to_owned())));
     }
 
     /// Returns the mark of a task without a box: an emoji or words that say its status.

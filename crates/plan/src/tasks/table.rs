@@ -105,15 +105,15 @@ fn split(source: &Source<'_>, paragraph: Range<usize>) -> Option<Lines> {
 
 /// Reports whether a paragraph is a table that says what each status means.
 pub(crate) fn is_legend(source: &Source<'_>, paragraph: Range<usize>) -> bool {
-    split(source, paragraph).is_some_and(|lines| {
-        let Lines { columns, body } = &lines;
-        let grid = Grid {
-            source,
-            columns,
-            body,
-        };
-        grid.named(STATUS_COLUMNS) == Some(0) && grid.is_legend()
-    })
+    let Some(Lines { columns, body }) = split(source, paragraph) else {
+        return false;
+    };
+    let grid = Grid {
+        source,
+        columns: &columns,
+        body: &body,
+    };
+    grid.named(STATUS_COLUMNS) == Some(0) && grid.is_legend()
 }
 
 /// Reads a paragraph that is a table of tasks; `None` for any other paragraph.

@@ -206,3 +206,22 @@ fn the_lines_of_a_persons_work_are_not_run() {
     let reasons = plan.lines.iter().filter_map(|own| own.reason.as_deref());
     assert_eq!(reasons.collect::<Vec<_>>(), ["it is work of a person"; 2]);
 }
+
+#[test]
+fn what_goes_on_without_a_person_is_said() {
+    reads(
+        "## 1. Code\n\n- [ ] 1.1 Add it\n\n## 2. Checks\n\n- [ ] 2.1 Manual check of it\n- [ ] 2.2 Install it\n\
+         - [ ] 2.3 Tell of it (depends: 2.1)\n",
+        "\
+1.1 [todo] Add it
+2.1 [blocked] Manual check of it
+2.2 [todo] Install it
+2.3 [todo] Tell of it
+> 1.1: nothing comes before
+> 2.2: after 1.1: its number
+line 7: it is work of a person
+warnings 8: this does not wait for the task before it, which is work of a person
+warnings 9: 2.3 will not run: it depends on 2.1, which is blocked or the work of a person
+",
+    );
+}

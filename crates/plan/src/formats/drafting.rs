@@ -121,6 +121,9 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Takes an open task for done, blocked or cancelled if the group or the heading that it is in
     /// says so, and returns the reason why it is not run.
     fn withhold(&mut self, draft: &mut Draft, of_group: Option<TaskStatus>) -> Option<String> {
+        if draft.attributes.by_person && draft.status == TaskStatus::Blocked {
+            return Some(self.leave_to_person(draft));
+        }
         if !draft.status.runs() {
             return None;
         }
@@ -131,10 +134,7 @@ impl<'a> Walk<'_, '_, 'a> {
             return is_done.then(|| OPEN_STEP_OF_DONE.to_owned());
         }
         if section::is_of_person(&draft.title) {
-            draft.status = TaskStatus::Blocked;
-            let task = self.found.drafts.len();
-            self.found.lines.withhold(task, OF_PERSON);
-            return Some(OF_PERSON.to_owned());
+            return Some(self.leave_to_person(draft));
         }
         let above = self.open.iter().rfind(|open| open.status.is_some())?;
         let status = above.status.filter(|status| !status.runs())?;
@@ -144,6 +144,14 @@ impl<'a> Walk<'_, '_, 'a> {
             above.title,
             said(status)
         ))
+    }
+
+    /// Leaves a task to a person, and returns why it is not run.
+    fn leave_to_person(&mut self, draft: &mut Draft) -> String {
+        draft.status = TaskStatus::Blocked;
+        let task = self.found.drafts.len();
+        self.found.lines.withhold(task, OF_PERSON);
+        OF_PERSON.to_owned()
     }
 
     /// Warns of a task that goes on without the one before it in its order, which a person does.

@@ -400,6 +400,9 @@ impl<'a> References<'a> {
         if !status::of_text(remark).is_some_and(|said| remark.is_empty() || !said.runs()) {
             return None;
         }
+        if first > last {
+            return None;
+        }
         let mut found = Vec::new();
         for number in (first..=last).take(self.phases.len() + 1) {
             found.extend(self.phase(&format!("{word} {number}"))?);

@@ -252,6 +252,7 @@ icon [todo] Icon
 plan [done] Plan
 > build / new_tell: nothing comes before; together: nothing orders them
 > logo / icon: after build, new_tell: optional tasks come last; together: nothing orders them
+line 1: it is work of a person
 ",
     );
     reads(

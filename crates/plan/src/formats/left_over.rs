@@ -4,15 +4,20 @@
 //! It is told, since a format knows it for no task, but a check lists it, so that no part of a plan
 //! is left out silently.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use orchestrate_core::task::TaskStatus;
 
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
+use crate::formats::generic;
 use crate::formats::lines::Role;
 use crate::formats::numbered_lists;
 use crate::lines::outline::Block;
 use crate::lines::source::Source;
+use crate::tasks::done;
 use crate::tasks::draft::items_of;
 use crate::tasks::heading;
 use crate::tasks::section;
@@ -26,6 +31,7 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
     }
     let mut starts: Vec<usize> = found.drafts.iter().map(|draft| draft.at).collect();
     starts.sort_unstable();
+    let rows = rows(document, found);
     let mut left = Left {
         source: document.source,
         found,
@@ -61,6 +67,9 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
             }
         }
     }
+    for at in rows {
+        left.add(Role::Told, at);
+    }
 }
 
 /// What is left over.
@@ -78,6 +87,31 @@ impl Left<'_, '_> {
             self.findings.skip(at, WITHOUT_TASK);
         }
     }
+}
+
+/// Returns the places of the open rows of tables of tasks, unless these only sum up the tasks.
+fn rows(document: &Document<'_, '_>, found: &Collected) -> Vec<usize> {
+    let source = document.source;
+    let mut places = Vec::new();
+    // Most documents have none.
+    if document.tables().next().is_none() || generic::tables_retell(document) {
+        return places;
+    }
+    let titles: BTreeSet<&str> = found.drafts.iter().map(|it| it.title.as_str()).collect();
+    for (heading, table) in document.tables() {
+        let is_work = !document.is_in(heading, |it| !it.is_work());
+        if !is_work || !table.is_certain || !table.is_tracked {
+            continue;
+        }
+        for row in &table.rows {
+            let status = done::status_of_cell(source.slice(row.status.clone()));
+            let is_open = status.is_none_or(TaskStatus::runs);
+            if is_open && !titles.contains(source.slice(row.title.clone())) {
+                places.push(row.at);
+            }
+        }
+    }
+    places
 }
 
 /// Reports whether a heading is one of a series (`Phase 2`, `3. Docs`) of which another one has

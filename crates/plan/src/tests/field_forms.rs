@@ -225,3 +225,16 @@ warnings 9: 2.3 will not run: it depends on 2.1, which is blocked or the work of
 ",
     );
 }
+
+#[test]
+fn the_rows_of_a_table_that_a_format_does_not_read_are_said() {
+    reads(
+        "> Use superpowers:executing-plans\n\n### Task 1: Frame\n\n- [ ] **Step 1: Cut it**\n\n## Rest\n\n\
+         | # | Task | Status |\n|---|---|---|\n| 1 | Frame | todo |\n| 2 | Roof | todo |\n| 3 | Floor | done |\n",
+        "\
+T1 [todo] Frame | details [ ] **Step 1: Cut it**
+> T1: nothing comes before
+line 12: it looks like work, but no task was read there
+",
+    );
+}

@@ -211,7 +211,7 @@ fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut braces = 0usize;
     let mut begin = 0;
-    let last = text.rfind('}').unwrap_or_default();
+    let last = text.rfind('}').unwrap_or(0);
     for (at, c) in text.char_indices() {
         match c {
             '{' if at < last => braces += 1,

@@ -170,7 +170,7 @@ d_needs_phases_1 [todo] d (needs: Phases 1-9)
 > b: after a: the phase before
 > c: after b: the phase before
 > d_needs_phases_1: after c: the plan's order
-warnings 13: this names no task, so it stays in the title
+warnings 13: not every word of this is a task, so it stays in the title
 ",
     );
 }

@@ -6,28 +6,18 @@
 //! rules are in `orchestrate_core::policy`.
 
 mod answer;
-mod arguments;
 mod builtin;
 mod call;
 mod code_files;
-mod context;
 mod execute;
 mod files;
-mod package_cache;
 mod patch;
-mod path;
 mod plugin;
-mod prepared;
-mod prompt;
-mod properties;
-mod reference;
 mod registry;
 mod repository_map;
-mod result_types;
 mod services;
 mod template;
 mod tool;
-mod tool_limits;
 mod wrapped;
 
 pub use answer::{
@@ -38,14 +28,13 @@ pub use answer::{
     TestFailure, TestResults, ToolError, ToolOutput, ToolsError, TypeCheckResults, WebContent,
     allowed_bytes,
 };
-pub use arguments::check_schema;
 pub use builtin::{Overrides, builtin_tools, plain_tools, unknown_parameters};
 pub use call::{
     AgentCpu, AnswersFrom, Approval, CallLimits, CallScope, Command, Effect, Foreseen, Permit,
     SharedValues, ViewSource, WorktreeScope, command_usage,
 };
-pub use context::ToolContext;
 pub use execute::{Answered, Executor, PermissionCheck, undo_advice};
+pub use files::path::normalize as normalize_path;
 pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile,
     TEMPORARY_PREFIX, WalkLimits, WalkSummary, Written,
@@ -53,13 +42,8 @@ pub use files::{
 pub use orchestrate_code::{MapIndex, MapTask, Stop};
 pub use orchestrate_core::agent::model_search::SearchResult;
 pub use orchestrate_html::Heading;
-pub use path::normalize as normalize_path;
 pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
-pub use prepared::{CallSite, FindPrograms, Look, Prepared, ProgramChoice, Programs};
-pub use prompt::{Prompt, PromptFile};
-pub use properties::ToolProperties;
-pub use reference::tools_reference;
-pub use registry::{PluginId, ToolRegistry};
+pub use registry::{PluginId, ToolRegistry, limits_of, tools_reference};
 pub use repository_map::{MapLines, StoredFile, makes_maps, map_index};
 pub use services::{
     AgentOperation, AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction,
@@ -72,6 +56,8 @@ pub use services::{
     StashAction, UsersCommits, WebService,
 };
 pub use template::CommandTemplate;
-pub use tool::{Category, Tool, Waits, Wrap, Wrapping, is_name};
-pub use tool_limits::limits_of;
+pub use tool::{
+    CallSite, Category, FindPrograms, Look, Prepared, ProgramChoice, Programs, Prompt, PromptFile,
+    Tool, ToolContext, ToolProperties, Waits, Wrap, Wrapping, check_schema, is_name,
+};
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -16,15 +16,14 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::answer::{ToolError, ToolsError};
-use crate::arguments;
 use crate::builtin::{Overrides, families_of};
 use crate::call::AnswersFrom;
-use crate::context::{ToolContext, panicked};
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::properties::ToolProperties;
 use crate::registry::{PluginId, ToolRegistry};
-use crate::tool::{Category, MAX_NAME, Tool, Wrap, is_name};
+use crate::tool::arguments;
+use crate::tool::{
+    CallSite, Category, MAX_NAME, Prepared, Prompt, Tool, ToolContext, ToolProperties, Wrap,
+    is_name, panicked,
+};
 
 /// How long a plugin may take to initialize and to register its tools: it may read files, not wait
 /// for a person.

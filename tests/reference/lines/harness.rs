@@ -13,7 +13,7 @@ const RECORDS: &str = "crates/tools/tests/suite/records.rs";
 const SEARCH: &str = "crates/tools/tests/suite/search.rs";
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
 const OPEN: &str = "crates/tools/src/files/open.rs";
-const PROMPT: &str = "crates/tools/src/prompt.rs";
+const PROMPT: &str = "crates/tools/src/tool/prompt.rs";
 const TEXTS: &str = "crates/coordinator/src/texts/project_texts.rs";
 
 const CONFORMS: &str = "every_built_in_tool_conforms";

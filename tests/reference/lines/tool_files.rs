@@ -40,7 +40,7 @@ pub(in crate::reference) const TOOL_FILES: &[Line] = &[
     unit("004-017", "annotation @property", DEFINITION, "descriptions_examples_and_types_are_those_of_real_files"),
     unit("004-018", "parser also gives description text and type definitions", DEFINITION, "descriptions_examples_and_types_are_those_of_real_files"),
     // Deliberately different: document 001 wants XML for the former, which has a parser of its own.
-    unit("004-019", "a parser for built-in descriptions and one for .tool files", "crates/tools/src/prompt.rs", "a_file_gives_description_and_schema"),
+    unit("004-019", "a parser for built-in descriptions and one for .tool files", "crates/tools/src/tool/prompt.rs", "a_file_gives_description_and_schema"),
     unit("004-020", "glob.tool: find {arguments} -type f", SUITE, "the_example_of_the_reference_finds_the_files"),
     unit("004-021", "grep.tool: grep {arguments}", SUITE, "the_example_of_the_reference_finds_the_files"),
     unit("004-022", "ls.tool: ls {arguments}", SUITE, "the_example_of_the_reference_finds_the_files"),

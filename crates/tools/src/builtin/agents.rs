@@ -12,15 +12,12 @@ use serde_json::{Value, json};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{invalid, read};
 use crate::call::CallScope;
 use crate::call::Effect;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::AgentOperation;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
-use crate::tool::{Tool, Waits};
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Waits};
 
 /// The maximum number of files that are named of one agent.
 const SHOWN_FILES: usize = 20;

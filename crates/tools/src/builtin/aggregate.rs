@@ -12,12 +12,9 @@ use super::agents::{held_against, on_agents};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::AgentOperation;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `aggregate_agent_results` tool.
 pub(super) struct AggregateAgentResults(pub(super) Prompt);

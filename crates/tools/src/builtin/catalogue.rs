@@ -9,9 +9,8 @@ use super::{
     todo, verdict, web,
 };
 use crate::answer::ToolsError;
-use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
-use crate::tool::Tool;
+use crate::tool::{Prompt, PromptFile, Tool};
 use crate::wrapped::add_shipped;
 
 /// Returns a project's own description file for the named tool, if it has one.

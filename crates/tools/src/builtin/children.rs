@@ -10,12 +10,9 @@ use serde_json::{Value, json};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::{AgentOperation, ChildRequest};
-use crate::tool::{Tool, Waits};
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Waits};
 
 /// The `spawn_child_agent` tool.
 pub(super) struct SpawnChildAgent(pub(super) Prompt);

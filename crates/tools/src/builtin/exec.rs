@@ -17,17 +17,14 @@ use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ExecutionResult;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
 use crate::call::CallScope;
 use crate::call::Command;
 use crate::call::{Effect, Foreseen};
-use crate::context::ToolContext;
 use crate::files::Files;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::DecidedHosts;
 use crate::template::CommandTemplate;
-use crate::tool::{Tool, Wrap};
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Wrap};
 
 /// The tool that stores an agent's files.
 const COMMIT: &str = "git_commit";

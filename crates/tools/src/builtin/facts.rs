@@ -20,10 +20,10 @@ macro_rules! facts {
             $crate::tool::Category::$category
         }
 
-        fn properties(&self) -> $crate::properties::ToolProperties {
-            $crate::properties::ToolProperties {
+        fn properties(&self) -> $crate::tool::ToolProperties {
+            $crate::tool::ToolProperties {
                 $($property: $value,)*
-                ..$crate::properties::ToolProperties::new(
+                ..$crate::tool::ToolProperties::new(
                     orchestrate_core::policy::Permission::$permission,
                 )
             }

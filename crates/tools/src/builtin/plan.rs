@@ -7,12 +7,9 @@ use serde_json::{Value, json};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
 use crate::call::CallScope;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `read_plan` tool.
 pub(super) struct ReadPlan(pub(super) Prompt);

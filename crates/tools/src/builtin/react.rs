@@ -9,11 +9,8 @@ use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{Note, NoteKind};
-use crate::arguments::{invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 
 /// The `react` tool.
 pub(super) struct React(pub(super) Prompt);

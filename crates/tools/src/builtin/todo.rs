@@ -8,11 +8,8 @@ use serde_json::{Value, json};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of steps: a longer list is of no use, and takes space in every request.
 const MAX_ITEMS: usize = 50;

@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 use super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
-use crate::context::ToolContext;
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{Prompt, Tool, ToolContext};
 
 /// The `review_verdict` tool.
 pub(super) struct GiveVerdict(pub(super) Prompt);

@@ -12,11 +12,11 @@ use super::held::Held;
 use crate::answer::ToolError;
 use crate::answer::counted;
 use crate::call::CallScope;
-use crate::context::ToolContext;
 use crate::files::{
     Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order,
 };
 use crate::services::ReplayService;
+use crate::tool::ToolContext;
 
 /// Maximum number of files that are named with why they are left out.
 const MAX_NAMED: usize = 3;

@@ -30,7 +30,6 @@ use crate::call::Meter;
 use crate::call::PathGuard;
 use crate::call::permit;
 use crate::call::{Authorization, Permit, authorize};
-use crate::context::ToolContext;
 use crate::execute::EndGuard;
 use crate::execute::Replay;
 use crate::execute::may_stand_in;
@@ -40,10 +39,9 @@ use crate::execute::{CircuitBreaker, Finding, Need};
 use crate::execute::{Resolver, request};
 use crate::execute::{brief_name, describe_call, redact_error, redact_result, without_users};
 use crate::files::Files;
-use crate::prepared::{CallSite, Prepared};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::services::CallRecord;
-use crate::tool::{Tool, Waits};
+use crate::tool::{CallSite, Prepared, Tool, ToolContext, Waits};
 
 /// Maximum number of concurrent calls: more than a run has workers, few enough for the limit on
 /// file descriptors.

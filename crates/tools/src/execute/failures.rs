@@ -18,13 +18,12 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::call::Effect;
 use crate::call::Meter;
-use crate::context::{ToolContext, panicked};
 use crate::execute::Finding;
 use crate::execute::LeftBehind;
 use crate::execute::RestorePoint;
 use crate::execute::isolated;
 use crate::services::GitChange;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext, panicked};
 
 /// How often a wait looks whether the call is cancelled.
 const CANCEL_LOOK: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! The calls of other products in the form of the product that they come from: converts their
 //! arguments to those of our tools, as far as they mean something here. Other names of one argument
-//! are a table of `arguments.rs`.
+//! are a table of `tool/arguments.rs`.
 //!
 //! A model knows the tools of the product that it was trained with, and calls ours like those. What
 //! is asked for and cannot be had, such as a command in the background, is refused with the reason;
@@ -14,7 +14,7 @@ use orchestrate_core::shell_word;
 use serde_json::{Map, Value, json};
 
 use crate::answer::ToolError;
-use crate::arguments::invalid;
+use crate::tool::arguments::invalid;
 
 /// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for
 /// one command, nor less than a second.

@@ -19,8 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::context::{ToolContext, panicked};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext, panicked};
 
 /// Maximum number of threads that calls have left behind: each holds its stack and the descriptors
 /// of its worktree.

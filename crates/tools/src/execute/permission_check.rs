@@ -13,16 +13,15 @@ use orchestrate_core::text::invisible::shown;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{ToolError, ToolsError};
-use crate::arguments::invalid;
 use crate::call::Effect;
 use crate::call::PathGuard;
 use crate::call::decide;
 use crate::execute::{Resolver, request};
 use crate::files::Files;
-use crate::prepared::{CallSite, Prepared, ProgramChoice, Programs};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::template::ARGUMENTS;
-use crate::tool::Tool;
+use crate::tool::arguments::invalid;
+use crate::tool::{CallSite, Prepared, ProgramChoice, Programs, Tool};
 
 /// The argument that is a line for a shell.
 const COMMAND: &str = "command";

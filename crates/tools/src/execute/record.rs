@@ -11,8 +11,8 @@ use crate::answer::{Answer, Artifact, ToolOutput};
 use crate::answer::{ServiceError, ToolError};
 use crate::call::CallScope;
 use crate::call::milliseconds;
-use crate::context::ToolContext;
 use crate::services::{CallRecord, EndSlot};
+use crate::tool::ToolContext;
 
 /// Holds the slot for a call's end. If dropped without an end, it records the call as interrupted.
 pub(crate) struct EndGuard {

@@ -17,11 +17,10 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::call::AnswersFrom;
 use crate::call::canonical_json;
-use crate::context::ToolContext;
 use crate::execute::redact_result;
 use crate::files::{WalkLimits, fingerprint};
 use crate::services::{CallRecord, Replayable};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext};
 
 /// The version of the tools' code.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -9,15 +9,13 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use crate::answer::{ToolError, ToolsError};
-use crate::arguments;
 use crate::call::{FirstForm, Request, Wrapper};
-use crate::context::panicked;
 use crate::execute::LeftBehind;
 use crate::execute::isolated;
 use crate::execute::{more_parameters, own_form, replaced_parameters};
-use crate::prepared::{CallSite, Prepared};
 use crate::registry::{Resolved, ToolRegistry};
-use crate::tool::Tool;
+use crate::tool::arguments;
+use crate::tool::{CallSite, Prepared, Tool, panicked};
 
 /// The tools of a registry, with what validates their arguments.
 pub(crate) struct Resolver {
@@ -197,8 +195,8 @@ pub(crate) fn request<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crate::arguments;
     use crate::builtin::plain_tools;
+    use crate::tool::arguments;
 
     #[test]
     fn every_shipped_schema_compiles() {

@@ -5,9 +5,8 @@ use orchestrate_core::Oid;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::text::invisible::shown;
 
-use crate::context::ToolContext;
 use crate::services::GitChange;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext};
 
 /// The maximum number of changed files to name.
 const SHOWN_CHANGES: usize = 10;

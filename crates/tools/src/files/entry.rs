@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, statat};
 
+use super::path::split;
 use crate::answer::FileStamp;
-use crate::path::split;
 
 /// A file system entry found by a walk. It keeps the directory open that it was found in.
 #[derive(Clone, Debug)]

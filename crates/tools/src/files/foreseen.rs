@@ -6,9 +6,9 @@ use orchestrate_core::policy::{Access, Target};
 use rustix::fs::{FileType, OFlags, fstat};
 
 use super::open::{Files, failure};
+use super::path::{join, split};
 use crate::answer::ToolError;
 use crate::call::Effect;
-use crate::path::{join, split};
 
 impl Files {
     /// Refuses what a call affects if a rule is against its real path, as when it is opened.

@@ -7,7 +7,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::open::Files;
-use crate::path::join;
+use super::path::join;
 
 /// The names of ignore files; within a directory, later ones take precedence.
 pub(super) const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];

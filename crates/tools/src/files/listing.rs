@@ -13,9 +13,9 @@ use super::directories::Name;
 use super::entry::{Entry, EntryKind};
 use super::ignore_rules::{IGNORE_FILES, Rules};
 use super::open::{Files, failure};
+use super::path::join;
 use crate::answer::ToolError;
 use crate::call::WalkGuard;
-use crate::path::join;
 
 /// Maximum depth of directories to enter, counted from the worktree.
 const MAX_DEPTH: usize = 128;

@@ -16,6 +16,7 @@ mod listing;
 mod metadata;
 mod open;
 mod parallel;
+pub(crate) mod path;
 mod text;
 mod trigrams;
 mod walk;

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::entry::Entry;
 use super::listing::{Listed, Listing, WalkLimits, WalkSummary};
 use super::open::Files;
+use super::path::split;
 use crate::answer::ToolError;
-use crate::path::split;
 
 /// Whether a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::open::{Files, failure, require_regular};
+use super::path::{join, split};
 use crate::answer::ToolError;
 use crate::answer::size;
-use crate::path::{join, split};
 
 /// The prefix of temporary files, which exist only during a write. One that is left behind was
 /// never renamed: it is not part of any work and may be deleted.
@@ -293,7 +293,7 @@ fn require_name(path: &str, name: &str) -> Result<(), ToolError> {
         return Err(ToolError::file(".", "is a directory"));
     }
     if is_git_name(name) {
-        Err(crate::path::git_owned(path))
+        Err(super::path::git_owned(path))
     } else {
         Ok(())
     }

@@ -13,12 +13,11 @@ use super::definition::Wrapper;
 use super::parameter::Kind;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{compiled, conform, is_ignored, own_name};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, HandedOn, Prepared};
-use crate::properties::ToolProperties;
 use crate::template::{ARGUMENTS, CommandTemplate};
-use crate::tool::{Category, Tool, Wrap, Wrapping};
+use crate::tool::arguments::{compiled, conform, is_ignored, own_name};
+use crate::tool::{
+    CallSite, Category, HandedOn, Prepared, Tool, ToolContext, ToolProperties, Wrap, Wrapping,
+};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {

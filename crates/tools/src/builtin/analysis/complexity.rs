@@ -14,13 +14,10 @@ use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::counted;
-use crate::arguments::read;
 use crate::call::{AnswersFrom, Effect};
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of functions that the text shows.
 const MAX_SHOWN: usize = 50;

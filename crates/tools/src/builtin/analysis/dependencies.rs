@@ -12,14 +12,11 @@ use super::project::Gathered;
 
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
 use crate::call::AnswersFrom;
 use crate::code_files::Surveyor;
-use crate::context::ToolContext;
 use crate::files::{FileOrFolder, Files};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `analyze_dependencies` tool.
 pub(crate) struct AnalyzeDependencies(pub(crate) Prompt);

@@ -12,14 +12,11 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{invalid, read};
 use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, Survey, Surveyor};
-use crate::context::ToolContext;
 use crate::files::WalkLimits;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of matches to show.
 const MAX_SHOWN: usize = 200;

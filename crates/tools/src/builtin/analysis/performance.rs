@@ -14,13 +14,10 @@ use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::size;
-use crate::arguments::{invalid, read};
 use crate::code_files::Surveyor;
-use crate::context::ToolContext;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of functions that the text shows.
 const MAX_FUNCTIONS: usize = 30;

@@ -13,14 +13,11 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{invalid, read};
 use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
 use crate::files::WalkLimits;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of places to show.
 const MAX_SHOWN: usize = 50;

@@ -13,13 +13,10 @@ use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::counted;
-use crate::arguments::read;
 use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of items that one answer lists: more than any agent reads.
 const MAX_ITEMS: usize = 1_000;

@@ -13,12 +13,9 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::size;
 use crate::answer::{ReadLedger, SeenFile};
-use crate::arguments::read;
-use crate::context::ToolContext;
 use crate::files::{Decoded, Expect, Files};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `write_file` tool.
 pub(crate) struct WriteFile(pub(crate) Prompt);

@@ -6,9 +6,9 @@ use orchestrate_core::text::invisible::shown;
 use crate::answer::Answer;
 use crate::answer::ReadLedger;
 use crate::answer::ToolError;
-use crate::arguments::invalid;
-use crate::context::ToolContext;
 use crate::files::{Encoding, Files};
+use crate::tool::ToolContext;
+use crate::tool::arguments::invalid;
 
 /// Returns the encoding that a call names, or UTF-8 if it names none.
 pub(super) fn encoding(name: Option<&str>) -> Result<Encoding, ToolError> {

@@ -11,12 +11,9 @@ use super::content::say_if_ignored;
 use crate::answer::Answer;
 use crate::answer::SeenFile;
 use crate::answer::ToolError;
-use crate::arguments::read;
-use crate::context::ToolContext;
 use crate::files::{Expect, Files, OpenFile};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 #[derive(Deserialize)]
 struct Arguments {

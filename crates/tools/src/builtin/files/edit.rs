@@ -11,13 +11,10 @@ use super::syntax::{Changed, say_if_broken};
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{ReadLedger, SeenFile};
-use crate::arguments::{invalid, read};
 use crate::call::CallScope;
-use crate::context::ToolContext;
 use crate::files::{Decoded, Encoding, Expect, Files};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Number of similar lines that an error shows.
 const NEAREST_LINES: usize = 3;

@@ -23,16 +23,13 @@ use super::list::{below, path_glob, require_pattern, walk_limits};
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{FileContents, FileStamp};
-use crate::arguments::{invalid, read};
 use crate::call::AnswersFrom;
-use crate::context::ToolContext;
 use crate::files::{
     Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams,
     Visitor, WalkLimits, WalkSummary, walk_order,
 };
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of matching lines to show.
 const MAX_SHOWN: usize = 200;

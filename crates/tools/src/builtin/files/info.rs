@@ -11,13 +11,10 @@ use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::size;
-use crate::arguments::read;
-use crate::context::ToolContext;
 use crate::files::{Decoded, EntryKind, Files};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::GitStatus;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `get_file_info` tool.
 pub(crate) struct GetFileInfo(pub(crate) Prompt);

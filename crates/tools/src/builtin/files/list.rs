@@ -10,13 +10,10 @@ use super::super::facts::facts;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::size;
-use crate::arguments::{given_text, invalid, read};
 use crate::call::AnswersFrom;
-use crate::context::ToolContext;
 use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// Maximum number of entries of one listing: more than any agent reads.
 const MAX_LISTED: usize = 1_000;

@@ -14,15 +14,12 @@ use super::syntax::{Changed, say_if_broken};
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{ReadLedger, SeenFile};
-use crate::arguments::{given_text, invalid, read};
 use crate::call::Effect;
-use crate::context::ToolContext;
+use crate::files::path;
 use crate::files::{Decoded, Expect, Files};
 use crate::patch::{Change, Hunk, Patch, apply, parse};
-use crate::path;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch(pub(crate) Prompt);

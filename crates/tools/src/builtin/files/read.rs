@@ -16,16 +16,13 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{ReadLedger, SeenFile};
 use crate::answer::{allowed_bytes, size};
-use crate::arguments::{given_text, read};
 use crate::call::CallScope;
 use crate::call::{Effect, Foreseen};
-use crate::context::{ToolContext, blocking};
+use crate::files::path;
 use crate::files::{Decoded, Encoding, Files, OpenFile};
-use crate::path;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::{PageRange, Services};
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, blocking};
 
 /// The prefix of a path that names an artifact; a file with such a name is read as `./artifact:…`.
 const ARTIFACT: &str = "artifact:";

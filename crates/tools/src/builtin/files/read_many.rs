@@ -10,11 +10,10 @@ use super::list::{below, path_glob, walk_limits};
 use crate::answer::Answer;
 use crate::answer::ReadLedger;
 use crate::answer::ToolError;
-use crate::arguments::read;
 use crate::call::Effect;
-use crate::context::ToolContext;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
-use crate::prepared::{CallSite, Look, Prepared};
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, ToolContext};
 
 /// The argument of such a call.
 const PATHS: &str = "paths";

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::context::ToolContext;
 use crate::files::Decoded;
+use crate::tool::ToolContext;
 
 /// Maximum size of a file that is checked, in bytes; larger ones are not written by people.
 const MAX_BYTES: usize = 1 << 20;

@@ -10,12 +10,9 @@ use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::{BranchAction, GitOperation};
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `git_branch` tool.
 pub(crate) struct GitBranch(pub(crate) Prompt);

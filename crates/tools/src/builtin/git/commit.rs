@@ -11,13 +11,10 @@ use super::super::facts::facts;
 use super::wording::{data, describe, lines_of};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{read, require_text};
 use crate::call::Effect;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::GitOperation;
-use crate::tool::Tool;
+use crate::tool::arguments::{read, require_text};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `git_add` tool.
 pub(crate) struct GitAdd(pub(crate) Prompt);

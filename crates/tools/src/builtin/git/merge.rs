@@ -10,13 +10,10 @@ use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{read, require_text};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::GitOperation;
 use crate::services::{ConflictHunk, MergeConflict, MergeResult};
-use crate::tool::Tool;
+use crate::tool::arguments::{read, require_text};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `git_merge` tool.
 pub(crate) struct GitMerge(pub(crate) Prompt);

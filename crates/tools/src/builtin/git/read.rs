@@ -9,10 +9,8 @@ use super::super::facts::facts;
 use super::wording::{data, describe, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
-use crate::context::ToolContext;
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{Prompt, Tool, ToolContext};
 
 /// The default number of commits of `git_log`, as in the reference.
 const DEFAULT_LOG: usize = 10;

@@ -17,15 +17,12 @@ use super::merge;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{invalid, read};
 use crate::call::CallScope;
 use crate::call::{Effect, Foreseen};
-use crate::context::ToolContext;
 use crate::files::Files;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, UsersCommits};
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The time limit of one connection, before a longer one is tried: a repository's whole history may
 /// have to be sent.

@@ -11,13 +11,10 @@ use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::GitStash as Entry;
 use crate::services::{GitOperation, StashAction};
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The `git_stash` tool.
 pub(crate) struct GitStash(pub(crate) Prompt);

@@ -10,8 +10,7 @@ use super::products::{self, Products};
 use crate::answer::ProgramRun;
 use crate::answer::ToolError;
 use crate::call::Command;
-use crate::context::{StartError, ToolContext};
-use crate::prepared::{ProgramChoice, Programs};
+use crate::tool::{ProgramChoice, Programs, StartError, ToolContext};
 
 /// Maximum number of bytes of each output stream to keep: reports are read as a whole.
 const KEPT_REPORT_BYTES: usize = 16 << 20;

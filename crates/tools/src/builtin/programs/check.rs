@@ -14,11 +14,9 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::counted;
 use crate::answer::{Diagnostic, LintResults};
-use crate::context::ToolContext;
 use crate::files::Files;
-use crate::path;
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::files::path;
+use crate::tool::{Prompt, Tool, ToolContext};
 
 /// The files that mypy reads its configuration from.
 const MYPY_FILES: &[&str] = &["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"];

@@ -170,7 +170,7 @@ pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> 
 /// known.
 fn language(files: &[String]) -> Option<Language> {
     let of_file = |file: &String| {
-        let ending = crate::path::split(file).1.rsplit_once('.')?.1;
+        let ending = crate::files::path::split(file).1.rsplit_once('.')?.1;
         ENDINGS
             .iter()
             .find(|(_, endings)| endings.contains(&ending))

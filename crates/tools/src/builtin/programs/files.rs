@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::candidate::{Candidate, first_of};
 use super::project::Project;
 use crate::answer::ToolError;
-use crate::arguments::read;
 use crate::call::Effect;
 use crate::files::Files;
-use crate::prepared::{CallSite, Prepared, Programs};
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Prepared, Programs};
 
 /// Files and folders relative to the worktree; none for the whole project.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,14 +38,14 @@ macro_rules! selects_files {
     ($kind:expr) => {
         fn prepare(
             &self,
-            site: &$crate::prepared::CallSite,
+            site: &$crate::tool::CallSite,
             arguments: Value,
-        ) -> Result<$crate::prepared::Prepared, ToolError> {
-            let rehearsal = $crate::prepared::Look::at_files(|files, scope, arguments: Value| {
+        ) -> Result<$crate::tool::Prepared, ToolError> {
+            let rehearsal = $crate::tool::Look::at_files(|files, scope, arguments: Value| {
                 let selection = Selection::from_value(&arguments)?;
                 selection.candidates(files, &scope.cancel, $kind).map(drop)
             });
-            Ok($crate::prepared::Prepared {
+            Ok($crate::tool::Prepared {
                 programs: Some(|arguments, files| {
                     Selection::from_value(arguments)?.programs(files, $kind)
                 }),

@@ -21,11 +21,9 @@ use crate::answer::Answer;
 use crate::answer::FormatResults;
 use crate::answer::ToolError;
 use crate::call::Command;
-use crate::context::{StartError, ToolContext};
 use crate::files::Expect;
-use crate::path;
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::files::path;
+use crate::tool::{Prompt, StartError, Tool, ToolContext};
 
 static FORMATTER: Kind<Formatting> = Kind {
     name: "formatter",

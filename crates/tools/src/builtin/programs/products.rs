@@ -5,9 +5,9 @@ use std::time::Duration;
 use orchestrate_sandbox::Cancel;
 
 use crate::answer::ToolError;
-use crate::context::ToolContext;
+use crate::files::path::{join, split};
 use crate::files::{EntryKind, Expect, Files, Flow, WalkLimits};
-use crate::path::{join, split};
+use crate::tool::ToolContext;
 
 /// Maximum time to look for the parts of a project.
 const LISTING_TIME: Duration = Duration::from_secs(10);

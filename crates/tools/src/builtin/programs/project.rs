@@ -152,7 +152,7 @@ impl Project {
     /// Reports whether a folder has an entry with such a name.
     pub(super) fn any_in(&self, folder: &str, is_one: fn(&str) -> bool) -> bool {
         self.present.iter().any(|path| {
-            let (parent, name) = crate::path::split(path);
+            let (parent, name) = crate::files::path::split(path);
             parent == folder && is_one(name)
         })
     }
@@ -162,7 +162,7 @@ impl Project {
         self.present
             .iter()
             .map(String::as_str)
-            .filter(move |path| crate::path::split(path).0 == folder)
+            .filter(move |path| crate::files::path::split(path).0 == folder)
     }
 
     /// Returns the kinds of project that it is, the one whose programs come first before the

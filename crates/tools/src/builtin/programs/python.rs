@@ -16,14 +16,11 @@ use super::products::IGNORE_ALL;
 use super::project::Project;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, read, require_text};
 use crate::call::Effect;
-use crate::context::ToolContext;
+use crate::files::path::join;
 use crate::files::{Expect, Files};
-use crate::path::join;
-use crate::prepared::{CallSite, Look, Prepared, ProgramChoice, Programs};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, read, require_text};
+use crate::tool::{CallSite, Look, Prepared, ProgramChoice, Programs, Prompt, Tool, ToolContext};
 
 /// The default time limit of a script in seconds, as in the reference.
 const DEFAULT_SECONDS: u64 = 30;

@@ -19,13 +19,10 @@ use super::unmatched::is_unmatched;
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{TestError, TestErrorKind, TestFailure, TestResults};
-use crate::arguments::{invalid, read};
-use crate::context::ToolContext;
+use crate::files::path::join;
 use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
-use crate::path::join;
-use crate::prepared::{CallSite, Look, Prepared, Programs};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Programs, Prompt, Tool, ToolContext};
 
 /// Maximum time to look for files of reports.
 const REPORTS_TIME: Duration = Duration::from_secs(10);

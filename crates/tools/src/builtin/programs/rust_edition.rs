@@ -3,7 +3,7 @@
 
 use cargo_toml::{Inheritable, Manifest};
 
-use crate::path::{join, split};
+use crate::files::path::{join, split};
 
 /// The edition of a package that names none, and of a file without a package, as rustc has it.
 const FIRST_EDITION: &str = "2015";

@@ -13,14 +13,11 @@ use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::answer::APIDocumentation;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
 use crate::call::CallScope;
 use crate::call::Foreseen;
-use crate::context::ToolContext;
 use crate::files::Files;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The registries, each with what may stand before a library's name, and with the files of projects
 /// that use it.

@@ -12,12 +12,9 @@ use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::WebContent;
 use crate::answer::size;
-use crate::arguments::{invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
 use crate::template::{ARGUMENTS, CommandTemplate};
-use crate::tool::{Tool, Wrap};
+use crate::tool::arguments::{invalid, read};
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext, Wrap};
 use orchestrate_html::{MAX_TEXT, Style, escaped};
 use orchestrate_memory::{Work, watched};
 

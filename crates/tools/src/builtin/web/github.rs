@@ -10,11 +10,8 @@ use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::answer::Answer;
 use crate::answer::GitHubResult;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 
 const SERVICE: WebServiceName = WebServiceName::Github;
 /// Where the user's token, which is to raise the limits alone, would also find private

@@ -12,10 +12,7 @@ use super::request::{Web, address, on_address};
 use crate::answer::Answer;
 use crate::answer::ToolError;
 use crate::answer::{CodeBlock, Documentation, PageLink};
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 use orchestrate_html::{Heading, Page, escaped, main_part, outline};
 use orchestrate_memory::Work;
 

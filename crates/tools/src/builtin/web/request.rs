@@ -13,12 +13,11 @@ use serde_json::Value;
 
 use super::page::{Readable, readable};
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid};
 use crate::call::CallScope;
 use crate::call::Effect;
-use crate::context::ToolContext;
 use crate::files::Files;
-use crate::prepared::{CallSite, Prepared};
+use crate::tool::arguments::{given_text, invalid};
+use crate::tool::{CallSite, Prepared, ToolContext};
 
 /// The time limit of a request that asks for no other, as in the reference.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -13,14 +13,11 @@ use super::super::facts::facts;
 use super::request::{Web, plain, require_service, text};
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::read;
 use crate::call::CallScope;
 use crate::call::HostGuard;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Look, Prepared};
-use crate::prompt::Prompt;
 use crate::services::{FoundByModel, Search};
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
 /// The number of results that are returned unless a call asks for others, as in the reference.
 const RESULTS: usize = 10;

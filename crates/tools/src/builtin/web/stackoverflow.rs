@@ -10,11 +10,8 @@ use super::request::{Web, effects_of_services, hosts_of, plain, text};
 use crate::answer::Answer;
 use crate::answer::StackOverflowResult;
 use crate::answer::ToolError;
-use crate::arguments::read;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::read;
+use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 
 const SERVICE: WebServiceName = WebServiceName::StackExchange;
 /// The number of questions that are returned.

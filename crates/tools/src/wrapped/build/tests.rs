@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::CommandTemplate;
 use crate::builtin::builtin_tools;
-use crate::prepared::CallSite;
+use crate::tool::CallSite;
 
 const FULL: &str = "Counts lines.\n\n@title Count\n@name count_lines\n@wrapped run_command\n@command wc -l {path}\n\
     @param path {string} [required] The file\n";

@@ -21,7 +21,7 @@ use super::grammar::Ecosystem::{self, JavaScript, Python, Rust};
 use super::login;
 use crate::answer::ToolError;
 use crate::files::Files;
-use crate::path::{join, normalize, split};
+use crate::files::path::{join, normalize, split};
 
 /// The largest file that is read: a list of a thousand packages with their hashes has 2 MB.
 const MAX_BYTES: u64 = 4 << 20;

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::destinations::Server;
 use crate::answer::PackageChange;
 use crate::answer::ToolError;
+use crate::files::path::split;
 use crate::files::{Files, Flow, WalkLimits};
-use crate::path::split;
 
 /// Number of bytes of a lock file that are read.
 const MAX_BYTES: u64 = 16 << 20;

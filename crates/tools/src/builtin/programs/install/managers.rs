@@ -368,7 +368,7 @@ fn go(word: &str) -> Manager {
 
 /// The folder of downloads, which later commands of the agent read.
 const PACKAGES: Products = Products {
-    folders: &[crate::package_cache::FOLDER],
+    folders: &[crate::tool::package_cache::FOLDER],
     marks: &[],
     files: &[],
 };

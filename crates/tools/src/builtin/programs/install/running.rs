@@ -14,10 +14,10 @@ use super::managers::Install;
 use super::sharing::Download;
 use crate::answer::ToolError;
 use crate::call::Command;
-use crate::context::{Led, ToolContext};
 use crate::files::Expect;
-use crate::package_cache;
-use crate::path::join;
+use crate::files::path::join;
+use crate::tool::package_cache;
+use crate::tool::{Led, ToolContext};
 
 /// What package managers say if there is no wheel, which the next attempt can do without.
 const NO_WHEEL: [&str; 4] = [

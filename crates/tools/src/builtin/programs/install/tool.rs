@@ -28,15 +28,12 @@ use super::sharing::{Sharing, Texts, Wanted};
 use super::user_settings;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, invalid, read};
 use crate::call::CallScope;
 use crate::call::{Effect, Foreseen};
-use crate::context::ToolContext;
+use crate::files::path::join;
 use crate::files::{Expect, Files};
-use crate::path::join;
-use crate::prepared::{CallSite, Look, Prepared, Programs};
-use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::arguments::{given_text, invalid, read};
+use crate::tool::{CallSite, Look, Prepared, Programs, Prompt, Tool, ToolContext};
 
 /// What an agent is told if the project's files were changed after the call was decided about.
 const CHANGED: &str = "the project's files name another package manager or other registries than when this call was decided \

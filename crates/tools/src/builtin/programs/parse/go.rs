@@ -50,7 +50,8 @@ pub(crate) fn read(stdout: &str, module: &str) -> Tally {
             _ => {
                 let folder = folder(package, module);
                 let place = places(&case.output, "").into_iter().next();
-                let place = place.map(|(file, line)| (crate::path::join(&folder, &file), line));
+                let place =
+                    place.map(|(file, line)| (crate::files::path::join(&folder, &file), line));
                 failed_packages.push(package);
                 tally.fail(format!("{package}.{test}"), &message(&case.output), place);
             }

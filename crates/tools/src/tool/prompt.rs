@@ -12,8 +12,8 @@ use orchestrate_core::text::invisible::shown;
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
 
+use super::arguments::own_name;
 use crate::answer::ToolsError;
-use crate::arguments::own_name;
 
 /// The accepted names of the root element.
 const ROOTS: [&str; 2] = ["tool", "tool_prompt"];

@@ -6,7 +6,7 @@
 //! worktree, which git ignores.
 
 use crate::files::Files;
-use crate::path::join;
+use crate::files::path::join;
 
 /// The folder.
 pub(crate) const FOLDER: &str = ".package-cache";

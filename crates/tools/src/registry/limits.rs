@@ -4,8 +4,7 @@ use orchestrate_core::policy::Permission;
 use serde_json::{Value, json};
 
 use crate::call::CallLimits;
-use crate::properties::ToolProperties;
-use crate::tool::{Category, Tool};
+use crate::tool::{Category, Tool, ToolProperties};
 
 /// Returns the limits of a tool's calls, each with its unit in its name; an empty object if none is
 /// its own.

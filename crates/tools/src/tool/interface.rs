@@ -8,11 +8,11 @@ use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
 use serde_json::Value;
 
+use super::context::ToolContext;
+use super::prepared::{CallSite, Prepared};
+use super::properties::ToolProperties;
 use crate::answer::Answer;
 use crate::answer::ToolError;
-use crate::context::ToolContext;
-use crate::prepared::{CallSite, Prepared};
-use crate::properties::ToolProperties;
 use crate::template::CommandTemplate;
 
 /// The longest name of a tool that all providers accept.

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
+use super::result_types::{Field, ResultType, result_of};
+use super::tool_registry::ToolRegistry;
 use crate::files::error_classes;
-use crate::registry::ToolRegistry;
-use crate::result_types::{Field, ResultType, result_of};
 use crate::tool::{Category, Tool};
 
 /// The begin of the page.

@@ -15,6 +15,7 @@ use orchestrate_sandbox::{
 };
 use tokio::sync::oneshot;
 
+use super::package_cache;
 use crate::answer::Notes;
 use crate::answer::ReadLedger;
 use crate::answer::ToolError;
@@ -27,7 +28,6 @@ use crate::call::SharedValues;
 use crate::call::{CallLimits, CallScope};
 use crate::call::{HostGuard, PathGuard};
 use crate::files::Files;
-use crate::package_cache;
 use crate::services::DecidedHosts;
 use crate::services::{ProxiedProgram, Services, ShowsPath};
 

@@ -13,14 +13,14 @@ use orchestrate_core::policy::{Access, Decision, Policy, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::arguments::{given_text, read};
+use super::context::blocking;
+use super::properties::ToolProperties;
 use crate::answer::ToolError;
-use crate::arguments::{given_text, read};
 use crate::call::CallScope;
 use crate::call::{Effect, Foreseen};
-use crate::context::blocking;
 use crate::files::Files;
-use crate::path;
-use crate::properties::ToolProperties;
+use crate::files::path;
 use crate::services::{AgentOperation, GitOperation};
 
 /// Where a call is made, as far as its preparation depends on it.

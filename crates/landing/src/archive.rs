@@ -5,22 +5,47 @@
 //! change something are async, and their work is done on a blocking thread: it is carried out to
 //! its end even if the future is dropped. Reading blocks.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_checks::{
-    Layout, RunningCheck, RunningChecks, blocking, noted_by, require_own_state,
+    Layout, RunningCheck, RunningChecks, SandboxSettings, anchor, blocking, noted_by,
+    require_own_state,
 };
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identities, Repo};
+use orchestrate_git::{GitError, Identities, Repo, Waiting};
 use orchestrate_journal::{JournalError, Store};
 
 use crate::error::LandingError;
 use crate::moved;
-use crate::settings::LandingSettings;
 
 /// What a ref holds that outlives a landing, in its name.
 pub(crate) const LANDED: &str = "landed";
+
+/// The settings with which the runs of a repository are opened.
+#[derive(Clone, Debug)]
+pub struct LandingSettings {
+    /// The folder of journals and worktrees.
+    pub state_dir: PathBuf,
+    /// Git's variables for the author of commits.
+    pub environment: BTreeMap<String, String>,
+    /// The file of the audit logs of all runs; `None` means one for each run, in the state folder.
+    pub audit_log: Option<PathBuf>,
+    /// How checks are confined.
+    pub sandbox: SandboxSettings,
+    /// Called when another process has held the repository's lock for a while.
+    pub waiting: fn(&Waiting),
+}
+
+impl LandingSettings {
+    /// Makes its paths absolute, since git is started in other folders.
+    pub(crate) fn anchored(mut self) -> Result<Self, LandingError> {
+        let given = [self.audit_log.as_mut(), self.sandbox.helper.as_mut()];
+        anchor(given.into_iter().flatten().chain([&mut self.state_dir]))?;
+        Ok(self)
+    }
+}
 
 /// The runs of a repository.
 #[derive(Clone)]

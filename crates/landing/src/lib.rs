@@ -11,9 +11,8 @@ mod error;
 mod land;
 pub mod moved;
 mod review;
-mod settings;
 
-pub use archive::Archive;
+pub use archive::{Archive, LandingSettings};
 pub use clean::cleaning::{CleanOptions, Cleaned, CleanedBranch, KeptCommit, KeptWorktree};
 pub use clean::discard::{Discarded, LostCommit};
 pub use clean::prune::{Pruned, PrunedRun};
@@ -28,4 +27,3 @@ pub use land::plan_boxes::Boxes;
 pub use land::propose::Proposed;
 pub use review::changes::ResultDiff;
 pub use review::compare::{base_of, changed_file, changes_between};
-pub use settings::LandingSettings;

@@ -19,7 +19,7 @@ use orchestrate_tools::Extensions;
 use serde::Serialize;
 
 use crate::error::CoordinatorError;
-use crate::merge::partial_clone::complete;
+use crate::merge::base::complete;
 use crate::run::machine::secrets::redactor_of;
 use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;

@@ -1,10 +1,13 @@
-//! Checks the base of a run before any agent starts: work on a base whose check fails would be
-//! wasted.
+//! Completes the base of a run in a partial clone, and checks it before any agent starts: work on a
+//! base whose check fails would be wasted.
+
+use std::time::Duration;
 
 use orchestrate_checks::{Preparation, Shutdown, warm};
 use orchestrate_core::checks::hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
+use orchestrate_git::{GitError, Repo, Terms};
 use orchestrate_journal::{Batch, Store};
 use orchestrate_sandbox::Confinement;
 
@@ -12,6 +15,21 @@ use crate::error::{BaseFailure, CoordinatorError};
 use crate::merge::exact_tree;
 use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::run::context::RunContext;
+
+/// The time limit: the files of a large repository are gigabytes. A server that sends nothing is
+/// given up much earlier.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// Fetches what a commit's files lack. The user started this, and may be asked for a password.
+pub(crate) fn complete(repo: &Repo, commit: &Oid) -> Result<(), GitError> {
+    repo.remotes().complete(
+        commit,
+        Terms {
+            timeout: FETCH_TIMEOUT,
+            is_attended: true,
+        },
+    )
+}
 
 /// Runs the run's check on its base, unless it has passed there before, and records the result. An
 /// interrupted check has none.

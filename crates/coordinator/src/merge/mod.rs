@@ -4,7 +4,5 @@
 pub(crate) mod base;
 pub(crate) mod exact_tree;
 pub(crate) mod integration_branch;
-pub(crate) mod partial_clone;
 mod return_to_agent;
 pub(crate) mod step;
-mod target_branch;

@@ -14,9 +14,10 @@ use orchestrate_journal::{Batch, unix_seconds};
 
 use crate::error::CoordinatorError;
 use crate::merge::exact_tree::{Checked, ExactTree};
-use crate::merge::{exact_tree, return_to_agent, target_branch};
+use crate::merge::{exact_tree, integration_branch, return_to_agent};
 use crate::run::context::RunContext;
 use crate::worktree::git_tools::commit::keep_commit;
+use crate::worktree::worktrees;
 
 /// Carries out one step and records its outcome.
 pub(crate) async fn carry_out(
@@ -92,7 +93,7 @@ pub(crate) async fn carry_out(
                 merged(state, task, commit, target)
             })
             .await?;
-            target_branch::settle(context, &into).await
+            settle(context, &into).await
         }
         MergeStep::Return {
             task,
@@ -271,8 +272,23 @@ async fn conclude(
     let into = context.state().merges.target().cloned();
     record_if_next(context, step, facts).await?;
     match into.filter(|_| context.state().merges.current().is_none()) {
-        Some(into) => target_branch::settle(context, &into).await,
+        Some(into) => settle(context, &into).await,
         None => Ok(()),
+    }
+}
+
+/// Moves a branch to its recorded position after a merge. The files of an agent's worktree follow
+/// once its worker begins again.
+async fn settle(context: &RunContext, into: &MergeTarget) -> Result<(), CoordinatorError> {
+    match into {
+        MergeTarget::Integration => integration_branch::settle(context).await,
+        MergeTarget::Agent(agent) => {
+            let record = context.task(agent)?;
+            let (Some(branch), Some(tip)) = (record.branch(), record.tip()) else {
+                return Ok(());
+            };
+            worktrees::settle_branch(context, agent, branch.to_owned(), tip.clone()).await
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 //! links. Git is blocking, so every operation runs inside `spawn_blocking`, as do reads of more
 //! than one blob from the journal.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use orchestrate_checks::blocking;
 use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
@@ -21,7 +22,6 @@ use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
-use crate::run::admitted::Admitted;
 use crate::run::machine::host::Host;
 use crate::run::program::approver::Approver;
 use crate::run::program::retry_notices::Retries;
@@ -184,5 +184,34 @@ impl RunContext {
     ) -> Result<T, CoordinatorError> {
         let store = self.store.clone();
         blocking("a reader of the journal", move || Ok(look(&store)?)).await
+    }
+}
+
+/// The bytes that agents will take which were admitted and whose worktrees are not prepared yet.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted(Mutex<BTreeMap<TaskId, u64>>);
+
+impl Admitted {
+    /// Admits a task to this much of the free space, or returns what there is for it.
+    pub(crate) fn admit(
+        &self,
+        state: &RunState,
+        task: &TaskId,
+        needed: u64,
+        free: u64,
+    ) -> Result<(), u64> {
+        let mut admitted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_about_to_take = |of: &TaskId| {
+            state
+                .task(of)
+                .is_some_and(|record| record.state().is_workable() && !record.is_prepared())
+        };
+        admitted.retain(|of, _| of != task && is_about_to_take(of));
+        let room = free.saturating_sub(admitted.values().sum());
+        if needed > room {
+            return Err(room);
+        }
+        admitted.insert(task.clone(), needed);
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! The shared parts of one run: its context and handle, its machine, and the program that runs it.
 
-pub(crate) mod admitted;
 pub(crate) mod assignment;
 pub(crate) mod authority;
 pub(crate) mod codec;

@@ -7,7 +7,6 @@ mod asked_wait;
 pub mod board;
 pub mod child;
 mod child_id;
-mod hold;
 mod mailboxes;
 pub mod merge_queue;
 mod outcome;
@@ -19,7 +18,6 @@ mod run_state;
 
 pub use asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 pub use board::ShutdownLevel;
-pub use hold::Hold;
 pub use outcome::{
     EXIT_DENIED, EXIT_FAILED, EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_LIMIT, EXIT_NEEDS_HUMAN,
     EXIT_OK, EXIT_TERMINATED, EXIT_USAGE, outcome, outcome_if_not_landed, outcome_if_stopped,
@@ -27,4 +25,5 @@ pub use outcome::{
 pub use parked_call::{is_whole, shown_hash};
 pub use routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 pub use run_branches::{RunBranches, TaskBranch, WorkSpan};
+pub use run_state::holds::Hold;
 pub use run_state::{Approval, ApprovalDecision, Landing, LandingOutcome, Limit, RunState};

@@ -11,7 +11,7 @@ mod base;
 mod checks;
 mod clock;
 mod dropping;
-mod holds;
+pub(super) mod holds;
 mod landing;
 mod merging;
 mod messages;

@@ -1,7 +1,6 @@
 //! What a call gives back: its output, its notes, its error, and the shapes that they share.
 
 mod contents;
-mod counted;
 mod error;
 mod ledger;
 mod notes;
@@ -11,7 +10,6 @@ pub(crate) mod shape;
 mod web_results;
 
 pub use contents::{FileContents, FileStamp};
-pub(crate) use counted::counted;
 pub(crate) use error::PERMISSION_DENIED;
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub(crate) use ledger::sha256_hex;
@@ -22,8 +20,8 @@ pub use results::{
     Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange,
     ProgramRun, TestError, TestErrorKind, TestFailure, TestResults, TypeCheckResults,
 };
-pub(crate) use shape::size;
 pub use shape::{MIN_RESULT_TOKENS, allowed_bytes};
+pub(crate) use shape::{counted, size};
 pub use web_results::{
     APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult,
     WebContent,

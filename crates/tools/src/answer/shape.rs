@@ -59,6 +59,12 @@ pub(crate) fn size(bytes: u64) -> String {
     )
 }
 
+/// Returns a number of things, such as `1 file` or `2 files`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 fn head_end(text: &str, at_most: usize) -> usize {
     let end = text.floor_char_boundary(at_most);
     let line = text

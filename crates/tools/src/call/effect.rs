@@ -20,6 +20,14 @@ impl Effect {
             target,
         }
     }
+
+    /// Creates the effect of writing a file; the empty path stands for all files of the worktree.
+    pub(crate) fn written(path: String) -> Effect {
+        Effect {
+            access: Access::Write,
+            target: Target::Path(path),
+        }
+    }
 }
 
 /// What a call would reach that its arguments only name, such as the address of a remote

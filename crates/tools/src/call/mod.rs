@@ -7,7 +7,6 @@ mod guard;
 mod meter;
 pub(crate) mod permit;
 mod scope;
-mod shared;
 
 pub use agent_cpu::AgentCpu;
 pub(crate) use agent_cpu::CpuTurn;
@@ -20,5 +19,4 @@ pub use permit::Permit;
 pub(crate) use permit::{
     Authorization, FirstForm, Request, Wrapper, authorize, canonical_json, decide,
 };
-pub use scope::{Approval, CallLimits, CallScope, ViewSource, WorktreeScope};
-pub use shared::SharedValues;
+pub use scope::{Approval, CallLimits, CallScope, SharedValues, ViewSource, WorktreeScope};

@@ -3,10 +3,11 @@
 //! A scope is plain data and handles, cheap to clone, and created by the worker for one turn. Tools
 //! do not receive it; they receive a [`crate::ToolContext`], created from it and a permit.
 
-use std::collections::BTreeMap;
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use orchestrate_core::policy::failure_handling::PROBE_AFTER;
@@ -19,7 +20,6 @@ use orchestrate_sandbox::{Cancel, Sandbox, View};
 use crate::answer::Notes;
 use crate::answer::ReadLedger;
 use crate::call::AgentCpu;
-use crate::call::SharedValues;
 use crate::services::Services;
 
 /// The scope of the calls of one turn of one agent.
@@ -104,6 +104,28 @@ impl ViewSource {
 impl std::fmt::Debug for ViewSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ViewSource")
+    }
+}
+
+/// The values that the tools of one run share, one of each type. Clones are the same values.
+///
+/// They are kept in memory only: a run that is taken over begins without them, so a tool must be
+/// able to make its value again. What has to survive belongs into the worktree or into the result
+/// of a call, which are recorded.
+#[derive(Clone, Default)]
+pub struct SharedValues {
+    values: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+}
+
+impl SharedValues {
+    /// Returns the run's value of this type, which is its default at first.
+    pub fn value<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let fresh = || Arc::new(T::default()) as Arc<dyn Any + Send + Sync>;
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = Arc::clone(values.entry(TypeId::of::<T>()).or_insert_with(fresh));
+        drop(values);
+        // The type is the key, so the cast succeeds.
+        value.downcast().unwrap_or_default()
     }
 }
 

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::facts::facts;
-use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
+use crate::call::Effect;
 use crate::services::{BranchAction, GitOperation};
 use crate::tool::arguments::{given_text, invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
@@ -92,9 +92,9 @@ impl Tool for GitCheckout {
     facts!("git_checkout", GIT, GitOperations, is_default: false, changes_files: true);
 
     fn prepare(&self, site: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
-        let mut prepared = Prepared::on_listed_paths("paths", written, site, arguments)?;
+        let mut prepared = Prepared::on_listed_paths("paths", Effect::written, site, arguments)?;
         if prepared.effects.is_empty() {
-            prepared.effects.push(written(String::new()));
+            prepared.effects.push(Effect::written(String::new()));
         }
         let rehearsal = Look::at_git(|arguments: CheckoutArguments| GitOperation::Checkout {
             revision: arguments.branch_or_commit,

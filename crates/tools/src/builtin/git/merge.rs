@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::facts::facts;
-use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
+use crate::call::Effect;
 use crate::services::GitOperation;
 use crate::services::{ConflictHunk, MergeConflict, MergeResult};
 use crate::tool::arguments::{read, require_text};
@@ -32,7 +32,7 @@ impl Tool for GitMerge {
             branch: arguments.branch,
         });
         Ok(Prepared {
-            effects: vec![written(String::new())],
+            effects: vec![Effect::written(String::new())],
             fault: require_text(&arguments, "branch").err(),
             rehearsal: Some(rehearsal),
             ..Prepared::new(arguments)

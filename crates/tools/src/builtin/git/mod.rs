@@ -3,7 +3,6 @@
 
 mod branch;
 mod commit;
-mod effects;
 mod merge;
 mod read;
 mod remote;

@@ -12,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use super::effects::written;
 use super::merge;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
@@ -192,7 +191,7 @@ impl Tool for GitPull {
 
     fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
         Ok(Prepared {
-            effects: vec![unresolved(&arguments), written(String::new())],
+            effects: vec![unresolved(&arguments), Effect::written(String::new())],
             fault: require_names(&arguments).err(),
             foresight: Some(Look::new(foresee_pull)),
             ..Prepared::new(arguments)
@@ -221,7 +220,10 @@ async fn foresee_pull(
         ..RemoteBranch::default()
     };
     Ok(Some(Foreseen {
-        effects: vec![Effect::on(Target::Remote(from)), written(String::new())],
+        effects: vec![
+            Effect::on(Target::Remote(from)),
+            Effect::written(String::new()),
+        ],
         details: data(&plan),
     }))
 }

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::facts::facts;
-use super::effects::written;
 use super::wording::{data, lines_of, short};
 use crate::answer::Answer;
 use crate::answer::ToolError;
+use crate::call::Effect;
 use crate::services::GitStash as Entry;
 use crate::services::{GitOperation, StashAction};
 use crate::tool::arguments::{given_text, read};
@@ -37,7 +37,7 @@ impl Tool for GitStash {
     fn prepare(&self, _: &CallSite, arguments: Value) -> Result<Prepared, ToolError> {
         let effects = match given_text(&arguments, "action") {
             "list" | "drop" => Vec::new(),
-            _ => vec![written(String::new())],
+            _ => vec![Effect::written(String::new())],
         };
         let rehearsal = Look::at_git(|arguments: Arguments| GitOperation::Stash {
             action: arguments.action,

@@ -57,8 +57,8 @@ const fn attack(id: &'static str, what: &'static str, shown: &'static [Shown]) -
     Attack { id, what, shown }
 }
 
-const LEAVE: Shown = Row("tools: hostile::paths_that_leave_are_refused");
-const LINKS: Shown = Row("tools: hostile::links_are_not_followed_outside");
+const LEAVE: Shown = Row("tools: rules::hostile::paths_that_leave_are_refused");
+const LINKS: Shown = Row("tools: rules::hostile::links_are_not_followed_outside");
 const GIT_DIRECTORY: Shown = Row("program: attacks::nothing_in_the_git_directory_is_written");
 const NESTED: Shown = Row("program: attacks::a_filter_of_a_nested_repository_is_silent");
 const TAMPERED: Shown = Row("git: attack::a_tampered_pointer_quarantines_the_worktree");
@@ -89,16 +89,16 @@ const PATHS: &[Attack] = &[
     attack("P2", "a folder beside the worktree whose name begins like it", &[LEAVE]),
     attack("P3", "a link of the agent's own to a file outside", &[LINKS, Row("sandbox: view::does_not_write_through_a_link")]),
     attack("P4", "a link of the repository's to a folder outside", &[LINKS]),
-    attack("P5", "links that stay inside, and an absolute one", &[Row("tools: hostile::links_inside_work")]),
-    attack("P6", "folders that are swapped for links while tools open them", &[Row("tools: hostile::swapped_directories_never_lead_outside"), Row("tools: hostile::swapped_files_are_not_searched")]),
+    attack("P5", "links that stay inside, and an absolute one", &[Row("tools: rules::hostile::links_inside_work")]),
+    attack("P6", "folders that are swapped for links while tools open them", &[Row("tools: rules::hostile::swapped_directories_never_lead_outside"), Row("tools: rules::hostile::swapped_files_are_not_searched")]),
     attack("P7", "git's own files under any name", &[LEAVE, GIT_DIRECTORY]),
-    attack("P8", "the files that configure agents, whether they exist or not", &[Row("tools: hostile::what_configures_agents_is_protected"), Case("repair::what_configures_agents_goes_back_whoever_wrote_it")]),
-    attack("P9", "pipes, sockets and devices in the place of files", &[Row("tools: hostile::pipes_and_devices_do_not_hang"), LEAVE]),
-    attack("P10", "a file that has another name outside", &[Row("tools: hostile::hard_links_are_not_written"), Row("program: attacks::a_hard_link_leads_nowhere")]),
-    attack("P11", "names with NUL, control characters, 4,097 bytes, or none", &[LEAVE, Row("tools: hostile::names_that_git_takes_are_written_and_shown_escaped"), Row("tools: hostile::nothing_and_a_dot_name_the_root")]),
+    attack("P8", "the files that configure agents, whether they exist or not", &[Row("tools: rules::hostile::what_configures_agents_is_protected"), Case("repair::what_configures_agents_goes_back_whoever_wrote_it")]),
+    attack("P9", "pipes, sockets and devices in the place of files", &[Row("tools: rules::hostile::pipes_and_devices_do_not_hang"), LEAVE]),
+    attack("P10", "a file that has another name outside", &[Row("tools: rules::hostile::hard_links_are_not_written"), Row("program: attacks::a_hard_link_leads_nowhere")]),
+    attack("P11", "names with NUL, control characters, 4,097 bytes, or none", &[LEAVE, Row("tools: rules::hostile::names_that_git_takes_are_written_and_shown_escaped"), Row("tools: rules::hostile::nothing_and_a_dot_name_the_root")]),
     attack("P12", "a working directory elsewhere", &[LEAVE, Row("sandbox: view::refuses_a_directory_outside_as_cwd")]),
     attack("P13", "worktrees of others, the state of the run, the user's configuration", &[Row("sandbox: files_outside::read"), Row("sandbox: view::hides_the_users_home"), LEAVE]),
-    attack("P14", "files of 30 GB, lines of megabytes, binary files", &[Row("tools: hostile::a_huge_file_is_answered_with_its_size")]),
+    attack("P14", "files of 30 GB, lines of megabytes, binary files", &[Row("tools: rules::hostile::a_huge_file_is_answered_with_its_size")]),
     attack("P15", "a kill between the temporary file and its renaming", &[Case("kill::a_half_written_file_is_not_committed"), Unit("crates/files/tests/files.rs", "a_file_is_replaced_in_one_step_and_keeps_its_mode")]),
 ];
 
@@ -111,17 +111,17 @@ const COMMANDS: &[Attack] = &[
     attack("C4", "programs that run other programs", &[Row("core: policy::decision::spellings::what_hides_another_program_is_found"), Case("programs::a_command_that_env_runs_is_seen"), Case("programs::a_command_that_xargs_runs_is_seen")]),
     attack("C5", "expansions that are commands", &[SPELLINGS, LINES, NOT_PLAIN]),
     attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/text/invisible.rs", "two_names_never_look_alike")]),
-    attack("C7", "variables that load code, from the model, the repository or an earlier call", &[Row("sandbox: view::gets_only_the_named_environment"), Unit("crates/tools/tests/suite/commands.rs", "the_environment_is_not_inherited")]),
+    attack("C7", "variables that load code, from the model, the repository or an earlier call", &[Row("sandbox: view::gets_only_the_named_environment"), Unit("crates/tools/tests/suite/builtin/commands.rs", "the_environment_is_not_inherited")]),
     attack("C8", "programs in the repository with the names of ours", &[Row("program: attacks::a_program_in_the_repository_is_never_ours")]),
     attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::decision::command::tests::a_huge_line_is_too_complex"), Row("core: policy::decision::tests::a_command_that_cannot_be_judged_is_refused")]),
-    attack("C10", "values of a template that are options, commands or several words", &[Unit(TEMPLATES, "slots_are_filled_word_by_word_and_nothing_is_split_again"), Unit(TEMPLATES, "one_value_is_no_option"), Unit("crates/tools/tests/suite/wrapped.rs", "nothing_is_split_or_interpreted")]),
+    attack("C10", "values of a template that are options, commands or several words", &[Unit(TEMPLATES, "slots_are_filled_word_by_word_and_nothing_is_split_again"), Unit(TEMPLATES, "one_value_is_no_option"), Unit("crates/tools/tests/suite/registered/wrapped.rs", "nothing_is_split_or_interpreted")]),
     attack("C11", "templates whose program is a variable, and those that are scripts", &[Unit(TEMPLATES, "a_template_is_no_shell_command"), Unit(HIDDEN, "a_hidden_shell_or_interpreter_is_found"), Unit("crates/tools/src/wrapped/definition/tests.rs", "every_mistake_has_its_line_and_its_reason")]),
     attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed"), Unit("crates/git/tests/it/remote.rs", "the_address_is_the_one_that_git_would_use")]),
     attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/run/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
-    attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
+    attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/rules/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/rules/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
     attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/it/agents/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
     attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit(SPAWNING, "tools_are_narrowed_and_never_widened"), Unit(SPAWNING, "a_budget_comes_from_the_parent"), Unit(SPAWNING, "children_are_bounded_in_number_and_depth"), Unit(SPAWNING, "children_that_have_ended_do_not_count")]),
-    attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/merge.rs", "nobody_to_ask_means_refused_unless_told_otherwise"), Case("approvals::asking_nobody_fails_with_a_code_of_its_own")]),
+    attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/rules/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/merge.rs", "nobody_to_ask_means_refused_unless_told_otherwise"), Case("approvals::asking_nobody_fails_with_a_code_of_its_own")]),
 ];
 
 /// The network.
@@ -177,7 +177,7 @@ const INJECTION: &[Attack] = &[
     attack("I3", "a message that claims another sender", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit("crates/core/src/messages/message.rs", "a_body_cannot_pass_for_another_message")]),
     attack("I4", "messages to nobody, to everybody, and without end", &[Case("messages::an_unknown_recipient_is_the_senders_error"), Case("messages::a_thousand_at_once_are_bounded_and_answered"), Case("questions::a_flood_is_bounded")]),
     attack("I5", "orders in a child's report", &[Case("aggregate::orders_in_a_report_stay_in_its_block"), Unit("crates/coordinator/src/texts/task_message.rs", "what_a_child_is_given_keeps_within_the_bound_and_its_block"), Unit("crates/core/src/agent/conversation.rs", "our_own_words_stand_outside_the_block"), Unit("crates/core/src/secrecy/taint/tests.rs", "a_child_that_has_read_the_web_taints_its_parent_when_it_ends")]),
-    attack("I6", "tools that change after consent, or take the names of others", &[Case("tool_files::a_projects_file_counts_once_its_content_is_trusted"), Unit("crates/tools/tests/suite/plugins.rs", "what_cannot_be_used_is_refused_by_its_name")]),
+    attack("I6", "tools that change after consent, or take the names of others", &[Case("tool_files::a_projects_file_counts_once_its_content_is_trusted"), Unit("crates/tools/tests/suite/registered/plugins.rs", "what_cannot_be_used_is_refused_by_its_name")]),
     attack("I7", "plans with hidden text, bombs, and keys that widen", &[Unit("crates/plan/src/tests/parsing.rs", "hidden_text_and_unused_keys_are_warned_of"), Unit("crates/plan/src/front_matter.rs", "a_bomb_of_aliases_is_refused"), Unit("crates/plan/src/tests/parsing.rs", "front_matter_is_read_and_checked"), Unit("crates/settings/src/merge.rs", "a_repository_narrows_limits_and_never_widens_them")]),
     attack("I8", "one agent with outside text, private data and a way out", &[Row("program: attacks::text_from_outside_sends_no_private_data_out"), Row("program: attacks::what_one_agent_has_read_outside_counts_for_the_next"), Row("program: attacks::a_command_sees_no_work_of_others")]),
 ];
@@ -190,7 +190,7 @@ const RESOURCES: &[Attack] = &[
     attack("R3", "all memory, all of the disk, all inodes", &[Row("sandbox: lifetime::memory_is_bounded"), Row("sandbox: limits::processor_time_is_bounded"), Row("sandbox: limits::a_full_worktree_ends_the_command_alone"), Row("sandbox: limits::many_small_files_count"), Row("sandbox: limits::too_many_files_end_the_command_alone"), Case("bounds::what_takes_all_memory_or_disk_fails_alone")]),
     attack("R4", "commands that never end and ignore signals", &[Row("sandbox: lifetime::time_limit_ends_daemons"), Row("sandbox: lifetime::a_kill_asks_nobody")]),
     attack("R5", "archives that are bombs: no tool unpacks any but the web's compression", &[Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut")]),
-    attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/files/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length"), Unit("crates/code/tests/bad_input.rs", "deep_nesting_overflows_no_stack"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts")]),
+    attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/builtin/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/files/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length"), Unit("crates/code/tests/bad_input.rs", "deep_nesting_overflows_no_stack"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts")]),
     attack("R7", "an agent that repeats itself", &[Case("bounds::an_agent_that_repeats_itself_ends"), Unit("crates/core/src/agent/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
     attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded"), Case("bounds::a_person_gives_a_run_more_tokens")]),
     attack("R9", "more agents than open files", &[Case("bad_input::too_few_open_files_are_refused")]),
@@ -204,7 +204,7 @@ const ENDPOINTS: &[Attack] = &[
     attack("L2", "connections that are refused, reset or silent", &[Unit(TRANSPORT, "silence_and_floods_end"), Unit(TRANSPORT, "a_connection_that_breaks_is_a_retryable_error"), Unit(TRANSPORT, "nobody_there_is_said_with_the_url"), Case("models::a_stream_without_its_end_runs_no_tool")]),
     attack("L3", "events that are split, mixed, huge or unknown", &[Unit("crates/model/src/wire/sse.rs", "every_cut_and_every_line_end_gives_the_same_events"), Unit("crates/model/src/wire/sse.rs", "the_limit_counts_data_and_the_open_line"), Unit(WIRE, "chat_takes_errors_out_of_a_successful_stream")]),
     attack("L4", "arguments that are no object, or not what a tool takes", &[Case("evidence::bad_arguments_of_any_size_can_be_mended"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts"), Unit("crates/tools/src/tool/arguments.rs", "a_mistake_names_the_field_what_was_expected_and_what_came")]),
-    attack("L5", "tools that do not exist, and names of a megabyte", &[Unit("crates/core/src/agent/conversation.rs", "ids_and_names_are_bounded"), Unit("crates/tools/tests/suite/errors.rs", "an_unknown_tool_is_answered_with_the_nearest_names"), Unit("crates/tools/tests/suite/errors.rs", "the_checks_come_in_their_order")]),
+    attack("L5", "tools that do not exist, and names of a megabyte", &[Unit("crates/core/src/agent/conversation.rs", "ids_and_names_are_bounded"), Unit("crates/tools/tests/suite/execute/errors.rs", "an_unknown_tool_is_answered_with_the_nearest_names"), Unit("crates/tools/tests/suite/execute/errors.rs", "the_checks_come_in_their_order")]),
     attack("L6", "ids that repeat, and hundreds of calls at once", &[Unit(WIRE, "chat_gives_ids_where_there_are_none_or_equal_ones"), Unit(WIRE, "ids_and_bad_arguments_are_bounded"), Unit(WIRE, "chat_bounds_what_a_reply_may_be"), Case("models::parallel_calls_are_all_answered")]),
     attack("L7", "arguments and contents of many megabytes", &[Unit(WIRE, "chat_bounds_the_content_of_a_reply_in_every_form"), Unit(WIRE, "messages_bounds_inputs_that_come_whole"), Case("evidence::bad_arguments_of_any_size_can_be_mended")]),
     attack("L8", "usage that is missing or absurd", &[Unit(WIRE, "chat_estimates_what_it_is_not_told_and_what_cannot_be")]),
@@ -237,11 +237,11 @@ const REST: &[Attack] = &[
     attack("W6", "a page for the whole network: nothing listens", LISTENS),
     attack("W7", "a page within another one: nothing listens", LISTENS),
     attack("S1", "keys in the environment of our processes", &[Row("sandbox: processes_outside::environ"), Row("sandbox: view::gets_only_the_named_environment"), MEMORY]),
-    attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log"), Case("models::a_key_in_a_base_url_is_kept_nowhere"), Unit("crates/tools/tests/suite/records.rs", "what_a_panic_says_is_redacted")]),
+    attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log"), Case("models::a_key_in_a_base_url_is_kept_nowhere"), Unit("crates/tools/tests/suite/execute/records.rs", "what_a_panic_says_is_redacted")]),
     attack("S3", "keys in command lines, in git's configuration, in dumps", &[Row("program: attacks::a_token_beside_the_commits_is_unreadable"), Row("sandbox: processes_outside::cmdline"), Row("sandbox: processes_outside::process-memory"), MEMORY]),
     attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/projections/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
     attack("A2", "an agent that writes or locks the audit log", &[Row("sandbox: files_outside::write"), Row("sandbox: files_outside::flock"), Case("run_logs::a_full_disk_below_the_audit_log_stops_no_run")]),
-    attack("A3", "effects that no record precedes", &[Unit("crates/tools/tests/suite/records.rs", "a_start_is_recorded_before_the_effect"), Unit("crates/tools/tests/suite/errors.rs", "a_recorder_that_fails_lets_nothing_run")]),
+    attack("A3", "effects that no record precedes", &[Unit("crates/tools/tests/suite/execute/records.rs", "a_start_is_recorded_before_the_effect"), Unit("crates/tools/tests/suite/execute/errors.rs", "a_recorder_that_fails_lets_nothing_run")]),
     attack("A4", "logs that others can read", &[Case("private::what_a_run_makes_is_its_users_alone_full"), Unit("crates/coordinator/src/run/machine/logs.rs", "a_log_is_created_for_its_owner_alone"), Unit("crates/files/tests/umask.rs", "what_is_made_is_private_whatever_the_umask")]),
 ];
 

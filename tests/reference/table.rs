@@ -438,7 +438,7 @@ pub(super) const WRAPPED_TOOLS: &[Line] = &[
     unit(
         "000-081",
         "a registry with permissions",
-        "crates/tools/tests/suite/permissions.rs",
+        "crates/tools/tests/suite/rules/permissions.rs",
         "each_covers_the_tools_of_the_reference",
     ),
 ];

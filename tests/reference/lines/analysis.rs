@@ -2,8 +2,8 @@
 
 use crate::reference::table::{Line, unit};
 
-const DEPENDENCIES: &str = "crates/tools/tests/suite/dependencies.rs";
-const TESTS: &str = "crates/tools/tests/suite/analysis.rs";
+const DEPENDENCIES: &str = "crates/tools/tests/suite/builtin/dependencies.rs";
+const TESTS: &str = "crates/tools/tests/suite/builtin/analysis.rs";
 
 /// The table.
 pub(in crate::reference) const ANALYSIS: &[Line] = &[

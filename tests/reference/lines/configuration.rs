@@ -78,6 +78,6 @@ const fn unit(id: &'static str, name: &'static str, test: &'static str) -> Line 
     Line {
         id,
         name,
-        proof: Proof::Unit("crates/tools/tests/suite/limits.rs", test),
+        proof: Proof::Unit("crates/tools/tests/suite/rules/limits.rs", test),
     }
 }

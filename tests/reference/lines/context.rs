@@ -3,10 +3,10 @@
 
 use crate::reference::table::{Line, case, unit};
 
-const CONFORMANCE: &str = "crates/tools/tests/suite/conformance.rs";
-const DOCUMENTS: &str = "crates/tools/tests/suite/documents.rs";
-const ERRORS: &str = "crates/tools/tests/suite/errors.rs";
-const RECORDS: &str = "crates/tools/tests/suite/records.rs";
+const CONFORMANCE: &str = "crates/tools/tests/suite/execute/conformance.rs";
+const DOCUMENTS: &str = "crates/tools/tests/suite/registered/documents.rs";
+const ERRORS: &str = "crates/tools/tests/suite/execute/errors.rs";
+const RECORDS: &str = "crates/tools/tests/suite/execute/records.rs";
 
 const MANY: &str = "one_tool_serves_many_agents";
 const TOLD: &str = "a_model_is_told_what_a_tool_says_of_itself";

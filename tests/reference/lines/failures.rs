@@ -3,9 +3,9 @@
 use crate::reference::table::{Line, case, unit};
 
 const DECISIONS: &str = "crates/core/src/policy/failure_handling.rs";
-const HANDLED: &str = "crates/tools/tests/suite/failures.rs";
+const HANDLED: &str = "crates/tools/tests/suite/execute/failures.rs";
 
-const APPROVALS: &str = "crates/tools/tests/suite/approvals.rs";
+const APPROVALS: &str = "crates/tools/tests/suite/rules/approvals.rs";
 
 /// The table.
 pub(in crate::reference) const FAILURES: &[Line] = &[

@@ -2,8 +2,8 @@
 
 use crate::reference::table::{Line, unit};
 
-const FILES_TESTS: &str = "crates/tools/tests/suite/files.rs";
-const SEARCH_TESTS: &str = "crates/tools/tests/suite/search.rs";
+const FILES_TESTS: &str = "crates/tools/tests/suite/builtin/files.rs";
+const SEARCH_TESTS: &str = "crates/tools/tests/suite/builtin/search.rs";
 
 /// The table.
 pub(in crate::reference) const FILES: &[Line] = &[

@@ -4,13 +4,13 @@
 use crate::reference::table::{Line, unit};
 
 /// What is required of every tool, checked on the built-in ones.
-const CONFORMANCE: &str = "crates/tools/tests/suite/conformance.rs";
-const DOCUMENTS: &str = "crates/tools/tests/suite/documents.rs";
-const ERRORS: &str = "crates/tools/tests/suite/errors.rs";
-const FILES: &str = "crates/tools/tests/suite/files.rs";
-const PLUGINS: &str = "crates/tools/tests/suite/plugins.rs";
-const RECORDS: &str = "crates/tools/tests/suite/records.rs";
-const SEARCH: &str = "crates/tools/tests/suite/search.rs";
+const CONFORMANCE: &str = "crates/tools/tests/suite/execute/conformance.rs";
+const DOCUMENTS: &str = "crates/tools/tests/suite/registered/documents.rs";
+const ERRORS: &str = "crates/tools/tests/suite/execute/errors.rs";
+const FILES: &str = "crates/tools/tests/suite/builtin/files.rs";
+const PLUGINS: &str = "crates/tools/tests/suite/registered/plugins.rs";
+const RECORDS: &str = "crates/tools/tests/suite/execute/records.rs";
+const SEARCH: &str = "crates/tools/tests/suite/builtin/search.rs";
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
 const OPEN: &str = "crates/tools/src/files/open.rs";
 const PROMPT: &str = "crates/tools/src/tool/prompt.rs";

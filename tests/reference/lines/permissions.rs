@@ -3,9 +3,9 @@
 use crate::reference::table::{Line, case, unit};
 
 const CONTEXT: &str = "crates/core/src/agent/context/tests.rs";
-const ISOLATION: &str = "crates/tools/tests/suite/hostile.rs";
-const LIMITS: &str = "crates/tools/tests/suite/limits.rs";
-const PERMISSIONS: &str = "crates/tools/tests/suite/permissions.rs";
+const ISOLATION: &str = "crates/tools/tests/suite/rules/hostile.rs";
+const LIMITS: &str = "crates/tools/tests/suite/rules/limits.rs";
+const PERMISSIONS: &str = "crates/tools/tests/suite/rules/permissions.rs";
 const SPENDING: &str = "crates/core/tests/it/agents/spending.rs";
 
 const COVERED: &str = "each_covers_the_tools_of_the_reference";

@@ -2,7 +2,7 @@
 
 use crate::reference::table::{Line, Proof, case};
 
-const PROGRAMS_TESTS: &str = "crates/tools/tests/suite/programs.rs";
+const PROGRAMS_TESTS: &str = "crates/tools/tests/suite/builtin/programs.rs";
 const READERS: &str = "crates/tools/src/builtin/programs/parse/tests.rs";
 const RUNNERS: &str = "crates/tools/src/builtin/programs/runners/tests.rs";
 const CHECKERS: &str = "crates/tools/src/builtin/programs/checkers/tests.rs";
@@ -49,7 +49,7 @@ pub(in crate::reference) const PROGRAMS: &[Line] = &[
     unit(
         "002-035",
         "ExecutionResult of a command",
-        "crates/tools/tests/suite/commands.rs",
+        "crates/tools/tests/suite/builtin/commands.rs",
         "a_failing_command_keeps_its_output",
     ),
     unit(

@@ -3,14 +3,14 @@
 use crate::reference::table::{Line, case, unit};
 
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
-const COMMANDS: &str = "crates/tools/tests/suite/commands.rs";
-const CONFORMANCE: &str = "crates/tools/tests/suite/conformance.rs";
-const ERRORS: &str = "crates/tools/tests/suite/errors.rs";
-const FILES: &str = "crates/tools/tests/suite/files.rs";
+const COMMANDS: &str = "crates/tools/tests/suite/builtin/commands.rs";
+const CONFORMANCE: &str = "crates/tools/tests/suite/execute/conformance.rs";
+const ERRORS: &str = "crates/tools/tests/suite/execute/errors.rs";
+const FILES: &str = "crates/tools/tests/suite/builtin/files.rs";
 const LIMITS: &str = "crates/tools/src/call/command.rs";
 const METRICS: &str = "crates/core/src/projections/tool_metrics.rs";
-const RECORDS: &str = "crates/tools/tests/suite/records.rs";
-const REGISTRY: &str = "crates/tools/tests/suite/registry.rs";
+const RECORDS: &str = "crates/tools/tests/suite/execute/records.rs";
+const REGISTRY: &str = "crates/tools/tests/suite/registered/registry.rs";
 const TERMINATES: &str = "spawning::a_parent_ends_a_subtree_and_its_work_is_kept";
 const SPAWNS: &str = "spawning::children_begin_with_their_parents_work";
 const STRANGER: &str = "a_strangers_tool_is_found_by_name_category_and_words";

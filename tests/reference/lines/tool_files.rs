@@ -7,9 +7,9 @@ const DEFINITION: &str = "crates/tools/src/wrapped/definition/tests.rs";
 /// What adds them to the others.
 const BUILD: &str = "crates/tools/src/wrapped/build/tests.rs";
 /// What calls them in the sandbox.
-const SUITE: &str = "crates/tools/tests/suite/wrapped.rs";
+const SUITE: &str = "crates/tools/tests/suite/registered/wrapped.rs";
 /// What calls the tools for the web.
-const WEB: &str = "crates/tools/tests/suite/web.rs";
+const WEB: &str = "crates/tools/tests/suite/builtin/web.rs";
 const ANNOTATIONS: &str = "crates/tools/src/wrapped/annotations.rs";
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
 const EXEC: &str = "crates/tools/src/builtin/exec.rs";

@@ -3,7 +3,7 @@
 use crate::reference::table::{Line, unit};
 
 /// What calls them before services of the real ones' forms.
-const WEB: &str = "crates/tools/tests/suite/web.rs";
+const WEB: &str = "crates/tools/tests/suite/builtin/web.rs";
 
 /// The table.
 #[rustfmt::skip]
@@ -22,5 +22,5 @@ pub(in crate::reference) const WEB_TOOLS: &[Line] = &[
     unit("002-086", "GitHubResult", WEB, "questions_and_repositories_are_found"),
     unit("002-087", "fetch_api_docs", WEB, "the_documentation_of_a_library_is_found"),
     unit("002-088", "APIDocumentation", WEB, "the_documentation_of_a_library_is_found"),
-    unit("002-154", "network_access covers web_search and fetch_url", "crates/tools/tests/suite/permissions.rs", "each_covers_the_tools_of_the_reference"),
+    unit("002-154", "network_access covers web_search and fetch_url", "crates/tools/tests/suite/rules/permissions.rs", "each_covers_the_tools_of_the_reference"),
 ];

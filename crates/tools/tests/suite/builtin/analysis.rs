@@ -593,7 +593,7 @@ pub(crate) async fn the_hottest_functions_of_a_profile_are_found(harness: ToolHa
     harness
         .put(
             "cpu.pb.gz",
-            include_bytes!("../../../code/tests/samples/cpu.pb.gz"),
+            include_bytes!("../../../../code/tests/samples/cpu.pb.gz"),
         )
         .unwrap();
     let output = harness

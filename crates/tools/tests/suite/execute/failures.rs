@@ -303,7 +303,7 @@ pub(crate) async fn a_class_out_of_order_is_refused_until_a_call_succeeds(_: Too
 }
 
 pub(crate) async fn a_program_that_is_absent_is_replaced(harness: ToolHarness) {
-    let mut harness = crate::wrapped::with_files(&harness);
+    let mut harness = crate::registered::wrapped::with_files(&harness);
     harness.put("b/c.txt", "1\n").unwrap();
     harness.scope.alternatives = Arc::new([("gone".to_owned(), "ls".to_owned())].into());
     let output = harness.call("gone", json!({"arguments": ["b"]})).await;

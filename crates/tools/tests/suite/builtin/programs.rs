@@ -15,7 +15,7 @@ use orchestrate_tools::{
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::conformance::{conforms, python_specimens};
+use crate::execute::conformance::{conforms, python_specimens};
 use crate::support::{Need, begins, calls, fails, policy, said, says, starting};
 
 const fn need(probe: &'static str, program: &'static str) -> Need {

@@ -7,7 +7,7 @@ use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tool_testing::harness::ToolHarness;
 use serde_json::json;
 
-use crate::analysis::knowing;
+use crate::builtin::analysis::knowing;
 use crate::support::{policy, said};
 
 const TOOL: &str = "analyze_dependencies";

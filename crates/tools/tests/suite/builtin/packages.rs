@@ -12,7 +12,7 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
 
-use crate::conformance::conforms_with;
+use crate::execute::conformance::conforms_with;
 use crate::support::{begins, calls, holding, policy, said, says, starting};
 
 /// A program in the place of pip, which installs `greeting` as pip records it.

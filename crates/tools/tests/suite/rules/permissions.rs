@@ -12,8 +12,8 @@ use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
 use serde_json::{Value, json};
 
+use crate::builtin::web::put_pages;
 use crate::support::{policy, said};
-use crate::web::put_pages;
 
 /// The permissions with the tools that the reference names, each with a call.
 fn covered() -> Vec<(Permission, &'static str, Value)> {

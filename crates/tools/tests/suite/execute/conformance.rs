@@ -12,8 +12,8 @@ use orchestrate_tools::{
 };
 use serde_json::{Value, json};
 
-use super::support::{Call, listed_calls};
-use super::web;
+use crate::builtin::web;
+use crate::support::{Call, listed_calls};
 
 /// Calls of tools that succeed, each with arguments that name something that does not exist, if
 /// there are such.

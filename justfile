@@ -92,7 +92,7 @@ hostile:
 # Tests control groups in an emulated machine that boots this Linux image, as root and as an ordinary user.
 cgroups KERNEL *TESTS:
     cargo test -p orchestrate-sandbox --test canaries --no-run
-    crates/sandbox/tests/canaries/cgroups.sh {{KERNEL}} {{TESTS}}
+    crates/sandbox/tests/cgroups.sh {{KERNEL}} {{TESTS}}
 
 # Follows users of public projects (cargo, Python, npm, pnpm, C, Go, Java, a submodule with Git LFS) in each tier; needs the
 # network and their tools.

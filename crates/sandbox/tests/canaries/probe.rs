@@ -11,11 +11,8 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 
-#[path = "hoard.rs"]
 mod hoard;
-#[path = "sockets.rs"]
 mod sockets;
-#[path = "watcher.rs"]
 mod watcher;
 
 pub(crate) use hoard::{COMPUTED, HELD, SEGMENT, beside_a_segment};

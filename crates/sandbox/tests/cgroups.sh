@@ -9,7 +9,7 @@
 # Usage: cgroups.sh KERNEL [TEST…], after `cargo test -p orchestrate-sandbox --test canaries --no-run`. Without names, the
 # tests of groups, of memory and of processes that survive run.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../../../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
 kernel=$1
 shift

@@ -63,7 +63,8 @@ pub(crate) const CHECKS_AT_END: &[&str] = &["checklist", "criteria"];
 pub(crate) const WORK: &[&str] = &[
     "plan", "task", "tasks", "steps", "todo", "todos", "implementation", "remaining", "priorities",
 ];
-/// First words of headings that describe a document, so that a series of such ones alone is no work.
+/// First words of headings that describe a document, so that a series of such ones alone is no
+/// work.
 pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context", "overview"];
 /// Whole headings below which bullets are tasks.
 #[rustfmt::skip]

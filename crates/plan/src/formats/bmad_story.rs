@@ -88,8 +88,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     }
 }
 
-/// Reports whether the title of a document is that of a story, and all its boxes, some of them open,
-/// stand below headings of checks.
+/// Reports whether the title of a document is that of a story, and all its boxes, some of them
+/// open, stand below headings of checks.
 fn has_only_checks(document: &Document<'_, '_>) -> bool {
     let mut stories = document.headings.iter().filter(|it| it.task().is_some());
     let is_title = stories.next().is_some_and(|it| it.level == 1);

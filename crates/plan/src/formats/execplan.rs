@@ -1,8 +1,8 @@
 //! ExecPlans, by the cookbook of Codex: a living document with a record of its progress.
 //!
 //! The boxes below "Progress" are the tasks, one after the other; done ones begin with the time.
-//! All else, also the milestones that they mention, tells how they are done, and boxes elsewhere are
-//! not run.
+//! All else, also the milestones that they mention, tells how they are done, and boxes elsewhere
+//! are not run.
 
 use crate::fields::identify;
 use crate::finding::Findings;

@@ -1,5 +1,5 @@
-//! What formats add to the tasks that the walk found: numbers, the boxes of parts, and what waits for
-//! a person.
+//! What formats add to the tasks that the walk found: numbers, the boxes of parts, and what waits
+//! for a person.
 
 use std::collections::BTreeSet;
 

@@ -70,8 +70,8 @@ pub(crate) fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     })
 }
 
-/// Reports whether the tables of a plan only sum up its tasks: each row has the number of a heading,
-/// or the id or the text of a box.
+/// Reports whether the tables of a plan only sum up its tasks: each row has the number of a
+/// heading, or the id or the text of a box.
 pub(crate) fn tables_retell(document: &Document<'_, '_>) -> bool {
     let mut names = BTreeSet::new();
     for task in document.headings.iter().filter_map(Heading::task) {

@@ -2,8 +2,8 @@
 //!
 //! It names each phase several times: in a list with boxes, as a heading with its goal, and in a
 //! table; or once, as an item of a list above its plans. A phase is one entity: its plans (`02-01`)
-//! are the tasks if it has any, else it is a task itself. A phase whose box is ticked is done: boxes
-//! of its plans are seldom ticked.
+//! are the tasks if it has any, else it is a task itself. A phase whose box is ticked is done:
+//! boxes of its plans are seldom ticked.
 
 use std::collections::BTreeSet;
 

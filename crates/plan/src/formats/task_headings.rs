@@ -30,8 +30,8 @@ pub(crate) struct TaskHeadings {
 }
 
 impl TaskHeadings {
-    /// Finds those with a word and a number, a box, or fields; without any of these, the sections of
-    /// a series.
+    /// Finds those with a word and a number, a box, or fields; without any of these, the sections
+    /// of a series.
     pub(crate) fn find(document: &Document<'_, '_>) -> Self {
         let mut own = Self::default();
         let mut may_be: Vec<&Heading> = document.headings.iter().collect();
@@ -164,8 +164,8 @@ fn words_of(heading: &Heading) -> Vec<String> {
 }
 
 /// Returns the headings that may be tasks or chapters, though no word says so: those of a series
-/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a table
-/// of tasks.
+/// (`Phase 1`, `2. Client`, in any language) beside each other, none of which holds a box or a
+/// table of tasks.
 fn sections_without_work<'d>(document: &'d Document<'_, '_>) -> Vec<&'d Heading> {
     let mut series = series_of_work(document);
     series.retain(|own| !own.iter().any(|it| document.holds_work(it)));

@@ -1,8 +1,9 @@
 //! Reads a document as a format says: finds its tasks, and accounts for every line.
 //!
 //! The format decides of each heading, item and table what it is ([`Decision`]); how the sections,
-//! lists and lines of a task are read is the same for all formats. This is the walk over the blocks;
-//! [`crate::formats::items`] reads lists, and [`crate::formats::drafting`] the tasks themselves.
+//! lists and lines of a task are read is the same for all formats. This is the walk over the
+//! blocks; [`crate::formats::items`] reads lists, and [`crate::formats::drafting`] the tasks
+//! themselves.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Divides a plan into the blocks that barriers separate, in the order in which they are carried out.
+//! Divides a plan into the blocks that barriers separate, in the order in which they are carried
+//! out.
 //!
 //! Phases next to each other go by their numbers (2, 2.1, 3, 10), wherever the plan writes them,
 //! unless a dependency says otherwise or several have one number.

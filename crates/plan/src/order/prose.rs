@@ -1,10 +1,10 @@
 //! Warns of open tasks that say in words what they depend on, where it has no effect: `Wire it up,
 //! depends on T1`.
 //!
-//! What follows such words counts only if it is clearly a task or a phase: an id, `task 3`,
-//! `Phase 2`, `#3`, `§1`, a range of these, or the number of a task that nothing is counted with.
-//! `needs 3 retries`, `requires Node 20` and `after section 4` are text. Nothing is said of what the
-//! task depends on anyway.
+//! What follows such words counts only if it is clearly a task or a phase: an id, `task 3`, `Phase
+//! 2`, `#3`, `§1`, a range of these, or the number of a task that nothing is counted with. `needs 3
+//! retries`, `requires Node 20` and `after section 4` are text. Nothing is said of what the task
+//! depends on anyway.
 
 use std::ops::Range;
 use std::sync::LazyLock;

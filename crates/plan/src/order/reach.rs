@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-/// The maximum number of steps spent on finding out what waits for what. Beyond it, two writers of a
-/// path are ordered again, which costs only a warning.
+/// The maximum number of steps spent on finding out what waits for what. Beyond it, two writers of
+/// a path are ordered again, which costs only a warning.
 const MAX_SEARCH_STEPS: usize = 1_000_000;
 
 /// Finds out what tasks wait for indirectly.

@@ -4,8 +4,8 @@
 use crate::KnownNames;
 use crate::parse::read;
 
-/// Returns the format or the way in which a text is read, or the ways among which one has to choose,
-/// with the number of tasks of each.
+/// Returns the format or the way in which a text is read, or the ways among which one has to
+/// choose, with the number of tasks of each.
 fn read_as(source: &str) -> String {
     let (plan, _) = read(source, &KnownNames::default());
     if plan.readings.is_empty() {

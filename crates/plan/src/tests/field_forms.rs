@@ -1,4 +1,5 @@
-//! Fields, statuses, tables and ids in the forms that public plans write them in, each misread once.
+//! Fields, statuses, tables and ids in the forms that public plans write them in, each misread
+//! once.
 
 use crate::parse::read;
 use crate::tests::styles::reads;

@@ -27,8 +27,8 @@ pub(crate) struct Generic {
     are_tables_retold: bool,
     /// Whether boxes below headings of checks are tasks, since there are no others.
     takes_checks: bool,
-    /// Whether all numbered lists are tasks, since none is by its heading.
-    takes_lists: bool,
+    /// The places of the numbered items that are tasks, if no heading says which are.
+    items: Option<BTreeSet<usize>>,
 }
 
 /// Reads a document in one way.
@@ -115,7 +115,10 @@ impl Generic {
             headings,
             are_tables_retold: tables_retell(document),
             takes_checks: false,
-            takes_lists: way == ReadAs::Items && are_lists_alike(document),
+            items: match way {
+                ReadAs::Items => numbered_lists::items_alike(document),
+                _ => None,
+            },
         }
     }
 
@@ -184,7 +187,10 @@ impl Generic {
             };
         }
         let has_mark = status::leading_mark(item.text).is_some();
-        let is_listed = lists_work(item, scope) || (self.takes_lists && item.number.is_some());
+        let is_listed = match &self.items {
+            Some(items) if item.number.is_some() => items.contains(&item.item.range.start),
+            _ => lists_work(item, scope),
+        };
         match item.mark.is_some() || is_listed || has_mark {
             true if !item.text.trim().is_empty() => Decision::Nested,
             _ => Decision::Told,
@@ -204,13 +210,6 @@ impl Decide for Generic {
             Node::Table(table) => self.table(table, scope),
         }
     }
-}
-
-/// Reports whether a document has several numbered lists, of which no heading says that it is the
-/// work.
-pub(crate) fn are_lists_alike(document: &Document<'_, '_>) -> bool {
-    let lists = numbered_lists::find(document);
-    lists.len() > 1 && !lists.iter().any(|list| list.is_work(document))
 }
 
 /// Reports whether a table of tasks stands below a heading of work that is not for now.

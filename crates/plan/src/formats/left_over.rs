@@ -43,7 +43,8 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
             continue;
         }
         let is_beside_tasks = is_beside_tasks(document, heading, &starts);
-        if heading.task().is_some() || is_beside_tasks {
+        if heading.task().is_some() || is_beside_tasks || is_beside_task(document, heading, &starts)
+        {
             left.add(Role::Structure, heading.range.start);
         }
         if is_beside_tasks || section::lists_bullets(&heading.title) {
@@ -58,6 +59,9 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
                 left.add(Role::Told, item.range.start);
             }
         }
+    }
+    for at in numbered_lists::lines_in_text(document) {
+        left.add(Role::Told, at);
     }
     for block in &document.blocks {
         if let Block::Paragraph(range) = block {
@@ -124,6 +128,21 @@ fn is_beside_tasks(document: &Document<'_, '_>, heading: &Heading, starts: &[usi
         other.parent == heading.parent && other.level == heading.level && other.at != heading.at
     });
     others.any(|other| other.series() == Some(word) && holds(starts, &document.section(other)))
+}
+
+/// Reports whether an inner heading stands right beside one that is a task, and has something below
+/// it.
+fn is_beside_task(document: &Document<'_, '_>, heading: &Heading, starts: &[usize]) -> bool {
+    let is_task = |it: &Heading| starts.binary_search(&it.range.start).is_ok();
+    let Some(parent) = heading.parent.and_then(|at| document.headings.get(at)) else {
+        return false;
+    };
+    let first = document.headings.partition_point(|it| it.at <= parent.at);
+    let inner = document.headings.iter().skip(first);
+    let mut beside = inner
+        .take_while(|it| it.at < parent.end)
+        .filter(|it| it.level == heading.level);
+    parent.level > 1 && heading.end > heading.at + 1 && beside.any(is_task)
 }
 
 /// Reports whether a task begins with a heading.

@@ -235,9 +235,11 @@ fn has_word(series: &Series<'_>) -> bool {
 }
 
 /// Returns the series that may be tasks: a word counts them, they count on from one section to the
-/// next, or a heading above them speaks of work.
+/// next, a heading above them speaks of work, or no heading above the boxes does.
 fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
     let mut series = all_series(document);
+    let names_work = |it: &Heading| section::names_list(&it.title) && document.holds_boxes(it);
+    let are_boxes_vague = !document.boxes.is_empty() && !document.headings.iter().any(names_work);
     series.retain(|own| {
         let Some(first) = own.first() else {
             return false;
@@ -245,7 +247,10 @@ fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
         let parent = first.parent.and_then(|at| document.headings.get(at));
         has_word(own)
             || own.iter().any(|it| it.parent != first.parent)
-            || parent.is_some_and(|parent| section::lists_work(&parent.title))
+            || parent.is_some_and(|parent| {
+                let may_be_work = are_boxes_vague && parent.level > 1 && !describes(parent);
+                may_be_work || section::lists_work(&parent.title)
+            })
     });
     series
 }

@@ -1,13 +1,14 @@
 //! In which ways a document of no known format can be read: in one, or in several, which is asked
 //! about.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, named};
 use crate::formats::generic::{self, Generic};
+use crate::formats::numbered_lists;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
 use crate::tasks::draft::Draft;
@@ -105,9 +106,9 @@ impl Seen {
         seen
     }
 
-    /// Counts the items of lists that are tasks where there are no boxes.
+    /// Counts the items of lists that are tasks where no box is one.
     fn count_items(&mut self, document: &Document<'_, '_>, known: &KnownNames) {
-        if self.items == 0 && document.boxes.is_empty() {
+        if self.items == 0 && self.boxes == 0 {
             let found = found(document, ReadAs::Items, known);
             self.items = found.drafts.len();
             self.restarts |= restarts(&found.drafts);
@@ -143,8 +144,10 @@ impl Seen {
             Some("the rows of a table may be tasks or facts")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
-        } else if self.items > 0 && generic::are_lists_alike(document) {
+        } else if self.items > 0 && numbered_lists::items_alike(document).is_some() {
             Some("several numbered lists look like tasks")
+        } else if self.items > 0 && !numbered_lists::lines_in_text(document).is_empty() {
+            Some("numbered lines below a text may go on with the list above it")
         } else {
             None
         }
@@ -204,10 +207,10 @@ fn tables_are_work(document: &Document<'_, '_>) -> bool {
     })
 }
 
-/// Reports whether open tasks in different sections have the same number. Each phase may have a
-/// numbering of its own.
+/// Reports whether open tasks have the same number, in one section or in several. Each phase may
+/// have a numbering of its own.
 fn restarts(drafts: &[Draft]) -> bool {
-    let mut sections = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     drafts.iter().filter(|it| it.status.runs()).any(|draft| {
         let Some(number) = &draft.number else {
             return false;
@@ -216,7 +219,6 @@ fn restarts(drafts: &[Draft]) -> bool {
         let id = id.filter(|id| id.ends_with(number.as_str()));
         let section = draft.section.as_deref();
         let phase = draft.phase_label.as_deref().or(section.and_then(named));
-        let key = (phase, id.unwrap_or(number));
-        *sections.entry(key).or_insert(draft.section_index) != draft.section_index
+        !seen.insert((phase, id.unwrap_or(number)))
     })
 }

@@ -49,24 +49,31 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     // What most titles begin with is followed by another word, which is no number.
     let is_followed = after_word
         .trim_start_matches([' ', '#'])
-        .starts_with(|c: char| c.is_ascii_alphabetic());
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+        && letter_of(after_word.trim_start_matches([' ', '#'])) == 0;
     let is_joined = after_word.starts_with('-');
     if !is_followed
         && !is_joined
-        && let Some((word, letter, rest)) = identify::first_word(body)
+        && let Some((word, short, rest)) = identify::first_word(body)
     {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
-        let found = identify::leading(rest.get(number_at..)?)?;
+        let number = rest.get(number_at..)?;
+        let letter = letter_of(number);
+        let found = identify::leading(number.get(letter..)?)?;
+        let written = match letter {
+            0 => found.id,
+            _ => number.get(..letter + found.id.len())?,
+        };
         let digits = found
             .id
             .bytes()
             .all(|byte| byte.is_ascii_digit() || byte == b'.');
         let ends_word = number_at > 0 || !word.is_ascii();
         return (ends_word && digits).then(|| TaskHeading {
-            letter,
-            written: found.id,
-            rest: start + body.len() - rest.len() + number_at + found.rest,
-            number: found.id,
+            letter: short,
+            written,
+            rest: start + body.len() - rest.len() + number_at + letter + found.rest,
+            number: written,
             counts: true,
         });
     }
@@ -82,6 +89,14 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
         number,
         counts: of_task.is_some(),
     })
+}
+
+/// Returns the length of the letter that a number begins with: `T.1` counts the tests, beside `1.1`.
+fn letter_of(number: &str) -> usize {
+    match number.as_bytes() {
+        [b'A'..=b'Z', b'.', b'0'..=b'9', ..] => 2,
+        _ => 0,
+    }
 }
 
 /// Reports whether a heading is that of a step.

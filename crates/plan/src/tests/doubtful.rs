@@ -269,13 +269,25 @@ fn a_second_numbered_list_is_asked_about_unless_one_is_called_the_work() {
     require(&[
         (
             "# Release plan\n\nRules:\n\n1. Be short\n2. Link it\n\n## Queue\n\n1. Cut\n2. Glue\n",
-            "items 4 | whole 1",
+            "items 2 | whole 1",
         ),
         (
             "# P\n\n## Steps before you begin\n\n1. Cut\n2. Glue\n\n## Items of work\n\n3. Paint\n4. Sell\n",
             "items 4 | whole 1",
         ),
         ("# Tasks\n\n1. Cut\n2. Glue\n", "items 2"),
+        (
+            "# Tasks\n\n1. Cut\n2. Glue\n\n## More\n\n3. Paint\n4. Sell\n",
+            "items 4 | whole 1",
+        ),
+        (
+            "# Tasks\n\n1. Cut\n2. Glue\n\nNotes:\n\n1. Be quick.\n",
+            "items 3 | whole 1",
+        ),
+        (
+            "# Tasks\n\n1. Cut\n2. Glue\n\nThen the lid:\n3. Paint\n4. Sell\n",
+            "items 2 | whole 1",
+        ),
         (
             "# P\n\n## Design of it\n\n1. Round\n2. Red\n\n## Implementation steps\n\n1. Cut\n2. Glue\n",
             "items 2",
@@ -285,4 +297,26 @@ fn a_second_numbered_list_is_asked_about_unless_one_is_called_the_work() {
     let (plan, _) = read(source, &KnownNames::default());
     let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
     assert_eq!(lines, [5, 6], "what is beside the tasks is listed");
+}
+
+#[test]
+fn numbered_headings_of_one_section_are_asked_about_beside_boxes_that_nothing_calls_the_work() {
+    let counted = "# P\n\n## Open\n\n### 1. Cut\n\nDo.\n\n### 2. Glue\n\nDo.\n\n";
+    let done = format!("{counted}## Done\n\n- [x] Buy wood\n");
+    let tasks = format!("{counted}## Tasks\n\n- [ ] Buy wood\n");
+    require(&[
+        (&done, "headings 2 | boxes 0 | whole 1"),
+        (&tasks, "boxes 1"),
+    ]);
+}
+
+#[test]
+fn headings_beside_tasks_are_listed_and_letters_count() {
+    let source = "# P\n\n## Work\n\n### Task 1: Cut\n\nDo.\n\n### Task T.1: Try it\n\nDo.\n\n\
+                  ### Write it down\n\nDo.\n";
+    let (plan, _) = read(source, &KnownNames::default());
+    let ids: Vec<&str> = plan.tasks.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(ids, ["T1", "TT.1"]);
+    let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
+    assert_eq!(lines, [13]);
 }

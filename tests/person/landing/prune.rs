@@ -132,7 +132,7 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     }
     // The failed task's branch is where the run began, and its files are in a snapshot.
     let is_work_of_failed =
-        |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/a2_two/");
+        |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/A2/");
     let expected: Vec<String> = held.iter().filter(is_work_of_failed).cloned().collect();
     if expected.is_empty() || refs(&world, landed)? != expected {
         return fail(format!("{held:?}\n{:?}", refs(&world, landed)?));

@@ -173,11 +173,11 @@ A client can exhaust the pool.
 
 ## Changes
 
-### 1. `server/limit.ts` (new)
+### `server/limit.ts` (new)
 
 A token bucket.
 
-### 2. `server/app.ts`
+### `server/app.ts`
 
 Mount it.
 

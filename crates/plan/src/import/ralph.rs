@@ -21,7 +21,7 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
 const PASSES: &[&str] = &["passes"];
 
 /// The names of a list of stories whose stories may lack it.
-const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
+pub(crate) const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
 
 const STORY: Format = Format {
     done: "done",

@@ -13,7 +13,13 @@ use orchestrate_core::text::invisible::hidden;
 use orchestrate_core::text::parts::Parts;
 
 /// The fields that are read of each record.
-const FIELDS: &[&str] = &["id", "title", "name", "status", "passes", "priority"];
+const FIELDS: &[&str] = &["id", "title", "name", "status", PASSES, "priority"];
+
+/// Ralph's field that says whether a task is done.
+const PASSES: &str = "passes";
+
+/// Other fields that say so where there is no `status`.
+const FLAGS: &[&str] = &["complete", "completed", "done", "isComplete"];
 
 /// The spellings of the field that names dependencies.
 pub(crate) const DEPENDS: &[&str] = &[
@@ -188,7 +194,7 @@ impl<'a> Reader<'_, 'a> {
         let members = object.members();
         let mut seen = BTreeSet::new();
         for member in &members {
-            if !format.knows(member.name) {
+            if !format.knows(member.name) && !is_flag(member) {
                 self.unknown.count(*member);
             } else if !seen.insert(member.name) {
                 let message = format!("the field `{}` is set twice for one task", member.name);
@@ -242,10 +248,12 @@ impl<'a> Reader<'_, 'a> {
             title,
             ..Record::default()
         };
-        match (fields.get("passes"), fields.get("status")) {
-            (Some(passes), _) => self.passes(&mut record, passes),
-            (None, Some(status)) => self.status(&mut record, status, format.done),
-            (None, None) => {}
+        let flag = fields.members.iter().find(|member| is_flag(member));
+        match (fields.get(PASSES), fields.get("status"), flag) {
+            (Some(passes), _, _) => self.passes(&mut record, passes),
+            (None, Some(status), _) => self.status(&mut record, status, format.done),
+            (None, None, Some(flag)) => self.passes(&mut record, flag.value),
+            (None, None, None) => {}
         }
         if let Some(priority) = fields.get("priority") {
             self.priority(&mut record, priority);
@@ -272,7 +280,7 @@ impl<'a> Reader<'_, 'a> {
         details
     }
 
-    /// Sets the status by whether a story passes, and its mark.
+    /// Sets the status by whether a task is done, and its mark.
     fn passes(&mut self, record: &mut Record, value: Json<'a>) {
         match value.raw() {
             "true" => record.status = TaskStatus::Done,
@@ -356,6 +364,12 @@ impl<'a> Reader<'_, 'a> {
             ));
         }
     }
+}
+
+/// Reports whether a field says that a task is done, or that it is not; with another value than
+/// true and false, such as a date, it says something else.
+fn is_flag(member: &Member<'_>) -> bool {
+    FLAGS.contains(&member.name) && matches!(member.value.raw(), "true" | "false")
 }
 
 /// Returns the error of a value that is not what its field expects.

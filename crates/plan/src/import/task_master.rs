@@ -4,17 +4,19 @@
 //! set to done has its subtasks set to done. So a task with subtasks is a group, whose subtasks are
 //! told what it says.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
-use crate::import::json::Json;
+use crate::import::json::{Json, Member};
+use crate::import::ralph;
 use crate::import::record::{DEPENDS, Format, Part, Reader, Record};
 use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::task::schedule::cycles;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "task-master",
@@ -24,7 +26,10 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
 };
 
 /// The name of a list of tasks.
-const TASKS: &str = "tasks";
+pub(crate) const TASKS: &str = "tasks";
+
+/// The maximum number of numbers that are taken for those of tasks in one list of subtasks.
+const MAX_MISREAD: usize = 20;
 
 const TASK: Format = Format {
     done: "done",
@@ -79,10 +84,24 @@ fn tags<'a>(file: &File<'a>) -> Vec<Tag<'a>> {
             let list = member.value;
             return vec![Tag { name: "", list }];
         }
-        let list = member.value.member(TASKS).filter(|list| list.is_array());
+        let within = member.value.member(TASKS).filter(|list| list.is_array());
+        let list = within.or(Some(member.value).filter(|_| is_bare_tag(&member)));
         tags.extend(list.map(|list| Tag { name, list }));
     }
     tags
+}
+
+/// Reports whether a member is a tag whose tasks stand right below it.
+fn is_bare_tag(member: &Member<'_>) -> bool {
+    let items = member.value.items();
+    let are_named = items
+        .iter()
+        .all(|item| item.member("id").is_some() && item.member("title").is_some());
+    !items.is_empty()
+        && are_named
+        && have(&items, &["status", "dependencies", "subtasks"])
+        && !have(&items, &[TASKS])
+        && !ralph::STORIES.contains(&member.name)
 }
 
 /// Reads the tasks of each tag, or of the one that is chosen. With several tags, an id begins with
@@ -116,7 +135,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             open.join(", ")
         );
         let found = Pending::new(last, FindingCode::SeveralTags, "", message);
-        let advice = "choose one of them by its name".to_owned();
+        let advice = "choose one of them with `--tag NAME`".to_owned();
         reader.findings.error(found.suggest(Some(advice)));
     }
     Contents {
@@ -175,6 +194,7 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: 
         parent: None,
         depth: 0,
     }];
+    let mut tasks = HashSet::new();
     while let Some(list) = lists.pop() {
         let first = records.len();
         for item in list.items.items() {
@@ -199,7 +219,19 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: 
         }
         let own = list.parent.and_then(|at| records.get(at)?.id.clone());
         let own = own.map_or(String::new(), |own| format!("{}.", own.text));
-        resolve(records, first, &own, prefix);
+        if list.parent.is_none() {
+            let ids = records.iter().skip(first).filter_map(id_of);
+            tasks = ids.map(str::to_owned).collect();
+        }
+        let (earlier, added) = records.split_at_mut(first);
+        let parent = list.parent.and_then(|at| earlier.get(at));
+        let around = Around {
+            tasks: &tasks,
+            prefix,
+            parent,
+            own,
+        };
+        resolve(added, &around);
     }
 }
 
@@ -225,21 +257,107 @@ fn within(parent: &Record, subtask: &mut Record, reader: &mut Reader<'_, '_>) {
     id.text = format!("{}.{last}", own.text);
 }
 
-/// Replaces the dependencies of the records from the first on by whole ids: `2` is a sibling, whose
-/// id begins with `own`, if there is one, else a task.
-fn resolve(records: &mut [Record], first: usize, own: &str, prefix: &str) {
-    let added = records.iter().skip(first);
-    let ids: HashSet<String> = added
-        .filter_map(|record| Some(record.id.as_ref()?.text.clone()))
-        .collect();
-    for record in records.iter_mut().skip(first) {
+fn id_of(record: &Record) -> Option<&str> {
+    record.id.as_ref().map(|id| id.text.as_str())
+}
+
+/// What stands around a list of tasks or of subtasks.
+struct Around<'r> {
+    /// The ids of the tasks that are no subtasks, of the same tag.
+    tasks: &'r HashSet<String>,
+    /// What their ids begin with.
+    prefix: &'r str,
+    parent: Option<&'r Record>,
+    /// What the ids of the subtasks begin with.
+    own: String,
+}
+
+/// Replaces the dependencies of the records of a list by whole ids: `2` is a sibling, whose id
+/// begins with that of their task, if there is one, else a task.
+fn resolve(records: &mut [Record], around: &Around<'_>) {
+    let mut by_id = HashMap::new();
+    if !around.own.is_empty() {
+        let ids = (0..).zip(records.iter());
+        by_id.extend(ids.filter_map(|(at, record)| Some((id_of(record)?.to_owned(), at))));
+    }
+    let misread = misread(records, &by_id, around);
+    for (from, record) in records.iter_mut().enumerate() {
         for on in &mut record.depends {
-            let sibling = format!("{own}{}", on.text);
-            let is_sibling = !own.is_empty() && ids.contains(&sibling);
-            on.text = match is_sibling {
-                true => sibling,
-                false => format!("{prefix}{}", on.text),
+            let sibling = format!("{}{}", around.own, on.text);
+            let to = by_id.get(&sibling).copied();
+            on.text = match to.filter(|to| !misread.contains(&Step { from, to: *to })) {
+                Some(_) => sibling,
+                None => format!("{}{}", around.prefix, on.text),
             };
         }
+    }
+}
+
+/// Returns the steps between siblings that cannot be meant: they would wait for each other, and a
+/// task has the same number.
+fn misread(
+    records: &[Record],
+    by_id: &HashMap<String, usize>,
+    around: &Around<'_>,
+) -> HashSet<Step> {
+    let mut waits = Vec::with_capacity(records.len());
+    for record in records {
+        let siblings = record.depends.iter();
+        let siblings = siblings.map(|on| format!("{}{}", around.own, on.text));
+        let found = siblings.filter_map(|id| by_id.get(&id).copied());
+        waits.push(found.collect::<Vec<usize>>());
+    }
+    let mut found = HashSet::new();
+    while found.len() < MAX_MISREAD
+        && let Some(cycle) = cycles(&waits, 1).pop()
+        && let Some(step) = around.misread_step(records, &cycle)
+        && let Some(needs) = waits.get_mut(step.from)
+    {
+        needs.retain(|need| *need != step.to);
+        found.insert(step);
+    }
+    found
+}
+
+/// A subtask that waits for another one, by their indices.
+#[derive(PartialEq, Eq, Hash)]
+struct Step {
+    from: usize,
+    to: usize,
+}
+
+impl Around<'_> {
+    /// Returns the step of a cycle that rather means a task: one that the task around them waits
+    /// for, else a step to a later subtask.
+    fn misread_step(&self, records: &[Record], cycle: &[usize]) -> Option<Step> {
+        let mut best = None;
+        for pair in cycle.windows(2) {
+            let [from, to] = pair else { continue };
+            let id = records.get(*to).and_then(id_of);
+            let Some(task) = id.and_then(|id| self.task_beside(id)) else {
+                continue;
+            };
+            let step = Step {
+                from: *from,
+                to: *to,
+            };
+            let on = self.parent.map_or(&[][..], |parent| &parent.depends);
+            if on.iter().any(|on| on.text == task) {
+                return Some(step);
+            }
+            let is_later = step.to >= step.from;
+            if best.is_none() || is_later {
+                best = Some(step);
+            }
+        }
+        best
+    }
+
+    /// Returns the task with the number that a subtask has, unless the subtask is within it.
+    fn task_beside(&self, subtask: &str) -> Option<String> {
+        let number = subtask.strip_prefix(&self.own)?;
+        let task = format!("{}{number}", self.prefix);
+        let is_around = self.own.starts_with(&format!("{task}."));
+        (self.tasks.contains(&task) && !is_around).then_some(task)
     }
 }

@@ -250,7 +250,7 @@ fn one_tag_may_have_open_tasks() {
     ];
     reads(&file("done"), &expected, &[]);
     let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (choose \
-                 one of them by its name)";
+                 one of them with `--tag NAME`)";
     assert_eq!(errors(&file("pending")), [error]);
     let one = r#"{"master": {"tasks": [{"id": 1, "title": "a", "status": "pending"}]}}"#;
     reads(one, &["1 1: a"], &[]);
@@ -622,4 +622,84 @@ fn a_task_without_a_status_is_not_written() {
         write_boxes(source, &[TaskId::new("1")], &KnownNames::default()),
         source
     );
+}
+
+#[test]
+fn a_truth_value_says_whether_a_task_is_done() {
+    for field in ["complete", "completed", "done", "isComplete", "passes"] {
+        let source = format!(
+            r#"[{{"category": "Fix", "description": "Fix the path", "steps": ["x"], "{field}": true}},
+{{"category": "Fix", "description": "Fix the name", "steps": ["y"], "{field}": false}}]"#
+        );
+        reads(
+            &source,
+            &[
+                "1 fix_the_path: Fix the path | is Done | details Steps:\n- x",
+                "2 fix_the_name: Fix the name | details Steps:\n- y",
+            ],
+            &[],
+        );
+        let landed = [TaskId::new("fix_the_name")];
+        let written = write_boxes(&source, &landed, &KnownNames::default());
+        assert_eq!(written, source.replace("false", "true"));
+    }
+    reads(
+        r#"{"tasks": [{"id": 1, "title": "a", "done": true},
+{"id": 2, "title": "b", "status": "blocked", "done": false},
+{"id": 3, "title": "c", "status": "done", "completed": "2026-01-02"}]}"#,
+        &[
+            "1 1: a | is Done",
+            "2 2: b | is Blocked",
+            "3 3: c | is Done",
+        ],
+        &["line 3, column 56: fields that are not known here have no effect: `completed` (1)"],
+    );
+}
+
+#[test]
+fn a_number_that_would_close_a_circle_of_subtasks_is_that_of_a_task() {
+    reads(
+        r#"{"tasks": [{"id": 1, "title": "a", "status": "done"}, {"id": 5, "title": "b", "status": "pending"},
+{"id": 7, "title": "c", "status": "pending", "dependencies": [5], "subtasks": [
+{"id": 1, "title": "d", "status": "pending", "dependencies": [5]},
+{"id": 5, "title": "e", "status": "pending", "dependencies": [1]}]},
+{"id": 8, "title": "f", "status": "pending", "subtasks": [
+{"id": 1, "title": "g", "status": "pending", "dependencies": [1]},
+{"id": 2, "title": "h", "status": "pending", "dependencies": [1]}]}]}"#,
+        &[
+            "1 1: a | is Done",
+            "1 5: b",
+            "3 7.1: d | depends 5 | details Part of 7: c",
+            "4 7.5: e | depends 5 7.1 | details Part of 7: c",
+            "6 8.1: g | depends 1 | details Part of 8: f",
+            "7 8.2: h | depends 8.1 | details Part of 8: f",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn a_circle_of_tasks_that_are_done_holds_nothing_back() {
+    reads(
+        r#"{"tasks": [{"id": 1, "title": "a", "status": "done", "dependencies": [2]},
+{"id": 2, "title": "b", "status": "done", "dependencies": [1]},
+{"id": 3, "title": "c", "status": "pending", "dependencies": [1]}]}"#,
+        &["1 1: a | is Done", "2 2: b | is Done", "3 3: c | depends 1"],
+        &[],
+    );
+}
+
+#[test]
+fn a_tag_may_be_the_list_of_its_tasks() {
+    reads(
+        r#"{"master": [{"id": 1, "title": "a", "status": "done"},
+{"id": 2, "title": "b", "status": "pending", "dependencies": [1]}]}"#,
+        &["1 1: a | is Done", "2 2: b | depends 1"],
+        &[],
+    );
+    let phases =
+        r#"{"phases": [{"name": "x", "tasks": [{"id": 1, "name": "a", "description": "b"}]}]}"#;
+    let found = errors(phases).join("\n");
+    let expected = "this JSON is no plan that is known: `tasks` was found below `phases` (known";
+    assert!(found.contains(expected), "{found}");
 }

@@ -256,13 +256,29 @@ impl Orderer<'_> {
 
     /// Returns the tasks in topological order, or `None` after reporting the cycles.
     fn line(&mut self) -> Option<Vec<usize>> {
-        let line = topological(&self.edges.depends).ok();
+        let mut line = topological(&self.edges.depends).ok();
+        if line.is_none() {
+            self.free_finished();
+            line = topological(&self.edges.depends).ok();
+        }
         if line.is_none() {
             for cycle in cycles(&self.edges.depends, MAX_CYCLES) {
                 self.waits_for_itself(&cycle);
             }
         }
         line
+    }
+
+    /// Lets no task that is over wait for another one: a cycle of them holds nothing back.
+    fn free_finished(&mut self) {
+        let drafts = self.tasks.drafts;
+        let over = (0..).zip(drafts).filter(|(_, draft)| is_over(draft));
+        let over: HashSet<usize> = over.map(|(at, _)| at).collect();
+        for (at, depends) in self.edges.depends.iter_mut().enumerate() {
+            if over.contains(&at) {
+                depends.retain(|on| !over.contains(on));
+            }
+        }
     }
 
     fn waits_for_itself(&mut self, cycle: &[usize]) {

@@ -44,6 +44,9 @@ const WIDE_COLON: char = '：';
 const IN_TITLE: &str = "it is read as part of the title";
 const NO_EFFECT: &str = "it has no effect";
 
+/// What stands before the numbers of the acceptance criteria that a task is for: `(AC: 1, 4)`.
+const CRITERIA: &[&str] = &["AC", "ACs"];
+
 /// The parentheses of Chinese and Japanese.
 const WIDE_OPEN: char = '（';
 const WIDE_CLOSE: char = '）';
@@ -646,7 +649,8 @@ impl LineReader<'_> {
     /// prose.
     fn unknown_key(&self, part: &Part<'_>, advice: &str, findings: &mut Findings) {
         let (word, value) = (part.word, self.inline.slice(part.value.clone()));
-        if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
+        let is_prose = word.contains(' ') || value.starts_with("//") || value.trim().is_empty();
+        if is_prose || CRITERIA.contains(&word) {
             return;
         }
         let found = unknown_key(self.inline.offset(part.at), word);

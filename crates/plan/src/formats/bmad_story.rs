@@ -41,6 +41,9 @@ const SECTIONS: &[&str] = &[
     "QA Results",
 ];
 
+/// Those that tell of the work afterwards, and may repeat the boxes of the tasks.
+const AFTERWARDS: &[&str] = &["Dev Agent Record", "QA Results"];
+
 /// How many of them tell a story.
 const ENOUGH: usize = 2;
 
@@ -103,7 +106,13 @@ fn has_only_checks(document: &Document<'_, '_>) -> bool {
 }
 
 fn is_task(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
-    names_criteria(document.text(boxed)) || document.is_below(boxed, |it| names_tasks(&it.title))
+    let is_retold = document.is_below(boxed, tells_afterwards);
+    (names_criteria(document.text(boxed)) && !is_retold)
+        || document.is_below(boxed, |it| names_tasks(&it.title))
+}
+
+fn tells_afterwards(heading: &Heading) -> bool {
+    AFTERWARDS.iter().any(|title| heading.is(title))
 }
 
 fn names_tasks(title: &str) -> bool {
@@ -174,6 +183,9 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
 
 fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
     let is_named = scope.sections.iter().any(|open| names_tasks(&open.title));
+    if !is_named && AFTERWARDS.iter().any(|title| scope.is_in(title)) {
+        return item.text.starts_with(OF_REVIEW);
+    }
     let first = scope.document.first_box_beside(item.item);
     is_named
         || names_criteria(item.text)
@@ -182,7 +194,6 @@ fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    findings.know(&["AC", "ACs"]);
     for draft in &mut found.drafts {
         if numbers::is_task(&draft.title) {
             finish::count(draft);

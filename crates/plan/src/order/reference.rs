@@ -35,6 +35,9 @@ const JOINTS: [char; 4] = ['+', '/', '|', '→'];
 /// What ends an item of a list.
 const SEPARATORS: [char; 7] = [',', ';', '&', '\n', '，', '、', '；'];
 
+/// What stands between a task and the reason why it comes first.
+const DASHES: [&str; 4] = ["- ", "– ", "— ", "-- "];
+
 /// The maximum length of a range: two ids and the separator between them.
 const MAX_RANGE_BYTES: usize = 160;
 
@@ -312,7 +315,11 @@ impl<'a> References<'a> {
                 _ => prose = prose.or(Some(start + at)),
             }
         }
-        if let Some(start) = prose {
+        let starts_at = prose.map(|start| piece.text.tail(start));
+        let is_reason =
+            starts_at.is_some_and(|text| DASHES.iter().any(|dash| text.starts_with(dash)));
+        // After a dash stands why the tasks before it come first.
+        if let Some(start) = prose.filter(|_| !(is_reason && begins_with_task == Some(true))) {
             found.has_prose = true;
             let text = piece.text.tail(start);
             let message = format!("`{text}` names no task, so it is read as a remark");
@@ -735,7 +742,9 @@ mod tests {
     fn what_is_clearly_a_reference_is_never_dropped() {
         let tasks = [name("T1", Some("1")), name("setup", None)];
         let references = References::new(&tasks, &[]);
-        let table: [(&str, &[usize], usize, usize); 10] = [
+        let table: [(&str, &[usize], usize, usize); 12] = [
+            ("Task 1 - its tables are read", &[0], 0, 0),
+            ("Task 9 - its tables are read", &[], 1, 0),
             ("Task 1 (A), Task 9", &[0], 1, 0),
             ("Task 9 of the plan", &[], 1, 1),
             ("§1", &[], 1, 0),

@@ -81,7 +81,7 @@ pub enum FindingCode {
     TooDeep,
     /// The file contains no task.
     NoTasks,
-    /// No line of the file looks like a task, so that the whole of it is a goal.
+    /// Nothing in the file is certain to be a task, so that the whole of it is a goal.
     WholeDocument,
     /// The file can be read in several ways.
     Ambiguous,

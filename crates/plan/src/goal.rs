@@ -1,6 +1,6 @@
 //! A goal: work without tasks, which one agent gets as a whole and divides among others.
 //!
-//! A document is a goal if it describes work and no line of it looks like a task
+//! A document is a goal if it describes work and nothing in it is certain to be a task
 //! ([`crate::formats::whole`]); a text that a person types instead of a file's name is one
 //! as it stands.
 

@@ -342,7 +342,8 @@ impl Body<'_, '_> {
         let Some(draft) = whole::task(collected, at) else {
             return no_tasks(findings);
         };
-        let message = "no line looks like a task, so the whole document is the goal of one agent";
+        let message =
+            "nothing in it is certain to be a task, so the whole document is the goal of one agent";
         let found = Pending::new(at, FindingCode::WholeDocument, &draft.title, message);
         findings.warn(found.suggest(Some(
             "write `- [ ] task` lines to divide it yourself".to_owned(),

@@ -23,7 +23,7 @@ fn a_document_without_numbers_is_one_goal() {
         "\
 archive [todo] Archive | details The goal is everything that the whole of this plan describes.
 > archive: nothing comes before
-warnings 1: no line looks like a task, so the whole document is the goal of one agent
+warnings 1: nothing in it is certain to be a task, so the whole document is the goal of one agent
 ",
     );
 }
@@ -360,7 +360,7 @@ fn numbered_chapters_are_one_goal() {
         "\
 migration_of_the [todo] Migration of the letters | details The goal is everything that the whole of this plan describes.
 > migration_of_the: nothing comes before
-warnings 1: no line looks like a task, so the whole document is the goal of one agent
+warnings 1: nothing in it is certain to be a task, so the whole document is the goal of one agent
 ",
     );
 }

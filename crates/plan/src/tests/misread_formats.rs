@@ -244,3 +244,66 @@ errors 1: this plan can be read in several ways, since it is a story without tas
     };
     assert_eq!(parse::read(story, &known).1, []);
 }
+
+#[test]
+fn boxes_of_a_story_that_its_record_repeats_are_no_tasks() {
+    let story = "# Story 1.2: Bot\n\n## Status\n\nApproved\n\n## Story\n\nAs a user, I want a bot.\n\n\
+        ## Acceptance Criteria\n\n1. It answers\n\n## Tasks / Subtasks\n\n\
+        - [x] Task 1: Make the bot (AC: 1, 4)\n- [ ] Task 2: Answer a ping (AC: 1)\n\n\
+        ## Dev Agent Record\n\n- [x] Make the bot (AC: 1)\n- [ ] Answer a ping (AC: 1)\n";
+    reads(
+        story,
+        "\
+T1 [done] Make the bot (AC: 1, 4)
+T2 [todo] Answer a ping (AC: 1)
+> T2: nothing comes before
+line 22: a box outside of the tasks of the story
+line 23: a box outside of the tasks of the story
+",
+    );
+}
+
+#[test]
+fn a_plan_of_claude_whose_headings_any_word_counts_is_asked_about() {
+    let plan = "# Split the parser\n\n## Context\n\nIt is one file.\n\n\
+        ### PR 1: Move the lexer\n\nMove it.\n\n### PR 2: Move the errors\n\nMove them.\n\n\
+        ## Verification\n\nAll tests pass.\n";
+    reads(
+        plan,
+        "\
+pr_1_move_the [todo] PR 1: Move the lexer | details Move it.
+pr_2_move_the [todo] PR 2: Move the errors | details Move them.
+errors 1: this plan can be read in several ways, since headings in a series may be tasks or chapters
+",
+    );
+}
+
+#[test]
+fn why_a_task_comes_first_is_no_dependency() {
+    let list = "# Tasks\n\n- [ ] 1. Draw the table\n- [ ] 2. Fill it (Depends on: Task 1 - it has to be there)\n\
+        - [ ] 3. Sort it (Depends on: Task 2 – reason)\n";
+    reads(
+        list,
+        "\
+1 [todo] Draw the table
+2 [todo] Fill it
+3 [todo] Sort it
+> 1: nothing comes before
+> 2: after 1: dependency
+> 3: after 2: dependency
+",
+    );
+}
+
+#[test]
+fn the_criteria_that_a_task_is_for_are_no_field() {
+    reads(
+        "# Story\n\n### Task 1: Draw it (AC: 1, 4)\n\n- with ink\n\n### Task 2: Send it (ACs: 2)\n",
+        "\
+T1 [todo] Draw it (AC: 1, 4) | details with ink
+T2 [todo] Send it (ACs: 2)
+> T1: nothing comes before
+> T2: after T1: its number
+",
+    );
+}

@@ -315,19 +315,19 @@ impl<'a> References<'a> {
                 _ => prose = prose.or(Some(start + at)),
             }
         }
-        let starts_at = prose.map(|start| piece.text.tail(start));
-        let is_reason =
-            starts_at.is_some_and(|text| DASHES.iter().any(|dash| text.starts_with(dash)));
+        let Some(start) = prose else { return };
+        let text = piece.text.tail(start);
+        let is_after_dash = DASHES.iter().any(|dash| text.starts_with(dash));
         // After a dash stands why the tasks before it come first.
-        if let Some(start) = prose.filter(|_| !(is_reason && begins_with_task == Some(true))) {
-            found.has_prose = true;
-            let text = piece.text.tail(start);
-            let message = format!("`{text}` names no task, so it is read as a remark");
-            let code = FindingCode::UnknownDependency;
-            let warning = Pending::new(piece.at + start, code, text, message);
-            let advice = "if it is meant as a dependency, write the id of the task";
-            findings.warn(warning.suggest(Some(advice.to_owned())));
+        if is_after_dash && begins_with_task == Some(true) {
+            return;
         }
+        found.has_prose = true;
+        let message = format!("`{text}` names no task, so it is read as a remark");
+        let code = FindingCode::UnknownDependency;
+        let warning = Pending::new(piece.at + start, code, text, message);
+        let advice = "if it is meant as a dependency, write the id of the task";
+        findings.warn(warning.suggest(Some(advice.to_owned())));
     }
 
     /// Reports whether a word that names no task is meant as one: it has the form of an id, or is

@@ -41,11 +41,14 @@ pub(crate) const STATUS: &[StatusWords] = &[
     },
 ];
 
+/// What a cell or a field says of work that waits for a review, alone or at its end (`in review`).
+pub(crate) const REVIEW: &str = "review";
+
 /// Beginnings of headings below which boxes are checks or remarks rather than tasks.
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[&str] = &[
     "acceptance", "success criteria", "success metrics", "exit criteria", "validation",
-    "verification", "definition of done", "done when", "checklist", "notes", "note", "outcomes",
+    "verification", "definition of done", "done when", "notes", "note", "outcomes",
     "progress", "prerequisites", "out of scope", "non goals", "self review", "quality gates",
     "done criteria",
 ];
@@ -56,7 +59,14 @@ pub(crate) const GENERAL: &[&str] = &[
     "notes", "note", "validation", "verification", "outcomes", "progress", "checklist",
 ];
 /// Ends of such headings, unless they name work.
-pub(crate) const CHECKS_AT_END: &[&str] = &["checklist", "criteria"];
+pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "legend"];
+/// A heading of which this is a word is one of checks alone, or beside a word that says what is
+/// checked: one of these, of [`CHECKS`] or of [`OF_PERSON`].
+pub(crate) const CHECKLIST: &str = "checklist";
+#[rustfmt::skip]
+pub(crate) const CHECKED: &[&str] = &[
+    "release", "final", "readiness", "merge", "deployment", "launch", "execution",
+];
 
 /// Words of a heading below which a list is work.
 #[rustfmt::skip]
@@ -66,11 +76,11 @@ pub(crate) const WORK: &[&str] = &[
 /// First words of headings that describe a document, so that a series of such ones alone is no
 /// work.
 pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context", "overview"];
-/// Whole headings below which bullets are tasks.
+/// Whole headings below which bullets are tasks, also in the plural.
 #[rustfmt::skip]
 pub(crate) const LISTS: &[&str] = &[
-    "todo", "todos", "to do", "tasks", "task list", "todo list", "remaining", "next steps",
-    "action items", "backlog",
+    "todo", "to do", "tasks", "task list", "todo list", "remaining", "next steps", "action items",
+    "backlog", "what s next", "what is next", "follow up",
 ];
 
 /// Who does the work that waits for a person, before one of [`OF_PERSON`].

@@ -11,6 +11,7 @@ use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
 use crate::tasks::heading::{self, TaskHeading};
+use crate::tasks::legend;
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
@@ -340,6 +341,9 @@ impl<'s, 'a> Document<'s, 'a> {
         heading: Option<usize>,
         found: &mut Vec<BoxedItem>,
     ) {
+        if depth == 0 && legend::is_one(self.source, items) {
+            return;
+        }
         for item in items {
             let line = Inline::new(self.source, item.text.clone());
             if let Some(mark) = read_box(&line.text) {

@@ -139,11 +139,26 @@ impl<'a> Walk<'_, '_, 'a> {
         let above = self.open.iter().rfind(|open| open.status.is_some())?;
         let status = above.status.filter(|status| !status.runs())?;
         draft.status = status;
-        Some(format!(
-            "under \"{}\", which says that it is {}",
-            above.title,
-            said(status)
-        ))
+        let title = above.title.clone();
+        let reason = format!("under \"{title}\", which says that it is {}", said(status));
+        if status == TaskStatus::Done {
+            self.note_done_above(draft, &title, &reason);
+        }
+        Some(reason)
+    }
+
+    /// Warns, at the first of them, of open tasks below a heading that says that they are done.
+    fn note_done_above(&mut self, draft: &Draft, title: &str, reason: &str) {
+        let last = self.reader.findings.skipped.last();
+        if last.is_some_and(|skipped| skipped.reason == reason) {
+            return;
+        }
+        let message = format!("this is open, although \"{title}\" above says that it is done");
+        let found = Pending::new(draft.at, FindingCode::LookAlike, title, message);
+        let advice = "it is not run: tick it, or move it below another heading to have it run";
+        self.reader
+            .findings
+            .warn(found.suggest(Some(advice.to_owned())));
     }
 
     /// Leaves a task to a person, and returns why it is not run.

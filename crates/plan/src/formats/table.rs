@@ -322,12 +322,26 @@ fn certain(
 fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     let said = whole::status_of(&found.notes);
     let Some(status) = document.status().or(said) else {
-        return;
+        return note_limit(document, found, findings);
     };
     for draft in found.drafts.iter_mut().filter(|it| it.status.runs()) {
         draft.status = status;
         let reason = "the document says that all its work is done, or not to be done";
         findings.skip(draft.at, reason);
+    }
+}
+
+/// Warns of a status of the whole document that limits itself, so that it does not count.
+fn note_limit(document: &Document<'_, '_>, found: &Collected, findings: &mut Findings) {
+    let is_open = found.drafts.iter().any(|draft| draft.status.runs());
+    let said = whole::limited_status_of(&found.notes).filter(|_| is_open);
+    if let Some(said) = said {
+        let message = format!(
+            "`{}` says that not all is done, so the open tasks are run",
+            said.trim()
+        );
+        let found = Pending::new(document.start, FindingCode::LookAlike, said, message);
+        findings.warn(found.suggest(Some("write `Done` alone if nothing is left".to_owned())));
     }
 }
 

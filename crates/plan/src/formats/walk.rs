@@ -21,6 +21,7 @@ use crate::tasks::checkbox::{looks_like_box, odd_item};
 use crate::tasks::draft::{Group, Location, Reader};
 use crate::tasks::handed_down;
 use crate::tasks::heading;
+use crate::tasks::legend;
 use crate::tasks::note::Note;
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
@@ -161,7 +162,10 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                     if self.is_after_rule(items) {
                         self.close_label();
                     }
-                    self.outer_list(items);
+                    match legend::is_one(self.source(), items) {
+                        true => self.legend(items),
+                        false => self.outer_list(items),
+                    }
                 }
                 Block::Paragraph(paragraph) => {
                     self.close_label();
@@ -172,6 +176,12 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                 }
                 Block::Opaque { .. } => self.opaque(block),
             }
+        }
+    }
+
+    fn legend(&mut self, items: &[Item]) {
+        for item in items {
+            self.item_not_run(item, "a legend");
         }
     }
 

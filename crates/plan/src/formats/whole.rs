@@ -148,26 +148,31 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
 /// `Status: done`, a section "Status" or a field of it, or a line `**Status**: done` above all
 /// sections.
 pub(crate) fn status_of(notes: &[Note]) -> Option<TaskStatus> {
-    notes.iter().find_map(said_by)
+    let mut values = notes.iter().flat_map(values_of);
+    values.find_map(over)
 }
 
-fn said_by(note: &Note) -> Option<TaskStatus> {
+/// Returns what a document says of all its work with a limit (`Completed (design only)`), so that
+/// it does not count.
+pub(crate) fn limited_status_of(notes: &[Note]) -> Option<&str> {
+    let mut values = notes.iter().flat_map(values_of);
+    values.find(|value| is_limited(value))
+}
+
+/// Returns what a part of the document says of its own status.
+fn values_of(note: &Note) -> Vec<&str> {
     let heading = note
         .heading
         .as_deref()
         .filter(|_| note.level <= SECTION_LEVEL)
         .map_or("", |heading| heading);
-    let beside = heading.split_once(':').filter(|(word, _)| is_status(word));
-    if let Some(status) = beside.and_then(|(_, value)| over(value)) {
-        return Some(status);
-    }
     let is_section = is_status(heading);
-    let first = note.text.lines().next().filter(|_| is_section);
-    if let Some(status) = first.and_then(over) {
-        return Some(status);
-    }
+    let mut values = Vec::new();
+    let beside = heading.split_once(':').filter(|(word, _)| is_status(word));
+    values.extend(beside.map(|(_, value)| value));
+    values.extend(note.text.lines().next().filter(|_| is_section));
     if note.level > 1 && !is_section {
-        return None;
+        return values;
     }
     // A bullet after prose belongs to what that is about.
     let mut is_after_prose = false;
@@ -181,15 +186,22 @@ fn said_by(note: &Note) -> Option<TaskStatus> {
             .filter(|(word, _)| is_status(word) || (is_section && is_state(word)))
             .filter(|_| !(is_bullet && is_after_prose))
             .map(|(_, at)| own.tail(at).trim_start_matches(['*', '_']));
-        if let Some(status) = value.and_then(over) {
-            return Some(status);
-        }
+        values.extend(value);
     }
-    None
+    values
 }
 
 fn over(text: &str) -> Option<TaskStatus> {
+    said_over(text).filter(|_| !is_limited(text))
+}
+
+fn said_over(text: &str) -> Option<TaskStatus> {
     status::of_text(text.trim()).filter(|status| !status.runs())
+}
+
+/// Reports whether a text says of more or less than all the work that it is done.
+fn is_limited(text: &str) -> bool {
+    said_over(text) == Some(TaskStatus::Done) && !status::is_done_without_limit(text)
 }
 
 fn is_status(word: &str) -> bool {

@@ -2,6 +2,7 @@
 //! if its author had changed it.
 
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 use crate::lines::source::Inline;
 use crate::mark::Mark;
@@ -72,7 +73,7 @@ pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
     if says_no {
         Some(TaskStatus::Todo)
     } else {
-        status::of_text(said)
+        status::of_cell(said)
     }
 }
 
@@ -97,7 +98,7 @@ fn in_the_form_of(said: &str) -> Option<String> {
     }
     let inner = said.trim_matches(DECORATION);
     let start = said.find(inner)?;
-    let words = status::leading_mark(inner).map_or(inner, |(_, words)| words);
+    let words = status::after_pictographs(inner).unwrap_or(inner);
     let length = first_mark(inner);
     let between = inner.get(length..inner.len() - words.len())?;
     let mark = match length {
@@ -114,17 +115,11 @@ fn in_the_form_of(said: &str) -> Option<String> {
     Some(format!("{before}{mark}{between}{done}{further}{after}"))
 }
 
-/// Returns the length of the mark that a text begins with, or 0.
+/// Returns the length of the pictographs that a text begins with, or 0.
 fn first_mark(text: &str) -> usize {
-    let Some(mark) = text
-        .chars()
-        .next()
-        .filter(|_| status::leading_mark(text).is_some())
-    else {
-        return 0;
-    };
-    let after = text.strip_prefix(mark).unwrap_or(text);
-    text.len() - after.trim_start_matches('\u{fe0f}').len()
+    let after = status::after_pictographs(text).unwrap_or(text);
+    let marked = text.head(text.len() - after.len());
+    marked.trim_end_matches([' ', ':', '-']).len()
 }
 
 fn counterpart(text: &str) -> &'static str {
@@ -164,6 +159,8 @@ mod tests {
             ("🔴", Some("🟢")),
             ("⏳ Pending", Some("✅ Done")),
             ("⏳ Half-way", Some("✅ Half-way")),
+            ("📅 Planned", Some("✅ Done")),
+            ("🔴 Open", Some("🟢 Done")),
             ("todo", Some("done")),
             ("TODO", Some("DONE")),
             ("**Not Started**", Some("**Done**")),

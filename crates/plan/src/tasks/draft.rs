@@ -717,7 +717,7 @@ impl<'a> Reader<'_, 'a> {
         }
         let said = line.text.tail(at);
         let value = said.trim_matches(['*', '_', ' ', '`']);
-        let status = status::of_text(value).filter(|_| !value.is_empty());
+        let status = status::of_cell(value).filter(|_| !value.is_empty());
         if let (Some(status), Some(start)) = (status, said.find(value)) {
             draft.status = status;
             draft

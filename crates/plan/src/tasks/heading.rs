@@ -144,7 +144,7 @@ fn leading_box(title: &str) -> Option<BoxMark> {
 pub(crate) fn after_mark(title: &str) -> &str {
     let after_box = read_box(title).and_then(|mark| title.get(mark.rest..));
     after_box
-        .or_else(|| status::leading_mark(title).map(|(_, rest)| rest))
+        .or_else(|| status::after_mark(title))
         .unwrap_or(title)
 }
 

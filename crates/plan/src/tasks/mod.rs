@@ -8,6 +8,7 @@ pub(crate) mod entry;
 pub(crate) mod handed_down;
 pub(crate) mod heading;
 pub(crate) mod item_body;
+pub(crate) mod legend;
 pub(crate) mod note;
 pub(crate) mod parts;
 pub(crate) mod phase;

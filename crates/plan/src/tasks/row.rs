@@ -13,6 +13,7 @@ use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::done;
 use crate::tasks::draft::{Draft, Location, Reader, TaskLine};
+use crate::tasks::status;
 use crate::tasks::strike;
 use crate::tasks::table::Row;
 use orchestrate_core::task::TaskStatus;
@@ -43,7 +44,8 @@ impl Reader<'_, '_> {
         let in_cell = read_box(bare.trim_end_matches('`'));
         let status = in_cell
             .map(|mark| mark.status)
-            .or_else(|| done::status_of_cell(said));
+            .or_else(|| done::status_of_cell(said))
+            .filter(|status| !(row.is_beside_marks && is_done_by_colour(said, *status)));
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
         // Of an unknown status it is not known whether it is to be run.
@@ -164,6 +166,11 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Reports whether a cell says only by its colour that its task is done.
+fn is_done_by_colour(said: &str, status: TaskStatus) -> bool {
+    status == TaskStatus::Done && status::of_colour(said).is_some()
 }
 
 /// Returns a title with the texts of its links in place of these (`[Parse](a.md) it`).

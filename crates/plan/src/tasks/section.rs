@@ -100,6 +100,9 @@ fn waits(heading: &str) -> bool {
 pub(crate) fn is_of_person(title: &str) -> bool {
     let title = plain(&title.to_lowercase());
     let mut words = title.split(' ');
+    if is_by_hand(&title) {
+        return !is_for_others(words.next());
+    }
     let (first, second, third) = (words.next(), words.next(), words.next());
     match first {
         Some("manually") => true,
@@ -108,9 +111,26 @@ pub(crate) fn is_of_person(title: &str) -> bool {
         Some("user") if second == Some("manual") => true,
         Some("user") if second == Some("acceptance") => is_deed(third),
         Some(_) if second == Some("manually") => is_deed(third),
+        Some(_) if is_for_others(first) => false,
         Some(_) if third == Some("manually") => is_deed(words.next()),
         _ => false,
     }
+}
+
+/// Reports whether a lowered title says that its work is done by hand, rather than speaking of what
+/// was done so (`written by hand`).
+fn is_by_hand(title: &str) -> bool {
+    let Some((before, after)) = title.split_once(" by hand") else {
+        return false;
+    };
+    let mut ends = ["ed", "en", "ing", "made"].iter();
+    let is_of_things = ends.any(|end| before.ends_with(end));
+    (after.is_empty() || after.starts_with(' ')) && !is_of_things
+}
+
+/// Reports whether a title that begins with this word is about what others will be able to do.
+fn is_for_others(first: Option<&str>) -> bool {
+    matches!(first, Some("let" | "allow" | "support"))
 }
 
 /// Reports whether a word is a deed of a person, also as a verb of one (`reviews`, `verifies`).
@@ -126,7 +146,19 @@ fn holds_checks(heading: &str) -> bool {
     let mut ends = words::CHECKS_AT_END.iter();
     let is_checks = ends.any(|end| heading.ends_with(end));
     let names_work = heading.split(' ').any(|word| words::WORK.contains(&word));
-    begins_with(heading, words::CHECKS) || (is_checks && !names_work)
+    let is_checklist = heading == words::CHECKLIST
+        || (has_word(heading, words::CHECKLIST) && says_what_is_checked(heading));
+    begins_with(heading, words::CHECKS) || ((is_checks || is_checklist) && !names_work)
+}
+
+fn says_what_is_checked(heading: &str) -> bool {
+    let known = [words::CHECKED, words::CHECKS, words::OF_PERSON].concat();
+    let mut firsts = known.iter().filter_map(|name| name.split(' ').next());
+    firsts.any(|first| has_word(heading, first))
+}
+
+fn has_word(heading: &str, word: &str) -> bool {
+    heading.split(' ').any(|own| own == word)
 }
 
 /// Reports whether a lowered heading names a record of what was done, rather than a part of the
@@ -175,7 +207,11 @@ fn remark(title: &str) -> Option<&str> {
 
 /// Reports whether the bullets below such a heading are tasks.
 pub(crate) fn lists_bullets(title: &str) -> bool {
-    words::LISTS.contains(&plain(&title.to_lowercase()).as_str())
+    let lower = title.to_lowercase();
+    let without_remark = lower.split('(').next().unwrap_or(&lower);
+    let heading = plain(without_remark);
+    let singular = heading.strip_suffix('s').unwrap_or(&heading);
+    words::LISTS.contains(&heading.as_str()) || words::LISTS.contains(&singular)
 }
 
 /// Reports whether an ordered list below such a heading is work.
@@ -255,6 +291,15 @@ mod tests {
             ("Release checklist", Checks),
             ("Out of scope", Checks),
             ("Implementation checklist", Work),
+            ("Current slice checklist", Work),
+            ("Task checklist", Work),
+            ("3. Checklist", Checks),
+            ("Pre-merge checklist", Checks),
+            ("QA checklist", Checks),
+            ("Quality checklist", Checks),
+            ("Execution checklist", Checks),
+            ("Status legend", Checks),
+            ("Legend", Checks),
             ("Phase 3: Validation", Work),
             ("Phase 2: Foundational (Blocking Prerequisites)", Work),
             ("Tasks", Work),
@@ -296,6 +341,33 @@ mod tests {
         ];
         for (title, expected) in table {
             assert_eq!(kind(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_by_hand_is_a_persons() {
+        for title in ["Review by hand the migrated rows", "Try it by hand"] {
+            assert!(is_of_person(title), "{title}");
+        }
+        for title in [
+            "Let users manually verify the rows",
+            "Let users edit rows by hand",
+            "Port the parser written by hand",
+        ] {
+            assert!(!is_of_person(title), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_heading_of_what_is_next_lists_work() {
+        for title in [
+            "What's next",
+            "What is next",
+            "Follow-ups",
+            "Follow up",
+            "Next Steps (Post-MVP)",
+        ] {
+            assert!(lists_bullets(title), "{title}");
         }
     }
 

@@ -17,24 +17,53 @@ const MARKS: &[(char, TaskStatus)] = &[
     ('☑', TaskStatus::Done),
     ('✔', TaskStatus::Done),
     ('✓', TaskStatus::Done),
-    ('🟢', TaskStatus::Done),
     ('⏳', TaskStatus::InProgress),
     ('⌛', TaskStatus::InProgress),
     ('🚧', TaskStatus::InProgress),
     ('🔄', TaskStatus::InProgress),
-    ('🟡', TaskStatus::InProgress),
     ('❌', TaskStatus::Todo),
     ('✗', TaskStatus::Todo),
     ('⬜', TaskStatus::Todo),
     ('🔲', TaskStatus::Todo),
     ('☐', TaskStatus::Todo),
-    ('⚪', TaskStatus::Todo),
-    ('🔴', TaskStatus::Todo),
     ('📋', TaskStatus::Todo),
     ('🔜', TaskStatus::Todo),
     ('🚫', TaskStatus::Blocked),
     ('⏸', TaskStatus::Blocked),
 ];
+
+/// Colours, which are as often priorities: they say a status alone in a cell or a field.
+const COLOURS: &[(char, TaskStatus)] = &[
+    ('🟢', TaskStatus::Done),
+    ('🟡', TaskStatus::InProgress),
+    ('⚪', TaskStatus::Todo),
+    ('🔴', TaskStatus::Todo),
+];
+
+/// Returns the text after the pictographs that a text begins with.
+pub(crate) fn after_pictographs(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(is_pictograph);
+    (rest.len() < text.len()).then(|| rest.trim_start_matches([' ', ':', '-']))
+}
+
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2300}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{200d}')
+        || c >= '\u{1f000}'
+}
+
+/// Reports whether a character is a circle or a square in one colour.
+fn is_colour(c: char) -> bool {
+    matches!(c, '🔴' | '🔵' | '\u{1f7e0}'..='\u{1f7eb}' | '⚪' | '⚫')
+}
+
+/// Returns the status of a text that is only a colour.
+pub(crate) fn of_colour(text: &str) -> Option<TaskStatus> {
+    let text = text.trim_matches(['*', '_', ' ', '`', '\u{fe0f}']);
+    let (_, status) = COLOURS
+        .iter()
+        .find(|(colour, _)| text.strip_prefix(*colour) == Some(""))?;
+    Some(*status)
+}
 
 /// Returns the status of a leading mark, and the text after it.
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
@@ -44,15 +73,69 @@ pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
     Some((*status, rest.trim_start_matches([' ', ':', '-'])))
 }
 
+/// Returns the text after a mark or a colour that a title begins with.
+pub(crate) fn after_mark(title: &str) -> Option<&str> {
+    let after_colour = after_pictographs(title).filter(|_| title.starts_with(is_colour));
+    leading_mark(title).map(|(_, rest)| rest).or(after_colour)
+}
+
 /// Returns the status of words, of a mark, or of a mark and words; of the latter, known words
 /// decide. `None` if they say nothing known.
 pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
     let text = text.trim_matches(['*', '_', ' ', '`']);
-    match leading_mark(text) {
-        None => of_words(text),
-        Some((mark, "")) => Some(mark),
-        Some((mark, words)) => of_words(words).or(Some(mark)),
+    match (leading_mark(text), after_pictographs(text)) {
+        (Some((mark, "")), _) => Some(mark),
+        (Some((mark, words)), _) => of_words(words).or(Some(mark)),
+        (None, Some("")) => of_colour(text),
+        (None, Some(words)) => of_words(words),
+        (None, None) => of_words(text),
     }
+}
+
+/// Returns the status that the cell of a table or a field says, where work may also be in review:
+/// that waits for a person.
+pub(crate) fn of_cell(text: &str) -> Option<TaskStatus> {
+    let words = after_pictographs(text).unwrap_or(text);
+    let key = key_of(words);
+    let (before, last) = key.rsplit_once('_').unwrap_or(("", &key));
+    let is_in_review = last == words::REVIEW && !before.contains('_');
+    of_text(text).or_else(|| is_in_review.then_some(TaskStatus::Blocked))
+}
+
+/// Reports whether the whole of a text says that work is done, also when or in which change, but
+/// for no part of it: `Completed ✅ 2025-01-31`, not `Completed (design only)`.
+pub(crate) fn is_done_without_limit(text: &str) -> bool {
+    let mut is_done = false;
+    for part in text.split_whitespace() {
+        let Some(word) = bare_word(part) else {
+            continue;
+        };
+        let is_known = says_done(word) || (is_done && says_where(word));
+        if !is_known {
+            return false;
+        }
+        is_done = true;
+        // What follows is a sentence of its own.
+        if part.ends_with(['.', '!']) {
+            break;
+        }
+    }
+    is_done
+}
+
+fn bare_word(word: &str) -> Option<&str> {
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+    Some(bare).filter(|bare| !bare.is_empty())
+}
+
+fn says_done(word: &str) -> bool {
+    of_key(&word.to_lowercase()) == Some(TaskStatus::Done)
+}
+
+/// Reports whether a word is a part of the day or of the change in which something was done.
+fn says_where(word: &str) -> bool {
+    let is_link = matches!(word.to_lowercase().as_str(), "on" | "in" | "pr" | "commit");
+    is_link || word.contains("://") || word.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a
@@ -177,7 +260,7 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
     let words = noun.map_or(lower.as_str(), |(words, _)| words);
     // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
     let says_none = words == "complete" || !words.contains(char::is_alphanumeric);
-    if noun.is_some() && says_none {
+    if (noun.is_some() && says_none) || of_colour(words).is_some() {
         return None;
     }
     of_text(words).filter(|status| *status != TaskStatus::Todo)
@@ -210,8 +293,8 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let last = title.rfind(is_mark).filter(|at| *at > 0);
     if let Some(at) = last {
         let said = title.get(at..)?;
-        let status = of_text(said)?;
-        let words = leading_mark(said).map_or("", |(_, rest)| rest);
+        let status = of_text(said).filter(|_| of_colour(said).is_none())?;
+        let words = after_pictographs(said).unwrap_or("");
         let ends = words.is_empty() || of_words(words).is_some();
         let rest = title.head(at).trim_end_matches([' ', '-', '–', '—']);
         return ends.then_some((status, rest, at..title.len()));
@@ -242,7 +325,7 @@ fn after_dash(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
 }
 
 fn is_mark(c: char) -> bool {
-    !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c)
+    !c.is_ascii() && MARKS.iter().chain(COLOURS).any(|(mark, _)| *mark == c)
 }
 
 /// Returns the text in the parentheses or brackets that end a title, and the offset of the opening
@@ -329,10 +412,38 @@ mod tests {
             ("fixed in v2", None),
             ("blocked by 2.1", None),
             ("Done:", None),
+            ("🟢 Low", None),
+            ("🔴 High", None),
+            ("🟢 Done", Some(Done)),
+            ("📅 Planned", Some(Todo)),
+            ("🗓️ Planned", Some(Todo)),
+            ("📅", None),
+            ("🟢", Some(Done)),
             ("50 %", None),
         ];
         for (text, expected) in table {
             assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn done_may_be_limited() {
+        for whole in [
+            "Done",
+            "✅ Complete",
+            "**COMPLETED** ✅ (2025-01-31)",
+            "Merged in PR #12",
+            "Completed. It was merged.",
+        ] {
+            assert!(is_done_without_limit(whole), "{whole}");
+        }
+        for part in [
+            "Completed (design only)",
+            "Completed: nothing yet",
+            "🟢",
+            "",
+        ] {
+            assert!(!is_done_without_limit(part), "{part}");
         }
     }
 
@@ -348,6 +459,8 @@ mod tests {
             ("Parse — DONE", Some((Done, "DONE"))),
             ("Parse - cancelled", Some((Cancelled, "cancelled"))),
             ("🔄 Synchronise", None),
+            ("🟢 Polish", None),
+            ("Polish 🟢", None),
             ("Parse (todo)", None),
             ("Parse ❌", None),
             ("Parse - the dates", None),
@@ -369,6 +482,8 @@ mod tests {
             ),
             ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
             ("Use ✅ as a mark", None),
+            ("Priority 3 🟢", None),
+            ("Phase 2: Setup 🟢 Done", Some((Done, "Phase 2: Setup"))),
             ("Task 4 (optional)", None),
             ("Task 6: Handle sockets (closed)", None),
             ("Task 6: Handle (done) sockets", None),

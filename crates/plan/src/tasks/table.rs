@@ -12,6 +12,7 @@ use crate::fields::key::{Key, key_of};
 use crate::lines::source::Source;
 use crate::tasks::checkbox::read_box;
 use crate::tasks::status;
+use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 /// Headings of a column of tasks, parted by bars; below one of the others there may be something
@@ -24,7 +25,10 @@ const OTHER_COLUMNS: &str =
 const SURE_COLUMNS: &str = "task|tasks|todo|story|deliverable";
 
 /// Headings of a first column that names work, whatever else is said of it.
-const FIRST_COLUMNS: &[&str] = &["milestone", "step", "item", "issue"];
+const FIRST_COLUMNS: &[&str] = &["milestone", "step", "issue"];
+
+/// Headings of a column that names work beside a column of ids.
+const NUMBERED_COLUMNS: &str = "task|issue|item|milestone|step";
 
 /// What the ids of tasks, stories, phases and milestones begin with.
 const LETTERS: &[&str] = &["T", "TASK", "S", "US", "P", "M"];
@@ -71,6 +75,9 @@ pub(crate) struct Row {
     pub(crate) title: Cell,
     /// Empty at the beginning of its line if there is none.
     pub(crate) status: Cell,
+    /// Whether a mark of what is done stands in the column of the status, so that a colour there
+    /// says something else.
+    pub(crate) is_beside_marks: bool,
     /// The other cells that are not empty, each with the heading of its column.
     pub(crate) others: Vec<(Cell, Cell)>,
 }
@@ -165,6 +172,8 @@ struct Places {
     is_called_task: bool,
     /// Whether there is a status, or a column of what a task waits for.
     is_tracked: bool,
+    /// Whether a mark of what is done stands in the column of the status.
+    has_done_marks: bool,
 }
 
 /// A table before it is known what its columns are.
@@ -191,6 +200,18 @@ impl Grid<'_, '_> {
         !self.body.is_empty() && texts.all(is)
     }
 
+    /// Reports whether no cell of a column is empty, and there are several.
+    fn is_filled(&self, column: usize) -> bool {
+        self.body.len() >= LEAST_ROWS && self.all(column, |text| !text.is_empty())
+    }
+
+    fn has_done_marks(&self, column: usize) -> bool {
+        let mut texts = self.body.iter().map(|line| self.text(line, column));
+        texts.any(|text| {
+            status::leading_mark(text).is_some_and(|(status, _)| status == TaskStatus::Done)
+        })
+    }
+
     /// Returns the text of a cell; empty if the line is too short.
     fn text(&self, line: &Line, column: usize) -> &str {
         let cell = line.cells.get(column).cloned();
@@ -215,13 +236,16 @@ impl Grid<'_, '_> {
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
         let is_tracked = status.is_some() || is_plan;
-        let is_sure = self.named(SURE_COLUMNS) == Some(title);
+        let is_numbered = self.named(ID_COLUMNS).is_some_and(|id| self.is_filled(id))
+            && self.named(NUMBERED_COLUMNS) == Some(title);
+        let is_sure = is_numbered || self.named(SURE_COLUMNS) == Some(title);
         (is_tracked || is_sure || is_listed).then_some(Places {
             id,
             title,
             status,
             is_called_task: called == Some(title),
             is_tracked,
+            has_done_marks: status.is_some_and(|at| self.has_done_marks(at)),
         })
     }
 
@@ -306,6 +330,7 @@ impl Grid<'_, '_> {
             id: places.id.and_then(|at| line.cell(at)),
             title,
             status: status.cloned().unwrap_or(line.at..line.at),
+            is_beside_marks: places.has_done_marks,
             others,
         })
     }
@@ -351,7 +376,7 @@ fn leading_id(text: &str) -> Option<Leading<'_>> {
 
 /// Reports whether a cell says a status: a known word, a mark or a box.
 fn is_status(text: &str) -> bool {
-    !text.is_empty() && (read_box(text).is_some() || status::of_text(text).is_some())
+    !text.is_empty() && (read_box(text).is_some() || status::of_cell(text).is_some())
 }
 
 fn plain(text: &str) -> String {
@@ -459,7 +484,21 @@ mod tests {
         ];
         let in_french = "| # | Étape | Description | Statut |\n|---|---|---|---|\n| 1 | Mur | en bois | ⬜ Plus tard |\n| 2 | Toit | en tuiles | ✅ Fait |";
         assert_eq!(parsed(in_french), Some(expected));
+        let expected = vec![
+            ": 缓存 [✅ 已完成] 优先级=🔴 高".to_owned(),
+            ": 登录 [⏳ 进行中] 优先级=🟢 低".to_owned(),
+        ];
+        let in_chinese = "| 任务 | 优先级 | 状态 |\n|---|---|---|\n| 缓存 | 🔴 高 | ✅ 已完成 |\n| 登录 | 🟢 低 | ⏳ 进行中 |";
+        assert_eq!(parsed(in_chinese), Some(expected));
+        let expected = vec![
+            "R1: Crash [] Notes=old".to_owned(),
+            "R2: Leak [] Notes=new".to_owned(),
+        ];
+        let issues =
+            "| ID | Issue | Notes |\n|---|---|---|\n| R1 | Crash | old |\n| R2 | Leak | new |";
+        assert_eq!(parsed(issues), Some(expected));
         for other in [
+            "| Item | Decision |\n|---|---|\n| Database | SQLite |\n| Parser | own |",
             "| Status | Meaning |\n|---|---|\n| `todo` | not begun |\n| `done` | at the end |",
             "| Item | Owner |\n|---|---|\n| a | b |",
             "| a | b |",

@@ -25,4 +25,5 @@ mod public_plans;
 #[cfg(test)]
 mod readings;
 #[cfg(test)]
+mod statuses;
 mod styles;

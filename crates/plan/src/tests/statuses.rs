@@ -1,0 +1,184 @@
+//! Tests of what says a status, and of what seems to.
+
+use crate::KnownNames;
+use crate::parse::read;
+use crate::tests::styles::reads;
+
+#[test]
+fn colours_of_headings_are_no_status() {
+    reads(
+        "# Fixes\n\n## 🔴 High\n\n- [ ] Fix the crash\n\n## 🟢 Low\n\n- [ ] Polish the page\n\n## 🟢 Done\n\n- [x] Log in\n",
+        "\
+fix_the_crash [todo] Fix the crash
+polish_the_page [todo] Polish the page
+log_in [done] Log in
+> fix_the_crash: nothing comes before
+> polish_the_page: after fix_the_crash: the phase before
+",
+    );
+}
+
+#[test]
+fn an_open_box_below_done_is_a_contradiction() {
+    reads(
+        "# Fixes\n\n## ✅ Done\n\n- [x] Log in\n- [ ] Log out\n- [ ] Log off\n\n## Next\n\n- [ ] Print\n",
+        "\
+log_in [done] Log in
+log_out [done] Log out
+log_off [done] Log off
+print [todo] Print
+> print: nothing comes before
+line 6: under \"✅ Done\", which says that it is done
+line 7: under \"✅ Done\", which says that it is done
+warnings 6: this is open, although \"✅ Done\" above says that it is done
+",
+    );
+}
+
+#[test]
+fn colours_in_tables() {
+    reads(
+        "# Fixes\n\n| Task | Status |\n|---|---|\n| Log in | 🟢 |\n| Log out | 🔴 |\n| Print | 📅 Planned |\n| Draw | 👀 In review |\n",
+        "\
+log_in [done] Log in
+log_out [todo] Log out
+print [todo] Print
+draw [blocked] Draw
+> log_out / print: nothing comes before; together: nothing orders them
+",
+    );
+    reads(
+        "# Fixes\n\n| Task | Status |\n|---|---|\n| Log in | ✅ |\n| Log out | 🟢 |\n| Print | 🟢 Low |\n| Draw | ⏳ |\n",
+        "\
+log_in [done] Log in
+log_out [blocked] Log out | details Status: 🟢
+print [blocked] Print | details Status: 🟢 Low
+draw [in_progress] Draw
+> draw: nothing comes before
+warnings 6: unknown status `🟢`: this task is not run
+warnings 7: unknown status `🟢 Low`: this task is not run
+",
+    );
+    reads(
+        "# 计划\n\n| 任务 | 优先级 | 状态 |\n|---|---|---|\n| 缓存 | 🔴 高 | ✅ 已完成 |\n| 登录 | 🟢 低 | ⏳ 进行中 |\n",
+        "\
+缓存 [done] 缓存 | details 优先级: 🔴 高
+登录 [in_progress] 登录 | details 优先级: 🟢 低
+errors 1: this plan can be read in several ways, since the rows of a table may be tasks or facts
+",
+    );
+}
+
+#[test]
+fn a_status_of_the_document_may_be_limited() {
+    reads(
+        "# Design\n\n## Status\n\n- **State:** Completed (design only)\n\n## Tasks\n\n- [ ] Build it\n",
+        "\
+build_it [todo] Build it
+> build_it: nothing comes before
+warnings 1: `Completed (design only)` says that not all is done, so the open tasks are run
+",
+    );
+    reads(
+        "# Design\n\n## Status\n\nCompleted: nothing yet\n\n## Tasks\n\n- [ ] Build it\n",
+        "\
+build_it [todo] Build it
+> build_it: nothing comes before
+warnings 1: `Completed: nothing yet` says that not all is done, so the open tasks are run
+",
+    );
+    reads(
+        "# Design\n\n**Status:** ✅ Completed (2025-01-31)\n\n## Tasks\n\n- [ ] Build it\n",
+        "\
+build_it [done] Build it
+line 7: the document says that all its work is done, or not to be done
+",
+    );
+}
+
+#[test]
+fn a_legend_of_boxes_is_no_work() {
+    reads(
+        "# P\n\n## Marks\n\n- [ ] Pending\n- [x] Done\n- [~] Out of scope\n\n## Tasks\n\n- [ ] Build\n- [ ] Ship\n",
+        "\
+build [todo] Build
+ship [todo] Ship
+> build / ship: nothing comes before; together: nothing orders them
+line 5: a legend
+line 6: a legend
+line 7: a legend
+",
+    );
+    reads(
+        "# P\n\nLegend:\n\n- [ ] not yet begun here\n- [x] Done\n\n## Tasks\n\n- [ ] Build\n- [ ] Ship\n",
+        "\
+build [todo] Build
+ship [todo] Ship
+> build / ship: nothing comes before; together: nothing orders them
+line 5: under \"Legend\"
+line 6: under \"Legend\"
+",
+    );
+}
+
+#[test]
+fn two_tasks_that_begin_with_words_of_a_status_are_no_legend() {
+    for tasks in [
+        "- [x] Complete setup\n- [ ] Complete migration\n",
+        "- [x] Complete setup\n- [ ] Open the page\n",
+    ] {
+        let (plan, _) = read(tasks, &KnownNames::default());
+        assert_eq!(plan.tasks.len(), 2, "{tasks}");
+    }
+}
+
+#[test]
+fn a_checklist_of_work_is_work() {
+    reads(
+        "# P\n\n### Current slice checklist\n\n- [ ] Build\n\n### Review checklist\n\n- [ ] It is fast\n",
+        "\
+build [todo] Build
+> build: nothing comes before
+line 9: under \"Review checklist\"
+",
+    );
+}
+
+#[test]
+fn bullets_below_what_is_next_are_work() {
+    reads(
+        "# P\n\n## What's next\n\n- Build the page\n- Ship the page\n",
+        "\
+build_the_page [todo] Build the page
+ship_the_page [todo] Ship the page
+> build_the_page: nothing comes before
+> ship_the_page: after build_the_page: the plan's order
+",
+    );
+}
+
+#[test]
+fn what_is_done_by_hand_is_a_persons() {
+    reads(
+        "# P\n\n- [ ] Review by hand the migrated rows\n- [ ] Let users manually verify a row\n",
+        "\
+review_by_hand [blocked] Review by hand the migrated rows
+let_users [todo] Let users manually verify a row
+> let_users: nothing comes before
+line 3: it is work of a person
+",
+    );
+}
+
+#[test]
+fn a_numbered_table_of_issues_beside_boxes_is_asked_about() {
+    reads(
+        "# P\n\n## Work\n\n- [ ] Build\n\n## Remaining\n\n| ID | Issue | Notes |\n|---|---|---|\n| R-1 | Crash | old |\n| R-2 | Leak | new |\n\n## Choices\n\n| Item | Decision |\n|---|---|\n| Store | files |\n| Parser | own |\n",
+        "\
+build [todo] Build
+line 11: a row of a table; the plan's tasks are its boxes
+line 12: a row of a table; the plan's tasks are its boxes
+errors 1: this plan can be read in several ways, since boxes and rows of a table look like tasks
+",
+    );
+}

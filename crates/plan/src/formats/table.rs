@@ -337,7 +337,7 @@ fn note_limit(document: &Document<'_, '_>, found: &Collected, findings: &mut Fin
     let said = whole::limited_status_of(&found.notes).filter(|_| is_open);
     if let Some(said) = said {
         let message = format!(
-            "`{}` says that not all is done, so the open tasks are run",
+            "`{}` is more than a word for done, so the open tasks are run",
             said.trim()
         );
         let found = Pending::new(document.start, FindingCode::LookAlike, said, message);

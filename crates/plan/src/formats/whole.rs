@@ -196,7 +196,10 @@ fn over(text: &str) -> Option<TaskStatus> {
 }
 
 fn said_over(text: &str) -> Option<TaskStatus> {
-    status::of_text(text.trim()).filter(|status| !status.runs())
+    let text = text.trim();
+    // A colour says how well it goes.
+    let is_colour = status::of_colour(text).is_some();
+    status::of_text(text).filter(|status| !status.runs() && !is_colour)
 }
 
 /// Reports whether a text says of more or less than all the work that it is done.

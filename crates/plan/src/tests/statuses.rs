@@ -76,7 +76,7 @@ fn a_status_of_the_document_may_be_limited() {
         "\
 build_it [todo] Build it
 > build_it: nothing comes before
-warnings 1: `Completed (design only)` says that not all is done, so the open tasks are run
+warnings 1: `Completed (design only)` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
@@ -84,7 +84,7 @@ warnings 1: `Completed (design only)` says that not all is done, so the open tas
         "\
 build_it [todo] Build it
 > build_it: nothing comes before
-warnings 1: `Completed: nothing yet` says that not all is done, so the open tasks are run
+warnings 1: `Completed: nothing yet` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
@@ -92,6 +92,17 @@ warnings 1: `Completed: nothing yet` says that not all is done, so the open task
         "\
 build_it [done] Build it
 line 7: the document says that all its work is done, or not to be done
+",
+    );
+}
+
+#[test]
+fn a_colour_is_no_status_of_the_document() {
+    reads(
+        "# P\n\n**Status:** 🟢\n\n- [ ] Fix it\n",
+        "\
+fix_it [todo] Fix it
+> fix_it: nothing comes before
 ",
     );
 }

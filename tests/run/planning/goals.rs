@@ -218,7 +218,8 @@ fn a_check_says_what_would_happen() -> Outcome {
     let world = World::plain()?;
     world.repository.write("goal.md", GOAL)?;
     let gets = "The agent gets the whole goal: it reads the repository, may spawn agents for the\n";
-    let rule = "nothing in it is certain to be a task, so the whole document is the goal of one agent";
+    let rule =
+        "nothing in it is certain to be a task, so the whole document is the goal of one agent";
     let ran = world.types(&["check", "goal.md"], 0)?;
     says(
         &ran,

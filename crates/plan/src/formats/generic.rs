@@ -31,27 +31,49 @@ pub(crate) struct Generic {
     items: Option<BTreeSet<usize>>,
 }
 
-/// Reads a document in one way.
-pub(crate) fn read(
-    document: &Document<'_, '_>,
-    way: ReadAs,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Collected {
-    let mut generic = Generic::new(document, way);
-    if way == ReadAs::Headings && generic.headings.tasks.is_empty() {
-        generic.headings.tasks = task_headings::chosen(document);
+/// What a way finds in a document, before boxes of checks or sections stand in for tasks that it
+/// does not find.
+pub(crate) struct FirstRead {
+    pub(crate) way: ReadAs,
+    pub(crate) found: Collected,
+    generic: Generic,
+    findings: Findings,
+}
+
+impl FirstRead {
+    /// Reads a document in one way.
+    pub(crate) fn new(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Self {
+        let generic = Generic::new(document, way);
+        let mut findings = Findings::default();
+        let found = walk::read(document, &generic, known, &mut findings);
+        Self {
+            way,
+            found,
+            generic,
+            findings,
+        }
     }
-    let mut own = Findings::default();
-    let mut found = walk::read(document, &generic, known, &mut own);
-    let has_checks = way == ReadAs::Boxes && found.boxes_in_checks > 0;
-    if has_checks && (found.drafts.is_empty() || has_phase_of_checks(document)) {
-        generic.takes_checks = true;
-        own = Findings::default();
-        found = walk::read(document, &generic, known, &mut own);
+
+    /// Returns what the way finds in the end.
+    pub(crate) fn finish(
+        self,
+        document: &Document<'_, '_>,
+        known: &KnownNames,
+        findings: &mut Findings,
+    ) -> Collected {
+        let mut generic = self.generic;
+        let has_no_headings = self.way == ReadAs::Headings && generic.headings.tasks.is_empty();
+        let has_checks = self.way == ReadAs::Boxes && self.found.boxes_in_checks > 0;
+        if has_no_headings {
+            generic.headings.tasks = task_headings::chosen(document);
+        } else if has_checks && (self.found.drafts.is_empty() || has_phase_of_checks(document)) {
+            generic.takes_checks = true;
+        } else {
+            findings.append(self.findings);
+            return self.found;
+        }
+        walk::read(document, &generic, known, findings)
     }
-    findings.append(own);
-    found
 }
 
 /// Reports whether a phase has boxes of checks, but none that are work.

@@ -8,7 +8,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::generic;
+use crate::formats::generic::FirstRead;
 use crate::formats::left_over;
 use crate::formats::verdict::{self, Verdict};
 use crate::formats::walk::{self, Decide};
@@ -184,8 +184,8 @@ pub(crate) fn read(
         return in_format(document, format, known, findings);
     }
     let (why, ways) = match verdict::judge(document, known) {
-        Verdict::Certain(way) if claimed.mine.is_empty() => {
-            return certain(document, way, known, findings);
+        Verdict::Certain(first) if claimed.mine.is_empty() => {
+            return certain(document, *first, known, findings);
         }
         Verdict::Ambiguous(why, ways) => (why, ways),
         Verdict::Certain(_) => ("", verdict::ways(document, known)),
@@ -306,14 +306,14 @@ fn in_format(
     }
 }
 
-/// Reads a document in the one way that fits.
+/// Reads a document in the one way that fits, which was read first.
 fn certain(
     document: &Document<'_, '_>,
-    way: ReadAs,
+    first: FirstRead,
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Read {
-    let mut read = in_way(document, way, known).into_read(findings);
+    let mut read = finished(document, first, known).into_read(findings);
     end_all(document, &mut read.collected, findings);
     read
 }
@@ -347,8 +347,13 @@ fn note_limit(document: &Document<'_, '_>, found: &Collected, findings: &mut Fin
 
 /// Reads a document in a way.
 fn in_way(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Found {
+    finished(document, FirstRead::new(document, way, known), known)
+}
+
+fn finished(document: &Document<'_, '_>, first: FirstRead, known: &KnownNames) -> Found {
+    let way = first.way;
     let mut findings = Findings::default();
-    let mut collected = generic::read(document, way, known, &mut findings);
+    let mut collected = first.finish(document, known, &mut findings);
     left_over::record(document, &mut collected, &mut findings);
     Found {
         way,

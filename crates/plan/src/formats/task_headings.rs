@@ -45,6 +45,7 @@ impl TaskHeadings {
         if found.is_empty() {
             found = steps;
         }
+        found.retain(|it| !is_title_of_series(document, it));
         if let Some(level) = found.iter().map(|it| it.level).min() {
             found.extend(fielded.iter().filter(|it| it.level >= level));
         } else if !fielded.is_empty() {
@@ -100,6 +101,12 @@ impl TaskHeadings {
         self.tasks.sort_unstable();
         self.tasks.dedup();
     }
+}
+
+/// Reports whether a heading is the title of a document whose sections are a series.
+fn is_title_of_series(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let mut outer = document.headings.iter().filter(|it| it.level == 1);
+    heading.level == 1 && outer.nth(1).is_none() && !series_of_work(document).is_empty()
 }
 
 /// Leaves only the headings that are counted (`Phase 2`, `3. Docs`), if at least two are.

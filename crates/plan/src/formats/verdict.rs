@@ -4,10 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::finding::Findings;
-use crate::formats::collected::Collected;
 use crate::formats::document::{Document, named};
-use crate::formats::generic::{self, Generic};
+use crate::formats::generic::{self, FirstRead};
 use crate::formats::numbered_lists;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
@@ -15,10 +13,9 @@ use crate::tasks::draft::Draft;
 use crate::tasks::section;
 
 /// How a document of no known format is to be read.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Only one way fits.
-    Certain(ReadAs),
+    /// Only one way fits, and this is what it finds.
+    Certain(Box<FirstRead>),
     /// Several do, for this reason.
     Ambiguous(&'static str, Vec<ReadAs>),
 }
@@ -31,21 +28,27 @@ pub(crate) fn ways(document: &Document<'_, '_>, known: &KnownNames) -> Vec<ReadA
 /// Finds out in which ways a document can be read.
 pub(crate) fn judge(document: &Document<'_, '_>, known: &KnownNames) -> Verdict {
     let mut seen = Seen::new(document, known);
-    match seen.doubt(document) {
-        Some(why) => {
-            seen.count_items(document, known);
-            Verdict::Ambiguous(why, seen.ways())
-        }
-        None if seen.headings > 0 => Verdict::Certain(ReadAs::Headings),
-        None if !document.boxes.is_empty() => Verdict::Certain(ReadAs::Boxes),
-        None if seen.items > 0 => Verdict::Certain(ReadAs::Items),
-        None => Verdict::Certain(ReadAs::Whole),
+    if let Some(why) = seen.doubt(document) {
+        seen.count_items(document, known);
+        return Verdict::Ambiguous(why, seen.ways());
     }
+    let way = match seen {
+        Seen { headings: 1.., .. } => ReadAs::Headings,
+        _ if !document.boxes.is_empty() => ReadAs::Boxes,
+        Seen { items: 1.., .. } => ReadAs::Items,
+        _ => ReadAs::Whole,
+    };
+    let mut reads = seen.reads.into_iter();
+    let first = reads.find(|read| read.way == way);
+    let first = first.unwrap_or_else(|| FirstRead::new(document, way, known));
+    Verdict::Certain(Box::new(first))
 }
 
 /// What a document has that may be tasks.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Seen {
+    /// What was read to find that out.
+    reads: Vec<FirstRead>,
     /// Headings of tasks.
     headings: usize,
     /// Whether some headings have fields and others beside them have none.
@@ -78,10 +81,11 @@ impl Seen {
         if !headings.are_sections {
             seen.are_partly_fielded = headings.are_partly_fielded;
             seen.are_partly_filled = headings.are_partly_filled;
-            let found = found(document, ReadAs::Headings, known);
-            seen.headings = found.drafts.len();
-            seen.boxes_outside = found.boxes_outside;
-            seen.restarts = restarts(&found.drafts);
+            let read = FirstRead::new(document, ReadAs::Headings, known);
+            seen.headings = read.found.drafts.len();
+            seen.boxes_outside = read.found.boxes_outside;
+            seen.restarts = restarts(&read.found.drafts);
+            seen.reads.push(read);
         } else if task_headings::is_partly_boxed(document) {
             seen.is_partly_boxed = true;
             seen.sections = task_headings::chosen(document).len();
@@ -89,13 +93,15 @@ impl Seen {
             seen.sections = headings.tasks.len();
         }
         if !document.boxes.is_empty() {
-            let found = found(document, ReadAs::Boxes, known);
-            seen.boxes = found.drafts.len();
-            seen.boxes_in_checks = found.boxes_in_checks;
+            let read = FirstRead::new(document, ReadAs::Boxes, known);
+            seen.boxes = read.found.drafts.len();
+            seen.boxes_in_checks = read.found.boxes_in_checks;
+            seen.reads.push(read);
             seen.has_phase_of_checks = generic::has_phase_of_checks(document);
         }
         if document.tables().next().is_some() {
-            seen.tables = found(document, ReadAs::Table, known).drafts.len();
+            let read = FirstRead::new(document, ReadAs::Table, known);
+            seen.tables = read.found.drafts.len();
         }
         if seen.headings == 0 && seen.boxes == 0 {
             seen.count_items(document, known);
@@ -109,9 +115,10 @@ impl Seen {
     /// Counts the items of lists that are tasks where no box is one.
     fn count_items(&mut self, document: &Document<'_, '_>, known: &KnownNames) {
         if self.items == 0 && self.boxes == 0 {
-            let found = found(document, ReadAs::Items, known);
-            self.items = found.drafts.len();
-            self.restarts |= restarts(&found.drafts);
+            let read = FirstRead::new(document, ReadAs::Items, known);
+            self.items = read.found.drafts.len();
+            self.restarts |= restarts(&read.found.drafts);
+            self.reads.push(read);
         }
     }
 
@@ -184,12 +191,6 @@ impl Seen {
             None
         }
     }
-}
-
-/// Returns what a way finds, where boxes below headings of checks are none of it.
-fn found(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Collected {
-    let generic = Generic::new(document, way);
-    walk::read(document, &generic, known, &mut Findings::default())
 }
 
 /// Reports whether what a fence that never closes hides looks like work.

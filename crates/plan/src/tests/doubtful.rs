@@ -311,6 +311,17 @@ fn numbered_headings_of_one_section_are_asked_about_beside_boxes_that_nothing_ca
 }
 
 #[test]
+fn the_title_of_a_document_with_phases_is_no_task() {
+    require(&[
+        (
+            "# Task 50: Make it\n\n## Phase 1: Cut\n\nDo.\n\n## Phase 2: Glue\n\nDo.\n",
+            "headings 2 | whole 1",
+        ),
+        ("# Task 50: Make it\n\n## Why\n\nIt leaks.\n", "headings 1"),
+    ]);
+}
+
+#[test]
 fn headings_beside_tasks_are_listed_and_letters_count() {
     let source = "# P\n\n## Work\n\n### Task 1: Cut\n\nDo.\n\n### Task T.1: Try it\n\nDo.\n\n\
                   ### Write it down\n\nDo.\n";

@@ -43,8 +43,8 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
     Some(items.map(|item| item.range.start).collect())
 }
 
-/// Returns the places of lines that would go on with the list above them if the text between did not
-/// make them a part of it: `3. Paint` right below a line of text.
+/// Returns the places of lines that would go on with the list above them if the text between did
+/// not make them a part of it: `3. Paint` right below a line of text.
 pub(crate) fn lines_in_text(document: &Document<'_, '_>) -> Vec<usize> {
     let (mut found, mut next) = (Vec::new(), None);
     for block in &document.blocks {

@@ -91,7 +91,8 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     })
 }
 
-/// Returns the length of the letter that a number begins with: `T.1` counts the tests, beside `1.1`.
+/// Returns the length of the letter that a number begins with: `T.1` counts the tests, beside
+/// `1.1`.
 fn letter_of(number: &str) -> usize {
     match number.as_bytes() {
         [b'A'..=b'Z', b'.', b'0'..=b'9', ..] => 2,

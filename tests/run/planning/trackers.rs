@@ -140,7 +140,7 @@ fn a_tag_is_chosen_among_several() -> Outcome {
     let refused = world.types(&["check", "tasks.json", "--json"], 2)?.json()?;
     let error = at(&refused, "/errors/0")?;
     assert_eq!(error["code"], "several_tags", "{refused}");
-    let advice = "choose one of them with `--tag NAME`";
+    let advice = "choose one of them by its name";
     assert_eq!(error["suggestion"], advice, "{refused}");
     let model = world.script(&Script::default().writes("1", "one.txt", "1\n"))?;
     let typed = ["run", "tasks.json", "--tag", "till", "--land"];

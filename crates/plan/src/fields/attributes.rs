@@ -225,8 +225,8 @@ impl Field<'_> {
         }
     }
 
-    /// Reports whether the value of `after` may name a task: it is a word, has a number in it, or is
-    /// one without a unit. `85 seconds` and `93%` are what is measured afterwards.
+    /// Reports whether the value of `after` may name a task: it is a word, has a number in it, or
+    /// is one without a unit. `85 seconds` and `93%` are what is measured afterwards.
     fn names_task(&self) -> bool {
         let value = text::unwrap_marks(self.value);
         let value = value.trim_start_matches(['~', '<', '>', '+', '-', ' ']);

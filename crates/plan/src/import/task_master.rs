@@ -135,7 +135,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             open.join(", ")
         );
         let found = Pending::new(last, FindingCode::SeveralTags, "", message);
-        let advice = "choose one of them with `--tag NAME`".to_owned();
+        let advice = "choose one of them by its name".to_owned();
         reader.findings.error(found.suggest(Some(advice)));
     }
     Contents {

@@ -428,7 +428,8 @@ mod tests {
             "needs tasks to run",
         ] {
             let plan = format!(
-                "- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n- [ ] 4. Make it, {text}\n- [ ] 5. (T1) {text}\n"
+                "- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n\
+                 - [ ] 4. Make it, {text}\n- [ ] 5. (T1) {text}\n"
             );
             assert!(warned(&plan).is_empty(), "{:?}", warned(&plan));
             let plan = format!("- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n- [ ] 4. Make it ({text})\n");

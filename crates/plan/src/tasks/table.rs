@@ -482,13 +482,15 @@ mod tests {
             "1: Mur [⬜ Plus tard] Description=en bois".to_owned(),
             "2: Toit [✅ Fait] Description=en tuiles".to_owned(),
         ];
-        let in_french = "| # | Étape | Description | Statut |\n|---|---|---|---|\n| 1 | Mur | en bois | ⬜ Plus tard |\n| 2 | Toit | en tuiles | ✅ Fait |";
+        let in_french = "| # | Étape | Description | Statut |\n|---|---|---|---|\n\
+             | 1 | Mur | en bois | ⬜ Plus tard |\n| 2 | Toit | en tuiles | ✅ Fait |";
         assert_eq!(parsed(in_french), Some(expected));
         let expected = vec![
             ": 缓存 [✅ 已完成] 优先级=🔴 高".to_owned(),
             ": 登录 [⏳ 进行中] 优先级=🟢 低".to_owned(),
         ];
-        let in_chinese = "| 任务 | 优先级 | 状态 |\n|---|---|---|\n| 缓存 | 🔴 高 | ✅ 已完成 |\n| 登录 | 🟢 低 | ⏳ 进行中 |";
+        let in_chinese = "| 任务 | 优先级 | 状态 |\n|---|---|---|\n\
+             | 缓存 | 🔴 高 | ✅ 已完成 |\n| 登录 | 🟢 低 | ⏳ 进行中 |";
         assert_eq!(parsed(in_chinese), Some(expected));
         let expected = vec![
             "R1: Crash [] Notes=old".to_owned(),

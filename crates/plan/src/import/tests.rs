@@ -250,7 +250,7 @@ fn one_tag_may_have_open_tasks() {
     ];
     reads(&file("done"), &expected, &[]);
     let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (choose \
-                 one of them with `--tag NAME`)";
+                 one of them by its name)";
     assert_eq!(errors(&file("pending")), [error]);
     let one = r#"{"master": {"tasks": [{"id": 1, "title": "a", "status": "pending"}]}}"#;
     reads(one, &["1 1: a"], &[]);

@@ -25,22 +25,58 @@ impl NumberedList<'_> {
     }
 }
 
-/// Returns the places of the items of several lists if no heading says which is the work: those of
-/// all, except of rules above the sections.
+impl NumberedList<'_> {
+    /// Reports whether it stands above the sections, below no more than the title.
+    fn is_preamble(&self, document: &Document<'_, '_>) -> bool {
+        self.heading
+            .is_none_or(|it| !section::lists_bullets(&it.title) && is_title_of_others(document, it))
+    }
+
+    fn first_number(&self, document: &Document<'_, '_>) -> Option<u32> {
+        number(document.source.slice(self.items.first()?.range.clone()))
+    }
+
+    fn last_number(&self, document: &Document<'_, '_>) -> Option<u32> {
+        number(document.source.slice(self.items.last()?.range.clone()))
+    }
+}
+
+/// Returns the places of the items of several lists that may all be the work: those that no heading
+/// tells apart, except of rules above the sections, or those that go on with the numbers of a list
+/// that a heading calls the work.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
-    let mut lists = find(document);
-    if lists.len() < 2 || lists.iter().any(|list| list.is_work(document)) {
-        return None;
-    }
-    let is_preamble = |list: &NumberedList<'_>| {
-        let heading = list.heading.filter(|it| !section::lists_bullets(&it.title));
-        list.heading.is_none() || heading.is_some_and(|it| is_title_of_others(document, it))
+    let lists = find(document);
+    let has_named = lists.iter().any(|list| list.is_work(document));
+    let mut chosen = match has_named {
+        true => with_further(document, &lists),
+        false => lists.iter().collect(),
     };
-    if !lists.iter().all(is_preamble) {
-        lists.retain(|list| !is_preamble(list));
+    if !has_named && !lists.iter().all(|list| list.is_preamble(document)) {
+        chosen.retain(|list| !list.is_preamble(document));
     }
-    let items = lists.iter().flat_map(|list| list.items);
-    Some(items.map(|item| item.range.start).collect())
+    let are_certain = match has_named {
+        true => chosen.iter().all(|list| list.is_work(document)),
+        false => lists.len() < 2,
+    };
+    let items = chosen.iter().flat_map(|list| list.items);
+    (!are_certain).then(|| items.map(|item| item.range.start).collect())
+}
+
+/// Returns the lists that headings call the work, and those that go on with their numbers.
+fn with_further<'l, 'd>(
+    document: &Document<'_, '_>,
+    lists: &'l [NumberedList<'d>],
+) -> Vec<&'l NumberedList<'d>> {
+    let (mut chosen, mut next) = (Vec::new(), None);
+    for list in lists {
+        let goes_on = next.is_some() && list.first_number(document) == next;
+        next = None;
+        if goes_on || list.is_work(document) {
+            next = list.last_number(document).map(|last| last + 1);
+            chosen.push(list);
+        }
+    }
+    chosen
 }
 
 /// Returns the places of lines that would go on with the list above them if the text between did
@@ -77,8 +113,8 @@ fn number(line: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| is_item)
 }
 
-/// Returns the numbered lists of at least two items, except those below headings of something else
-/// than work.
+/// Returns the numbered lists, except those below headings of something else than work, and those
+/// of one item that goes on with nothing.
 pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> {
     let mut found = Vec::new();
     let mut above = None;
@@ -87,7 +123,7 @@ pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> 
             Block::Heading { .. } => {
                 above = document.headings.binary_search_by_key(&at, |it| it.at).ok();
             }
-            Block::List(items) if items.len() > 1 && is_numbered(document, items) => {
+            Block::List(items) if is_numbered(document, items) => {
                 let is_other = |it: &Heading| !it.is_work() || task_headings::describes(it);
                 if !document.is_in(above, is_other) {
                     let heading = above.and_then(|at| document.headings.get(at));
@@ -101,9 +137,9 @@ pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> 
 }
 
 fn is_numbered(document: &Document<'_, '_>, items: &[Item]) -> bool {
-    items
-        .first()
-        .is_some_and(|item| number(document.source.slice(item.range.clone())).is_some())
+    let first = items.first();
+    let first = first.and_then(|item| number(document.source.slice(item.range.clone())));
+    first.is_some_and(|first| first > 1 || items.len() > 1)
 }
 
 /// Reports whether a heading is the title of a document that has sections.

@@ -255,8 +255,12 @@ fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
         has_word(own)
             || own.iter().any(|it| it.parent != first.parent)
             || parent.is_some_and(|parent| {
-                let may_be_work = are_boxes_vague && parent.level > 1 && !describes(parent);
-                may_be_work || section::lists_work(&parent.title)
+                let may_be_work = parent.is_work() && parent.level > 1 && !describes(parent);
+                let is_counted = own
+                    .iter()
+                    .map(|it| it.place())
+                    .eq((1..).map(Some).take(own.len()));
+                (are_boxes_vague && may_be_work && is_counted) || section::lists_work(&parent.title)
             })
     });
     series

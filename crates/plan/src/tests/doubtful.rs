@@ -293,6 +293,16 @@ fn a_second_numbered_list_is_asked_about_unless_one_is_called_the_work() {
             "items 2",
         ),
     ]);
+    require(&[
+        (
+            "# Roadmap\n\n### Wood\n\n1. Cut\n2. Glue\n\n### Glass\n\n3. Blow\n",
+            "items 3 | whole 1",
+        ),
+        (
+            "# P\n\n## Plan\n\n1. Cut\n2. Glue\n\n### Afterwards\n\n3. Sell\n",
+            "items 3 | whole 1",
+        ),
+    ]);
     let source = "# P\n\n## Design of it\n\n1. Round\n2. Red\n\n## Tasks\n\n1. Cut\n2. Glue\n";
     let (plan, _) = read(source, &KnownNames::default());
     let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
@@ -307,6 +317,16 @@ fn numbered_headings_of_one_section_are_asked_about_beside_boxes_that_nothing_ca
     require(&[
         (&done, "headings 2 | boxes 0 | whole 1"),
         (&tasks, "boxes 1"),
+        (
+            "# P\n\n## Setup\n\n- [ ] Buy wood\n\n## Log\n\n### 2026-01-14\n\nDone.\n\n\
+             ### 2026-01-15\n\nDone.\n",
+            "boxes 1",
+        ),
+        (
+            "# P\n\n## Setup\n\n- [ ] Buy wood\n\n## Releases\n\n### 1.1 first\n\nDone.\n\n\
+             ### 1.2 second\n\nDone.\n",
+            "boxes 1",
+        ),
     ]);
 }
 

@@ -59,7 +59,7 @@ pub(crate) const GENERAL: &[&str] = &[
     "notes", "note", "validation", "verification", "outcomes", "progress", "checklist",
 ];
 /// Ends of such headings, unless they name work.
-pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "legend"];
+pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "checkpoints", "legend"];
 /// A heading of which this is a word is one of checks alone, or beside a word that says what is
 /// checked: one of these, of [`CHECKS`] or of [`OF_PERSON`].
 pub(crate) const CHECKLIST: &str = "checklist";

@@ -286,6 +286,7 @@ mod tests {
         use Kind::{Checks, Dropped, Optional, Waiting, Work};
         let table = [
             ("Acceptance", Checks),
+            ("Test checkpoints", Checks),
             ("3. Validation and Acceptance", Checks),
             ("✅ Definition of Done", Checks),
             ("Release checklist", Checks),

@@ -23,9 +23,7 @@ impl NumberedList<'_> {
                 || phase::of_heading(&it.title).is_some()
         })
     }
-}
 
-impl NumberedList<'_> {
     /// Reports whether it stands above the sections, below no more than the title.
     fn is_preamble(&self, document: &Document<'_, '_>) -> bool {
         self.heading
@@ -72,7 +70,9 @@ fn with_further<'l, 'd>(
         let goes_on = next.is_some() && list.first_number(document) == next;
         next = None;
         if goes_on || list.is_work(document) {
-            next = list.last_number(document).map(|last| last + 1);
+            next = list
+                .last_number(document)
+                .and_then(|last| last.checked_add(1));
             chosen.push(list);
         }
     }
@@ -92,7 +92,7 @@ pub(crate) fn lines_in_text(document: &Document<'_, '_>) -> Vec<usize> {
             Block::Paragraph(range) => {
                 for (at, line) in document.source.lines(range.clone()) {
                     let own = number(line);
-                    if own.is_some() && own == next.map(|next| next + 1) {
+                    if own.is_some() && own == next.and_then(|next: u32| next.checked_add(1)) {
                         next = own;
                         found.push(at);
                     }

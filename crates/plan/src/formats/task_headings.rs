@@ -300,6 +300,6 @@ fn continues(document: &Document<'_, '_>, series: &Series<'_>, heading: &Heading
     let [Some(own), Some(other)] = sections else {
         return false;
     };
-    let next = last.place().map(|place| place + 1);
+    let next = last.place().and_then(|place| place.checked_add(1));
     is_beside(own, other) && next.is_some() && next == heading.place()
 }

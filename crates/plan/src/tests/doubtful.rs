@@ -205,6 +205,10 @@ fn headings_that_count_on_across_sections_are_no_remarks() {
         (counted, "headings 2 | whole 1"),
         (&beside, "headings 2 | boxes 1 | whole 1"),
         (anew, "boxes 1"),
+        (
+            "# P\n\n## Wood\n\n### 4294967295. Cut\n\nDo.\n\n## Glass\n\n### 1. Blow\n\nDo.\n",
+            "whole 1",
+        ),
     ]);
 }
 

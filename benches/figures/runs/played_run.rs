@@ -270,6 +270,7 @@ fn child(number: usize) -> AskedChild {
         },
         base: None,
         context: None,
+        asked: None,
         of_role: Authority {
             grant: Grant::of_tools(["read_file", "write_file"]),
             rules: Vec::new(),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_coordinator::{
-    Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits, program_warnings,
+    Coordinator, CoordinatorError, LiveItem, Run, Shutdown, ShutdownLevel, kernel_limits,
+    program_warnings,
 };
 use orchestrate_core::event::{VERSION, rfc3339};
 use orchestrate_core::projections::report::Standing;
@@ -215,7 +216,7 @@ fn killed(state: RunState, exit_code: u8) -> Report {
 /// Waits for the run to end, showing its events and passing on signals.
 async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ended, CommandError> {
     let mut signals = Signals::listen()?;
-    let (mut state, mut retries) = (run.watch(), run.retries());
+    let (mut state, mut live) = (run.watch(), run.live());
     let running = run.running_checks();
     let shutdown = run.shutdown();
     let waiting = run.wait();
@@ -243,7 +244,12 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ende
                 return Ok(Ended::ByItself(Box::new(ended)));
             }
             changed = state.changed(), if open => open = changed.is_ok(),
-            Ok(retry) = retries.recv() => display.retry(&retry),
+            Ok(live) = live.recv() => {
+                if let LiveItem::Retry(retry) = &live.item {
+                    display.retry(retry);
+                }
+                is_news = false;
+            }
             () = shutdown.reached(ShutdownLevel::Drain), if !told => {
                 told = true;
                 tell_of_stop(&shutdown, display);

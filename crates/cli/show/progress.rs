@@ -667,6 +667,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::Claims => "its report claims what the facts do not bear out",
         ReturnCause::NoVerdict => "it ended without a verdict",
         ReturnCause::InvalidPlan => "its plan cannot be run",
+        ReturnCause::InvalidAnswer => "its answer has not the form that was asked for",
         ReturnCause::NewWork => "new work to review",
         ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",

@@ -15,15 +15,17 @@ mod texts;
 mod worker;
 mod worktree;
 
-pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
+pub use api::children::{ChildEvents, ChildHandle, ChildSpec, OpenedSession};
 pub use api::coordinator::{Coordinator, PlanInput};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
+pub use api::from_environment::environment_variables;
 pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{
     MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of,
 };
 pub use api::programs::may_find;
 pub use api::project::{MapFor, Project, TaskMap, WorktreeSize};
+pub use api::run_events::RunEvents;
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
@@ -51,15 +53,16 @@ pub use orchestrate_tools::{
     PluginId, Severity, SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput,
     ToolPlugin, ToolProperties, ToolRegistry, ToolsError, limits_of, makes_maps, tools_reference,
 };
+pub use ruling::Ruling;
 pub use run::codec::text_of_result;
 pub use run::machine::confinement::require_confinement;
 pub use run::machine::open_files::{raise_open_files, require_open_files};
 pub use run::machine::secrets::redactor_of;
 pub use run::program::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::program::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
-pub use run::program::retry_notices::Retry;
+pub use run::program::live::{LiveItem, Retry};
 pub use run::program::settings::Settings;
 pub use run::recorded_requests::RequestReader;
 pub use texts::repository_map::{MapError, NoMap};
-pub use texts::roles::{FoundRole, Roles, known_names};
+pub use texts::roles::{FoundRole, ProgramRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is decided about what was asked for. A failure to decide is an error beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Ruling<T, R> {
+pub enum Ruling<T, R> {
     /// It is granted, and this comes of it.
     Granted(T),
     /// It is refused for this reason.
@@ -16,7 +16,7 @@ impl<T, R> Ruling<T, R> {
     ///
     /// # Errors
     /// The reason of a refusal.
-    pub(crate) fn granted(self) -> Result<T, R> {
+    pub fn granted(self) -> Result<T, R> {
         match self {
             Ruling::Granted(made) => Ok(made),
             Ruling::Refused(reason) => Err(reason),

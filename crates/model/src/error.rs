@@ -227,6 +227,14 @@ pub enum ModelError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A model of the program's own does not answer a request; sending it again does not help.
+    #[error("get a reply from the program's model {model}: {message}")]
+    Program {
+        /// The model's name.
+        model: String,
+        /// What it said.
+        message: String,
+    },
     /// The endpoint of the model has no search of the web.
     #[error(
         "search the web with {model}: {problem}; the user can choose another service in \

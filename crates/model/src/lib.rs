@@ -29,5 +29,6 @@ pub use model::{Delta, Model};
 pub use name::ModelName;
 pub use provider::{Provider, require_base_url};
 pub use request::redacting::Redacting;
+pub use request::retry::retried;
 pub use scripted::ScriptedModel;
 pub use tokens::{LazyCounter, Tokenizer, estimated_tokens_of_code};

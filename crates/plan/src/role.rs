@@ -79,19 +79,39 @@ impl Role {
         }
         let metadata = front.get("metadata");
         if metadata.is_none_or(|own| own.get(front::DELIVERS).is_none()) {
-            role.delivers = if role.can_change_files(names) {
-                Delivers::Changes
-            } else {
-                Delivers::Report
-            };
+            role.delivers = role.delivers_by_its_tools(names);
         }
-        if !is_name(&role.name) {
-            return Err(RoleError::Name(role.name));
-        }
-        if role.prompt.is_empty() {
-            return Err(RoleError::NoPrompt(role.name));
-        }
+        role.require_name_and_prompt()?;
         Ok((role, reader.warnings))
+    }
+
+    /// Completes a role that a program defines, not a file: what its tasks deliver follows from its
+    /// tools.
+    ///
+    /// # Errors
+    /// Its name is not that of a role, or it has no prompt.
+    pub fn complete(mut self, names: &ToolNames) -> Result<Self, RoleError> {
+        self.delivers = self.delivers_by_its_tools(names);
+        self.require_name_and_prompt()?;
+        Ok(self)
+    }
+
+    fn delivers_by_its_tools(&self, names: &ToolNames) -> Delivers {
+        if self.can_change_files(names) {
+            Delivers::Changes
+        } else {
+            Delivers::Report
+        }
+    }
+
+    fn require_name_and_prompt(&self) -> Result<(), RoleError> {
+        if !is_name(&self.name) {
+            return Err(RoleError::Name(self.name.clone()));
+        }
+        if self.prompt.is_empty() {
+            return Err(RoleError::NoPrompt(self.name.clone()));
+        }
+        Ok(())
     }
 }
 

@@ -58,6 +58,6 @@ pub use services::{
 pub use template::CommandTemplate;
 pub use tool::{
     CallSite, Category, FindPrograms, Look, Prepared, ProgramChoice, Programs, Prompt, PromptFile,
-    Tool, ToolContext, ToolProperties, Waits, Wrap, Wrapping, check_schema, is_name,
+    Tool, ToolContext, ToolProperties, Waits, Wrap, Wrapping, check_schema, is_name, mistakes,
 };
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -1,10 +1,11 @@
 //! Spawning children from a program: each is a task of one open run, merged on the program's
 //! request.
 //!
-//! The run is opened with the first child. Verified children wait for an approval, which
-//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check
-//! included. Handles to children do not keep the run open, and waiting for a child ends with the
-//! run.
+//! The run is opened with the first child, or by the name of a session, which finds the run again
+//! after a crash: a child of the same id and specification is then the one that exists. Verified
+//! children wait for an approval, which [`Coordinator::merge`] gives; so merging takes the same
+//! path as everywhere, the run's check included. Handles to children do not keep the run open, and
+//! waiting for a child ends with the run.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,13 +17,17 @@ use orchestrate_core::projections::HandBacks;
 use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::{Decision, Request, RequestRefused};
-use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
-use orchestrate_journal::{Appended, Batch};
+use orchestrate_core::task::{Work, answer};
+use orchestrate_core::{AgentId, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord};
+use orchestrate_journal::{Appended, Batch, Blob};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
+use crate::api::run_events::RunEvents;
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
+use crate::run::codec::value_bytes;
 use crate::run::handle::RunHandle;
 use crate::run::machine::secrets::require_none_in;
 use crate::run::new_child::{self, NewChild};
@@ -32,7 +37,7 @@ use crate::worktree::aggregate::aggregate;
 const EVENTS_AT_ONCE: usize = 256;
 
 /// A child to be spawned.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ChildSpec {
     /// Its id; `None` means one that is made of the words of its task.
     pub id: Option<TaskId>,
@@ -56,6 +61,8 @@ pub struct ChildSpec {
     pub tokens: Option<u64>,
     /// Its maximum number of turns.
     pub turns: Option<u32>,
+    /// The JSON Schema of the answer that it has to end with; `None` for words of its own.
+    pub answers: Option<Value>,
     /// The agent that is its parent. The child begins with what that has committed, and may do no
     /// more than it.
     pub parent: Option<AgentId>,
@@ -79,7 +86,127 @@ pub struct ChildHandle {
     run: RunHandle,
 }
 
+/// The run that a session has opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenedSession {
+    /// The run.
+    pub run: RunId,
+    /// Whether it had been started before, by a process that has ended.
+    pub is_attached: bool,
+}
+
 impl Coordinator {
+    /// Opens the run of a session: the newest one of this name that has not landed and whose work
+    /// is not finished, or else a new one. [`Coordinator::spawn`] then adds children to it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a run is open already, if another process works on the session's run, or if it
+    /// cannot start or continue.
+    pub async fn open_session(&self, name: &str) -> Result<OpenedSession, CoordinatorError> {
+        let mut open = self.children.lock().await;
+        if let Some(run) = &*open {
+            return Err(CoordinatorError::SessionOpen(run.id().clone()));
+        }
+        let earlier = self.run_of_session(name)?;
+        let run = match &earlier {
+            Some(id) => self.reopen(id).await?,
+            None => {
+                let plan = PlanInput {
+                    title: Some(name.to_owned()),
+                    ..PlanInput::default()
+                };
+                let settings = RunSettings {
+                    merge: MergeMode::Review,
+                    session: Some(name.to_owned()),
+                    ..self.settings().run.clone()
+                };
+                self.begin(plan, settings, true).await?
+            }
+        };
+        let run = open.insert(run).id().clone();
+        Ok(OpenedSession {
+            run,
+            is_attached: earlier.is_some(),
+        })
+    }
+
+    /// Returns the newest run of a session that can be continued.
+    fn run_of_session(&self, name: &str) -> Result<Option<RunId>, CoordinatorError> {
+        let mut runs = self.store().runs()?;
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started_ms));
+        // The title says which states are worth reading.
+        for run in runs.iter().filter(|run| run.title.as_deref() == Some(name)) {
+            let state = self.store().state(&run.run_id)?;
+            if state.settings.session.as_deref() == Some(name) {
+                return Ok((!state.is_settled()).then(|| run.run_id.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Follows the open run from after an event (0 for its beginning): every event after that, once
+    /// and in order, and what is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run is open, or if it has no such event.
+    pub async fn follow(&self, seen: u64) -> Result<RunEvents, CoordinatorError> {
+        let open = self.children.lock().await;
+        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?;
+        RunEvents::new(run.handle().clone(), run.live(), seen)
+    }
+
+    /// Returns the state of the open run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run is open.
+    pub async fn session_state(&self) -> Result<Arc<RunState>, CoordinatorError> {
+        let open = self.children.lock().await;
+        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?;
+        Ok(Arc::clone(&run.watch().borrow()))
+    }
+
+    /// Returns a handle to a child of the open run; `None` if there is none of this id.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run is open.
+    pub async fn child(&self, id: &AgentId) -> Result<Option<ChildHandle>, CoordinatorError> {
+        let open = self.children.lock().await;
+        let run = open
+            .as_ref()
+            .ok_or(CoordinatorError::NoSession)?
+            .handle()
+            .clone();
+        let is_known = run.state.borrow().task(id).is_some();
+        Ok(is_known.then(|| ChildHandle {
+            id: id.clone(),
+            run,
+        }))
+    }
+
+    /// Asks the open run for something, as a person would from another process, and returns what
+    /// has happened.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run is open, or if the request cannot be sent.
+    pub async fn ask_session(
+        &self,
+        request: &Request,
+    ) -> Result<Ruling<String, RequestRefused>, CoordinatorError> {
+        let run = {
+            let open = self.children.lock().await;
+            open.as_ref()
+                .ok_or(CoordinatorError::NoSession)?
+                .handle()
+                .clone()
+        };
+        run.ask(request).await
+    }
+
     /// Spawns a child, in the run that the first child opens and [`Coordinator::finish`] ends.
     ///
     /// # Errors
@@ -101,6 +228,7 @@ impl Coordinator {
         };
         let run = run.handle().clone();
         let context = run.context()?;
+        let asked = Blob::new(value_bytes(&spec, "child")?).id().clone();
         let task = task_of(&spec);
         let name = spec
             .id
@@ -131,6 +259,7 @@ impl Coordinator {
         let new = NewChild {
             parent,
             call: None,
+            asked: id.is_some().then_some(asked),
             id,
             task,
             base,
@@ -355,9 +484,10 @@ fn rests(state: &RunState, record: &TaskRecord) -> bool {
 }
 
 fn task_of(spec: &ChildSpec) -> Task {
+    let form = spec.answers.as_ref().map(answer::instruction);
     Task {
         title: spec.task.clone(),
-        details: spec.details.clone(),
+        details: spec.details.iter().cloned().chain(form).collect(),
         work: Work::Agent(spec.role.clone()),
         verify: spec.verify.clone(),
         model: spec.model.clone(),
@@ -365,6 +495,7 @@ fn task_of(spec: &ChildSpec) -> Task {
         may_change_nothing: spec.role.is_none(),
         tokens: spec.tokens,
         turns: spec.turns,
+        answers: spec.answers.clone(),
         ..Task::default()
     }
 }

@@ -43,7 +43,7 @@ use crate::run::machine::secrets::{redactor_of, require_none_in};
 use crate::run::machine::web::Web;
 use crate::run::machine::{logs, worktree_folder};
 use crate::run::program::callbacks::Callbacks;
-use crate::run::program::retry_notices::Retries;
+use crate::run::program::live::LiveItems;
 use crate::run::program::settings::Settings;
 use crate::texts::map_parts::MapParts;
 use crate::texts::models;
@@ -193,12 +193,14 @@ impl Coordinator {
     pub fn roles(&self) -> Result<Roles, CoordinatorError> {
         let base = self.base()?.0;
         let tools = self.tools_at(&base)?;
-        Roles::load(
+        let mut roles = Roles::load(
             &self.repo,
             &base,
             self.settings.user_config_dir.as_deref(),
             tools.registry.names(),
-        )
+        )?;
+        roles.add_of_program(&self.settings.roles)?;
+        Ok(roles)
     }
 
     /// Runs a plan to completion.
@@ -314,6 +316,17 @@ impl Coordinator {
     /// Fails if there is no such run, if another process works on it, or if it cannot continue.
     pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
         self.resume_within(run, Allowance::default()).await
+    }
+
+    /// Takes over a program's run as [`Coordinator::resume`] does, and keeps it open for further
+    /// children. A run that has ended is open again.
+    pub(crate) async fn reopen(&self, run: &RunId) -> Result<Run, CoordinatorError> {
+        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        agent_map::prepare(&context)?;
+        prepare(&context, &[]).await?;
+        requests::go_on(&context, Allowance::default()).await?;
+        integration_branch::settle(&context).await?;
+        Run::start(context, true, &self.callbacks())
     }
 
     /// Takes over a run as [`Coordinator::resume`] does, and raises its limits, so that the tasks
@@ -485,7 +498,10 @@ impl Coordinator {
 
     fn texts(&self, base: &Oid, tool_files: &[ToolFile]) -> Result<ProjectTexts, CoordinatorError> {
         let user_folder = self.settings.user_config_dir.as_deref();
-        ProjectTexts::load(&self.repo, base, user_folder, tool_files, &self.extensions)
+        let mut texts =
+            ProjectTexts::load(&self.repo, base, user_folder, tool_files, &self.extensions)?;
+        texts.roles.add_of_program(&self.settings.roles)?;
+        Ok(texts)
     }
 
     /// Returns the tools that a new run from this commit would have.
@@ -605,7 +621,7 @@ impl Coordinator {
             roles,
             prompts,
             skills,
-            retries: Retries::default(),
+            live: LiveItems::default(),
             admitted: Admitted::default(),
             cancel,
             journal,

@@ -23,7 +23,7 @@ impl Settings {
     ///
     /// Fails if a variable has an invalid value, or if there is no home directory.
     pub fn from_env() -> Result<Self, CoordinatorError> {
-        Self::of_variables(variables())
+        Self::of_variables(environment_variables())
     }
 
     /// Creates settings from these variables, as [`Settings::from_env`] does from those of the
@@ -65,7 +65,7 @@ impl Settings {
     clippy::disallowed_methods,
     reason = "a program without a terminal's crate asks for exactly this"
 )]
-fn variables() -> BTreeMap<String, String> {
+pub fn environment_variables() -> BTreeMap<String, String> {
     let as_text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

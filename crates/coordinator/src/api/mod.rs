@@ -10,6 +10,7 @@ pub(crate) mod permissions;
 pub(crate) mod preflight;
 pub(crate) mod programs;
 pub(crate) mod project;
+pub(crate) mod run_events;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
 pub(crate) mod surroundings;

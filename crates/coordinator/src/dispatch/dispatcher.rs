@@ -12,6 +12,7 @@ use orchestrate_checks::{RunningChecks, Shutdown, ShutdownLevel};
 use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::board::{Board, Effect, Input};
+use orchestrate_core::run::feed::Live;
 use orchestrate_core::run::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::run::{EXIT_INTERRUPTED, Expiry, outcome_if_stopped};
 use orchestrate_core::task::FailureCause;
@@ -29,7 +30,7 @@ use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::machine::logs::RunLogs;
 use crate::run::program::callbacks::Callbacks;
-use crate::run::program::retry_notices::{Retries, Retry};
+use crate::run::program::live::{LiveItem, LiveItems};
 use crate::run::until_due;
 use crate::worker::{spawn, task_end};
 use crate::worktree::release;
@@ -38,7 +39,7 @@ use crate::worktree::release;
 pub struct Run {
     handle: RunHandle,
     confinement: Confinement,
-    retries: Retries,
+    live: LiveItems,
     running: RunningChecks,
     shutdown: Shutdown,
     closing: watch::Sender<bool>,
@@ -74,7 +75,7 @@ impl Run {
         let shutdown = Shutdown::of_run();
         let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
-        let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
+        let (handle, live) = (RunHandle::new(&context), context.live.clone());
         let running = context.host.site.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
         let (warn, confinement) = (context.warn, context.host.site.sandbox.confinement());
@@ -112,7 +113,7 @@ impl Run {
         Ok(Self {
             handle,
             confinement,
-            retries,
+            live,
             running,
             shutdown,
             closing,
@@ -130,9 +131,9 @@ impl Run {
         self.handle.state.clone()
     }
 
-    /// Returns a receiver of all retried requests from now on.
-    pub fn retries(&self) -> broadcast::Receiver<Retry> {
-        self.retries.follow()
+    /// Returns a receiver of what is not recorded, from now on.
+    pub fn live(&self) -> broadcast::Receiver<Live<LiveItem>> {
+        self.live.follow()
     }
 
     /// Returns what lists the checks, setups and commands of the plan that run at a moment.

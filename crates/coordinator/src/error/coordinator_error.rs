@@ -7,6 +7,7 @@ use orchestrate_checks::ChecksError;
 use orchestrate_core::agent::agent_loop::IllegalFact;
 use orchestrate_core::messages::{MessageRefused, SpawnRefused};
 use orchestrate_core::policy::PolicyError;
+use orchestrate_core::run::feed::FeedError;
 use orchestrate_core::run::request::RequestRefused;
 use orchestrate_core::task::schedule::ScheduleError;
 use orchestrate_core::task::{FailureCause, ReturnCause};
@@ -155,6 +156,28 @@ pub enum CoordinatorError {
         name: String,
         /// The names of all roles that this run has, separated by commas.
         known: String,
+    },
+    /// A role that the program defines cannot be used.
+    #[error("use the program's role '{role}': {reason}")]
+    ProgramRole {
+        /// Its name.
+        role: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// A session is opened while another run of the program is open.
+    #[error("open the session: run {0} is open already; finish it first")]
+    SessionOpen(RunId),
+    /// Something is asked of a session that is not open.
+    #[error("use the session: it is not open")]
+    NoSession,
+    /// A run's events cannot be followed from where a reader is.
+    #[error("follow run {run}: {source}")]
+    Feed {
+        /// The run.
+        run: RunId,
+        /// Why.
+        source: FeedError,
     },
     /// There is no such provider of models.
     #[error(
@@ -391,6 +414,7 @@ impl CoordinatorError {
             | Self::AuditLog { .. }
             | Self::FewFiles { .. }
             | Self::UnknownRole { .. }
+            | Self::ProgramRole { .. }
             | Self::NoSuchProvider(_)
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
@@ -441,9 +465,10 @@ impl CoordinatorError {
             | Self::Io { .. } => Some(FailureCause::Worktree),
             Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
-            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => {
-                Some(FailureCause::Setup)
-            }
+            Self::UnknownRole { .. }
+            | Self::ProgramRole { .. }
+            | Self::BadFile { .. }
+            | Self::Rules(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) | Self::Checks(ChecksError::DemandedTier { .. }) => {
                 Some(FailureCause::Internal)
             }

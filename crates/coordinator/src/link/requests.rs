@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::link::blobs::{Blobs, Bytes};
 use crate::ruling::Ruling;
 use crate::run::new_child::NewChild;
-use crate::run::program::retry_notices::Retry;
+use crate::run::program::live::LiveItem;
 use crate::texts::skills::SkillRefused;
 
 /// A request with the type of its reply.
@@ -164,9 +164,9 @@ requests! {
     /// Waits until a request that needs this much no longer has to wait.
     AwaitBudget { amount: Amount } -> ();
 
-    /// Notifies the followers of the run that a request to a model is retried; carried out even if
-    /// nobody waits for the reply.
-    NotifyRetry { retry: Retry } -> ();
+    /// Tells the followers of the run of something that is not recorded; carried out even if nobody
+    /// waits for the reply.
+    TellLive { item: LiveItem } -> ();
 
     // Its messages.
 

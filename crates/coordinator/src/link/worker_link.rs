@@ -12,10 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CoordinatorError, LinkError};
-use crate::link::requests::{
-    Facts, LinkReply, LinkRequest, NotifyRetry, ReadTask, Record, Request,
-};
-use crate::run::program::retry_notices::Retry;
+use crate::link::requests::{Facts, LinkReply, LinkRequest, ReadTask, Record, Request, TellLive};
+use crate::run::program::live::LiveItem;
 
 /// The reply to a request, once it is there.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<LinkReply, LinkError>> + Send>>;
@@ -23,7 +21,7 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<LinkReply, LinkError
 /// The coordinator's end of a link.
 pub(crate) trait Answers: Send + Sync {
     /// Takes a request, and answers it while the reply is waited for.
-    /// [`EndCall`](super::requests::EndCall) and [`NotifyRetry`] are carried out even if it is not.
+    /// [`EndCall`](super::requests::EndCall) and [`TellLive`] are carried out even if it is not.
     fn answer(self: Arc<Self>, request: LinkRequest) -> Answer;
 }
 
@@ -65,9 +63,9 @@ impl WorkerLink {
         self.ask(ReadTask {}).await
     }
 
-    /// Notifies the followers of the run that a request to a model is retried.
-    pub(crate) fn notify(&self, retry: Retry) {
-        drop(self.ask(NotifyRetry { retry }));
+    /// Tells the followers of the run of something that is not recorded.
+    pub(crate) fn tell(&self, item: LiveItem) {
+        drop(self.ask(TellLive { item }));
     }
 
     /// Records events, with the bytes that they name; returns when they are durable.

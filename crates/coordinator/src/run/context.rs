@@ -24,7 +24,7 @@ use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
 use crate::run::machine::host::Host;
 use crate::run::program::approver::Approver;
-use crate::run::program::retry_notices::Retries;
+use crate::run::program::live::{LiveItem, LiveItems};
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
@@ -45,7 +45,7 @@ pub(crate) struct RunContext {
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
-    pub(crate) retries: Retries,
+    pub(crate) live: LiveItems,
     /// The disk space of agents that are about to start.
     pub(crate) admitted: Admitted,
     /// The machine where workers run: this one.
@@ -53,6 +53,11 @@ pub(crate) struct RunContext {
 }
 
 impl RunContext {
+    /// Tells the followers of the run of something that is not recorded.
+    pub(crate) fn tell(&self, item: LiveItem) {
+        self.live.tell(self.state().seq, item);
+    }
+
     /// Returns the newest state.
     pub(crate) fn state(&self) -> Arc<RunState> {
         self.journal.state()

@@ -5,13 +5,19 @@
 //! can be read through it forever, and waiting for more ends with the run.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use orchestrate_core::run::request::{Request, RequestRefused};
 use orchestrate_core::{RunId, RunState};
 use orchestrate_journal::Store;
 use tokio::sync::watch;
 
 use crate::error::CoordinatorError;
+use crate::ruling::Ruling;
 use crate::run::context::RunContext;
+
+/// How long a sender waits for a change of the run before it looks for the answer to a request.
+const ANSWER_POLL: Duration = Duration::from_millis(20);
 
 /// A handle that does not keep the run open.
 #[derive(Clone)]
@@ -37,6 +43,27 @@ impl RunHandle {
     /// Returns the run's context, which must be dropped promptly; fails if the run has ended.
     pub(crate) fn context(&self) -> Result<Arc<RunContext>, CoordinatorError> {
         self.context.upgrade().ok_or_else(|| self.ended())
+    }
+
+    /// Asks the run for something, as a person would from another process, and returns what has
+    /// happened.
+    pub(crate) async fn ask(
+        &self,
+        request: &Request,
+    ) -> Result<Ruling<String, RequestRefused>, CoordinatorError> {
+        let id = self.store.send(&self.id, request)?;
+        let (mut state, mut has_ended) = (self.state.clone(), false);
+        loop {
+            match self.store.answer(id)? {
+                Some(Ok(said)) => return Ok(Ruling::Granted(said)),
+                Some(Err(refused)) => return Ok(Ruling::Refused(refused)),
+                None if has_ended => return Err(self.ended()),
+                None => {}
+            }
+            // Answers are recorded like events; a refusal changes nothing, so it is looked for.
+            let changed = tokio::time::timeout(ANSWER_POLL, state.changed()).await;
+            has_ended = matches!(changed, Ok(Err(_)));
+        }
     }
 
     /// Returns the error of a run that has ended.

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use orchestrate_core::messages::SpawnRefused;
 use orchestrate_core::run::child::{AskedChild, SpawnDecision};
 use orchestrate_core::task::Delivers;
-use orchestrate_core::{AgentHandle, AgentId, Authority, CallOfTurn, Oid, RunState, Task, TaskId};
+use orchestrate_core::{
+    AgentHandle, AgentId, Authority, BlobId, CallOfTurn, Oid, RunState, Task, TaskId,
+};
 use orchestrate_journal::{Appended, Batch, Blob};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -24,6 +26,9 @@ pub(crate) struct NewChild {
     pub(crate) call: Option<CallOfTurn>,
     /// The id that a program has chosen.
     pub(crate) id: Option<TaskId>,
+    /// The hash of all that a program asks for; `None` for the child of a call.
+    #[serde(default)]
+    pub(crate) asked: Option<BlobId>,
     /// Its task, without the id.
     pub(crate) task: Task,
     /// The commit that it starts from; `None` for the run's result.
@@ -97,6 +102,7 @@ fn asked(context: &RunContext, new: NewChild) -> Result<AskedChild, CoordinatorE
         parent,
         call,
         id,
+        asked,
         task,
         base,
         tools,
@@ -118,6 +124,7 @@ fn asked(context: &RunContext, new: NewChild) -> Result<AskedChild, CoordinatorE
             && !task.may_change_nothing,
         tools: tools.map(canonical),
         context: None,
+        asked,
         parent,
         call,
         id,

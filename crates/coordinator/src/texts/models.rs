@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use orchestrate_core::agent::model_search::SearchPrice;
 use orchestrate_core::{ModelReply, Price, Redactor, RunSettings, Task};
-use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
+use orchestrate_model::{
+    Environment, Model, ModelError, ModelName, Preferences, Redacting, retried,
+};
 use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
@@ -78,6 +80,7 @@ impl Models {
 
     /// Sets how long a request is repeated while its endpoint does not answer.
     pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.given = self.given.map(|given| retried(given, patience));
         self.catalogue = self.catalogue.with_patience(patience);
         self
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 20] = [
+const SHIPPED: [(&str, &str); 21] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     (
         "strict",
@@ -71,6 +71,10 @@ const SHIPPED: [(&str, &str); 20] = [
     (
         "no_verdict",
         include_str!("../../../../prompts/system/no_verdict.md"),
+    ),
+    (
+        "invalid_answer",
+        include_str!("../../../../prompts/system/invalid_answer.md"),
     ),
     (
         "invalid_plan",

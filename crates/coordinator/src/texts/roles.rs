@@ -58,6 +58,9 @@ const PROJECT_FOLDERS: [(&str, Product); 8] = [
 /// The origin of a shipped role.
 const OF_PROGRAM: &str = "shipped";
 
+/// The origin of a role that the program defines which uses the library.
+const BY_PROGRAM: &str = "program";
+
 /// Marks the tasks that end with a verdict: those whose role does, if they depend on tasks that
 /// will run.
 pub(crate) fn with_verdicts(roles: &Roles, default_role: &str, tasks: Vec<Task>) -> Vec<Task> {
@@ -98,6 +101,23 @@ pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
             .collect(),
         ..KnownNames::default()
     }
+}
+
+/// A role that a program defines, instead of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramRole {
+    /// Its name: lower-case letters, digits, `-` and `_`.
+    pub name: String,
+    /// When to use it, in one line.
+    pub description: String,
+    /// The system prompt.
+    pub prompt: String,
+    /// The tools that its agents have, by any of their names; `None` means the default set.
+    pub tools: Option<Vec<String>>,
+    /// `provider/model`; `None` means the run's.
+    pub model: Option<String>,
+    /// Maximum number of turns of an attempt.
+    pub max_turns: Option<u32>,
 }
 
 /// A role and its origin.
@@ -229,6 +249,55 @@ impl Roles {
             }
         }
         Ok(roles)
+    }
+
+    /// Adds the roles of the program, which hide all others of their names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a name is not that of a role, or a tool does not exist.
+    pub(crate) fn add_of_program(&mut self, roles: &[ProgramRole]) -> Result<(), CoordinatorError> {
+        for given in roles {
+            let role = self.of_program(given)?;
+            let farther = self.found.remove(&role.name);
+            let shadowed = farther
+                .into_iter()
+                .flat_map(|farther| std::iter::once(farther.origin).chain(farther.shadowed));
+            let found = FoundRole {
+                origin: BY_PROGRAM.to_owned(),
+                is_of_project: false,
+                shadowed: shadowed.collect(),
+                warnings: Vec::new(),
+                role,
+            };
+            self.found.insert(found.role.name.clone(), found);
+        }
+        Ok(())
+    }
+
+    fn of_program(&self, given: &ProgramRole) -> Result<Role, CoordinatorError> {
+        let unusable = |reason: String| CoordinatorError::ProgramRole {
+            role: given.name.clone(),
+            reason,
+        };
+        let tools = given.tools.as_ref().map(|tools| {
+            let named = tools.iter().flat_map(|tool| self.tools.in_role(tool));
+            named.collect()
+        });
+        let role = Role {
+            name: given.name.clone(),
+            description: given.description.clone(),
+            prompt: given.prompt.clone(),
+            tools,
+            model: given.model.clone(),
+            max_turns: given.max_turns,
+            ..Role::default()
+        };
+        if let Some(unknown) = role.unknown_tools(&self.tools).first() {
+            return Err(unusable(unknown.to_string()));
+        }
+        role.complete(&self.tools)
+            .map_err(|error| unusable(error.to_string()))
     }
 
     fn add(&mut self, file: RoleFile<'_>, names: &ToolNames) {

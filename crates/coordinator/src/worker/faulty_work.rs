@@ -209,6 +209,30 @@ pub(super) async fn send_back_plan(
     return_to_agent(workplace, ReturnCause::InvalidPlan, text).await
 }
 
+/// Returns an answer that has not the form that the task asks for to its agent, or fails the task;
+/// returns whether there is more to do.
+pub(super) async fn send_back_answer(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    mistakes: &str,
+) -> Result<bool, CoordinatorError> {
+    let mistakes = cut(mistakes, EVIDENCE_BYTES);
+    if !goes_back(workplace, record, ReturnCause::InvalidAnswer) {
+        let text = format!(
+            "its answer has not the form that was asked for{}: {mistakes}",
+            after_rounds(record)
+        );
+        workplace.fail(FailureCause::InvalidAnswer, text).await?;
+        return Ok(false);
+    }
+    let ours = [("errors", mistakes.as_ref())];
+    let text = workplace
+        .assignment
+        .prompts
+        .render_around("invalid_answer", &[], &ours);
+    return_to_agent(workplace, ReturnCause::InvalidAnswer, text).await
+}
+
 /// Returns work whose check failed each time to its agent, or fails the task; returns whether there
 /// is more to do.
 pub(super) async fn after_red_check(

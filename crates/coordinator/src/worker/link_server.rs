@@ -65,9 +65,9 @@ impl Answers for LinkServer {
                     Ok(Reply::EndCall(().into()))
                 })
             }
-            Request::NotifyRetry(of) => {
-                self.context.retries.tell(of.retry);
-                Box::pin(future::ready(Ok(Reply::NotifyRetry(().into()))))
+            Request::TellLive(of) => {
+                self.context.tell(of.item);
+                Box::pin(future::ready(Ok(Reply::TellLive(().into()))))
             }
             other => Box::pin(async move {
                 self.carry_out(other)
@@ -169,9 +169,9 @@ impl LinkServer {
             Request::AwaitBudget(of) => {
                 Reply::AwaitBudget(self.await_budget(of.amount).await?.into())
             }
-            Request::NotifyRetry(of) => {
-                context.retries.tell(of.retry);
-                Reply::NotifyRetry(().into())
+            Request::TellLive(of) => {
+                context.tell(of.item);
+                Reply::TellLive(().into())
             }
             Request::DeliverMessages(_) => Reply::DeliverMessages(self.deliver().await?.into()),
             Request::ForeseeMessage(of) => {

@@ -14,12 +14,15 @@ use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::record::{FinishedWork, HandOverFinding, HandOverOutcome, HandOverStep};
+use orchestrate_core::task::answer::value_in;
 use orchestrate_core::task::{Delivers, FailureCause, ReturnCause, Work};
 use orchestrate_core::text::cut;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{
     Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
 };
+use orchestrate_tools::mistakes;
+use serde_json::Value;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::{
@@ -32,8 +35,8 @@ use crate::run::machine::host::Host;
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{
-    after_red_check, merge_return, refuse_claims, send_back_conflict, send_back_plan,
-    send_back_unstored,
+    after_red_check, merge_return, refuse_claims, send_back_answer, send_back_conflict,
+    send_back_plan, send_back_unstored,
 };
 use crate::worker::workplace::Workplace;
 use crate::worktree::attempt::Unresolved;
@@ -286,6 +289,11 @@ async fn hand_over_or_send_back(
     record: &TaskRecord,
     summary: String,
 ) -> Result<bool, CoordinatorError> {
+    if let Some(schema) = &record.task.answers
+        && let Some(mistakes) = mistakes_of_answer(schema, &summary)?
+    {
+        return send_back_answer(workplace, record, &mistakes).await;
+    }
     match hand_over(workplace, record, summary).await {
         Err(error) => match error.return_cause() {
             Some(cause) => send_back_unstored(workplace, record, cause, error).await,
@@ -293,6 +301,14 @@ async fn hand_over_or_send_back(
         },
         handed => handed,
     }
+}
+
+/// Returns why a reply is not the answer that a task asks for; `None` if it is.
+fn mistakes_of_answer(schema: &Value, reply: &str) -> Result<Option<String>, CoordinatorError> {
+    let Some(value) = value_in(reply) else {
+        return Ok(Some("it holds no JSON value".to_owned()));
+    };
+    Ok(mistakes(schema, &value)?)
 }
 
 /// What a worker that hands work over has seen of it, for its outcome.

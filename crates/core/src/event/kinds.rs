@@ -747,6 +747,10 @@ pub struct SpawnRecord {
     /// What it is given beside its task: text, or JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<BlobId>,
+    /// The hash of all that the program has asked for, by which it finds the child again; `None`
+    /// for a child of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<BlobId>,
 }
 
 /// The fact that an agent is to be stopped.

@@ -152,6 +152,8 @@ pub struct RunSettings {
     /// the process which completes it writes the plan to, or `-` for its standard output. As with
     /// `land`, the coordinator only records this.
     pub plan_file: Option<String>,
+    /// The name by which a program finds its run again; `None` for every other run.
+    pub session: Option<String>,
     /// The path of the plan's file in the repository, if it is there; set when the run starts.
     pub plan_path: Option<String>,
     /// What an agent has rewritten the plan's file as, with its account of the lines: this is then
@@ -249,6 +251,7 @@ impl Default for RunSettings {
             merge_rounds: MERGE_ROUNDS,
             land: false,
             plan_file: None,
+            session: None,
             plan_path: None,
             plan_rewritten: None,
             plan_read: None,

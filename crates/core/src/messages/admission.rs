@@ -20,6 +20,17 @@ pub enum SpawnRefused {
     /// Another task of the run has the id.
     #[error("a task with that id exists already")]
     Taken,
+    /// The program has asked for a child of that id before, and for another one.
+    #[error(
+        "a child of that id exists with another specification: the first is {first:?}, this one \
+         {second:?}; give this one an id of its own"
+    )]
+    OtherSpec {
+        /// The task of the child that exists.
+        first: String,
+        /// The task that is asked for now.
+        second: String,
+    },
     /// The parent does not exist.
     #[error("its parent, agent {parent}, does not exist")]
     UnknownParent {

@@ -66,7 +66,12 @@ impl TaskRecord {
         // lacked.
         let is_on_newer = merged_into.is_some_and(|result| self.base() != Some(result));
         let can_answer = !self.is_command() || needs_merge && is_on_newer;
-        if can_answer && self.rounds() < merge_rounds {
+        let rounds = match fault {
+            // Who cannot give a form to an answer when told how is not told once more.
+            ReturnCause::InvalidAnswer => merge_rounds.min(1),
+            _ => merge_rounds,
+        };
+        if can_answer && self.rounds() < rounds {
             return AfterFault::Return;
         }
         // Without an agent a failed check cannot be fixed, and there is nothing for the user to

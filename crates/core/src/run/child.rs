@@ -40,6 +40,8 @@ pub struct AskedChild {
     pub base: Option<Oid>,
     /// What it is given beside its task.
     pub context: Option<BlobId>,
+    /// The hash of all that a program asks for: asking for it again leads to the same child.
+    pub asked: Option<BlobId>,
     /// What its role allows.
     pub of_role: Authority,
     /// What the parent's role allows, which holds for a parent of the plan; a child has an
@@ -56,7 +58,7 @@ pub struct AskedChild {
 pub enum SpawnDecision {
     /// This event is recorded.
     Adds(Box<Event>),
-    /// The call has spawned this child already.
+    /// The call, or the program, has spawned this child already.
     Exists(AgentId),
 }
 

@@ -46,6 +46,18 @@ pub(crate) fn child_id(task: &str, is_taken: impl Fn(&TaskId) -> bool) -> TaskId
     free.unwrap_or_default()
 }
 
+/// Returns the id of the `nth` child (from 1) with this task that gets none from its program.
+pub fn nth_child_id(task: &str, nth: usize) -> TaskId {
+    let mut earlier: Vec<TaskId> = Vec::new();
+    loop {
+        let id = child_id(task, |id| earlier.contains(id));
+        if earlier.len() + 1 >= nth {
+            return id;
+        }
+        earlier.push(id);
+    }
+}
+
 fn is_possible(id: &str) -> bool {
     let is_reserved = RESERVED.contains(&id) || id == ROOT_AGENT;
     !is_reserved && TaskId::refusal(id).is_none()

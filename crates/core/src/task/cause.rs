@@ -31,6 +31,8 @@ pub enum ReturnCause {
     NoVerdict,
     /// It has to end with a plan that can be run, and has ended with something else.
     InvalidPlan,
+    /// It has to end with an answer of a given form, and has ended with something else.
+    InvalidAnswer,
     /// There is new work for it to review.
     NewWork,
     /// Its agent had finished before the agents that it spawned; these have ended now.
@@ -88,6 +90,8 @@ pub enum FailureCause {
     NoVerdict,
     /// The agent kept ending without a plan that can be run, which its role requires.
     InvalidPlan,
+    /// The agent kept ending without an answer of the form that its task requires.
+    InvalidAnswer,
     /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.

@@ -1,6 +1,7 @@
 //! A task: the unit of a plan or of a spawn, with everything that running it needs.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ids::TaskId;
 use crate::task::review_mode::{ReviewMode, review_of_task};
@@ -84,6 +85,9 @@ pub struct Task {
     /// has failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_what_it_follows: bool,
+    /// The JSON Schema of the answer that its agent has to end with; `None` for words of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Value>,
     /// Whether it is the goal of the whole run, which its agent divides among others: the agent
     /// without a parent.
     #[serde(default)]

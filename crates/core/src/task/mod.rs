@@ -4,6 +4,7 @@
 //! Hides how paths, tests and reports are judged. What a run knows of its tasks is in
 //! [`crate::record`].
 
+pub mod answer;
 mod cause;
 mod claims;
 mod compared_work;

@@ -32,8 +32,8 @@ impl Severity {
     pub(crate) fn from_cause(cause: EndCause) -> Severity {
         use FailureCause::{
             Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint,
-            Internal, InvalidPlan, Looping, Model, NoChanges, NoVerdict, Panicked, Refused, Setup,
-            Silent, Timeout, Turns, Worktree,
+            Internal, InvalidAnswer, InvalidPlan, Looping, Model, NoChanges, NoVerdict, Panicked,
+            Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else {
             return Severity::Failed;
@@ -42,8 +42,9 @@ impl Severity {
             Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | ChangesRequested | Claims | InvalidPlan | NoChanges | NoVerdict | Silent
-            | Looping | Refused | Model | Endpoint | Command | Setup | Worktree => Severity::Failed,
+            Check | ChangesRequested | Claims | InvalidAnswer | InvalidPlan | NoChanges
+            | NoVerdict | Silent | Looping | Refused | Model | Endpoint | Command | Setup
+            | Worktree => Severity::Failed,
         }
     }
 }

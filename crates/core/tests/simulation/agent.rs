@@ -433,6 +433,7 @@ impl Driver<'_> {
             task: world.scenario.children[child].clone(),
             base: Some(base),
             context: None,
+            asked: None,
             of_role: authority(&world.scenario.settings),
             of_parents_role: Some(authority(&world.scenario.settings)),
             tools: None,

@@ -29,6 +29,13 @@ const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(300);
 /// Retries if a reply breaks: a few seconds, since the same reply may break each time.
 const BROKEN_RETRIES: u32 = 3;
 
+/// Returns a model whose failed requests are repeated where that can help, as those of a provider
+/// are: outages up to `patience` are waited for, and all requests wait while it asks for that.
+pub fn retried(model: Arc<dyn Model>, patience: Duration) -> Arc<dyn Model> {
+    let (gate, account) = (Arc::default(), Arc::default());
+    Arc::new(Retrying::new(model, gate, account, patience))
+}
+
 /// A model that retries the requests to another one.
 #[derive(Debug)]
 pub(crate) struct Retrying<M> {

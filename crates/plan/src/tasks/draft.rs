@@ -131,6 +131,7 @@ impl Draft {
             optional: self.optional,
             may_change_nothing: false,
             tests_what_it_follows: false,
+            answers: None,
             goal: self.goal,
         }
     }

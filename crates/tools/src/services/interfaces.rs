@@ -565,6 +565,8 @@ pub trait CallRecorder: Send + Sync {
     /// Records, in one step, the start and end of a call for which nothing ran: it was refused, or
     /// its result was replayed.
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
+    /// Tells the run's followers what a call says of its progress; nothing is recorded.
+    fn progress(&self, _call: &CallId, _text: &str) {}
 }
 
 /// The reserved slot for the end of one call.

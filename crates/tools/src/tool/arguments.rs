@@ -65,6 +65,23 @@ pub fn check_schema(tool: &str, schema: &Value) -> Result<(), ToolsError> {
     compile(tool, schema).map(drop)
 }
 
+/// Returns what is wrong with a value by a JSON Schema, one problem a line; `None` if nothing is.
+///
+/// # Errors
+/// Fails unless the schema is valid.
+pub fn mistakes(schema: &Value, value: &Value) -> Result<Option<String>, ToolsError> {
+    let wrong = |error: jsonschema::ValidationError<'_>| ToolsError::Schema {
+        tool: "answer".to_owned(),
+        reason: error.to_string(),
+    };
+    let validator = jsonschema::validator_for(schema).map_err(wrong)?;
+    let mut lines = Vec::new();
+    for error in validator.iter_errors(value).take(SHOWN_MISTAKES) {
+        lines.push(format!("{}: {error}", error.instance_path()));
+    }
+    Ok((!lines.is_empty()).then(|| lines.join("\n")))
+}
+
 /// Compiles a tool's schema. Fails unless it describes an object.
 pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsError> {
     let wrong = |reason: String| ToolsError::Schema {

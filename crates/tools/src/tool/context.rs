@@ -113,7 +113,7 @@ impl ToolContext {
     }
 
     /// Returns the call.
-    pub(crate) fn call(&self) -> &CallId {
+    pub fn call(&self) -> &CallId {
         &self.call
     }
 
@@ -125,6 +125,11 @@ impl ToolContext {
     /// Returns the cancellation that ends the call.
     pub fn cancel(&self) -> &Cancel {
         &self.scope.cancel
+    }
+
+    /// Tells the run's followers how far the call is; nothing is recorded.
+    pub fn progress(&self, text: &str) {
+        self.services().recorder.progress(&self.call, text);
     }
 
     /// Returns the services outside the worktree.

@@ -9,7 +9,7 @@ mod prepared;
 mod prompt;
 mod properties;
 
-pub use arguments::check_schema;
+pub use arguments::{check_schema, mistakes};
 pub use context::ToolContext;
 pub(crate) use context::{Led, StartError, blocking, panicked};
 pub(crate) use interface::MAX_NAME;

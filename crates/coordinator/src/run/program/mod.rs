@@ -2,5 +2,5 @@
 
 pub(crate) mod approver;
 pub(crate) mod callbacks;
-pub(crate) mod retry_notices;
+pub(crate) mod live;
 pub(crate) mod settings;

@@ -16,6 +16,7 @@ use orchestrate_tools::{Plugin, Tool};
 use crate::error::CoordinatorError;
 use crate::run::program::approver::Approver;
 use crate::run::program::callbacks::{OnToolComplete, OnToolStart};
+use crate::texts::roles::ProgramRole;
 
 /// The environment of this process's runs; only [`Settings::run`] is recorded.
 pub struct Settings {
@@ -50,6 +51,8 @@ pub struct Settings {
     pub audit_log: Option<PathBuf>,
     /// The folder for the worktrees of new runs, instead of one below the state folder.
     pub worktree_folder: Option<PathBuf>,
+    /// Roles of the program's own, which take precedence over all others of their names.
+    pub roles: Vec<ProgramRole>,
     /// Tools of the program's own.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
@@ -69,15 +72,21 @@ pub struct Settings {
     pub waiting: fn(&Waiting),
 }
 
-impl From<Settings> for LandingSettings {
-    fn from(settings: Settings) -> Self {
+impl From<&Settings> for LandingSettings {
+    fn from(settings: &Settings) -> Self {
         Self {
             sandbox: settings.of_sandbox(),
-            state_dir: settings.state_dir,
-            environment: settings.environment,
-            audit_log: settings.audit_log,
+            state_dir: settings.state_dir.clone(),
+            environment: settings.environment.clone(),
+            audit_log: settings.audit_log.clone(),
             waiting: settings.waiting,
         }
+    }
+}
+
+impl From<Settings> for LandingSettings {
+    fn from(settings: Settings) -> Self {
+        Self::from(&settings)
     }
 }
 
@@ -100,6 +109,7 @@ impl Settings {
             user_config_dir: None,
             audit_log: None,
             worktree_folder: None,
+            roles: Vec::new(),
             tools: Vec::new(),
             plugins: Vec::new(),
             on_tool_start: None,

@@ -41,6 +41,7 @@ use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
 use crate::run::machine::web::Web;
 use crate::run::new_child::NewChild;
+use crate::run::program::live::LiveItem;
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.
@@ -572,6 +573,18 @@ impl CallRecorder for AgentServices {
         facts.events.insert(0, started);
         let recorded = workplace.link.record(facts).await;
         recorded.map_err(|error| self.lost.note(error))
+    }
+
+    fn progress(&self, call: &CallId, text: &str) {
+        // Once the services are closed, nobody follows the call.
+        let Ok(workplace) = self.workplace() else {
+            return;
+        };
+        workplace.link.tell(LiveItem::Progress {
+            task: workplace.task().clone(),
+            call: call.clone(),
+            text: workplace.host.site.redactor.owned(text.to_owned()),
+        });
     }
 }
 

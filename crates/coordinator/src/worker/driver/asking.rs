@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::agent_driver::DriverEnd;
 use super::spending::{Arrived, Due, announce, count_cut};
 use crate::error::CoordinatorError;
-use crate::run::program::retry_notices::Retry;
+use crate::run::program::live::{LiveItem, Retry};
 use crate::worker::workplace::Workplace;
 
 /// The length from which an outage is recorded and its time does not count, or another model takes
@@ -178,18 +178,34 @@ impl Asking {
         let (out, patience) = why;
         let (task, error) = (workplace.task().clone(), out.error.clone());
         let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        workplace.link.notify(Retry {
+        workplace.link.tell(LiveItem::Retry(Retry {
             task,
             error,
             attempt: 1,
             wait,
             waited,
             patience: Some(patience),
-        });
+        }));
         tokio::select! {
             () = tokio::time::sleep(wait) => true,
             () = workplace.shutdown.reached(ShutdownLevel::Stop) => false,
         }
+    }
+}
+
+/// Returns a piece of a reply, for the run's followers.
+fn piece_of(workplace: &Workplace, delta: Delta<'_>) -> Option<LiveItem> {
+    let task = workplace.task().clone();
+    match delta {
+        Delta::Text(piece) => Some(LiveItem::Text {
+            task,
+            delta: piece.to_owned(),
+        }),
+        Delta::Reasoning(piece) => Some(LiveItem::Reasoning {
+            task,
+            delta: piece.to_owned(),
+        }),
+        Delta::ToolCall { .. } | Delta::Retry { .. } => None,
     }
 }
 
@@ -208,6 +224,9 @@ pub(super) async fn complete(
     let arrived = Arrived::default();
     let mut tell = |delta: Delta<'_>| {
         arrived.note(delta);
+        if let Some(piece) = piece_of(workplace, delta) {
+            workplace.link.tell(piece);
+        }
         if let Delta::Retry {
             attempt,
             wait,
@@ -227,14 +246,14 @@ pub(super) async fn complete(
                 let _ = outage.try_send((error.clone(), wait));
             }
             if !lasts || leaves_after.is_none() {
-                workplace.link.notify(Retry {
+                workplace.link.tell(LiveItem::Retry(Retry {
                     task,
                     error,
                     attempt,
                     wait,
                     waited,
                     patience,
-                });
+                }));
             }
         }
     };

@@ -38,6 +38,25 @@ impl RunState {
             .is_some_and(|landing| landing.result == self.integration)
     }
 
+    /// Reports whether nothing happens by itself any more: each task has ended, waits to be merged,
+    /// or waits for a person.
+    pub fn waits_for_program(&self) -> bool {
+        self.tasks().all(|record| {
+            self.is_at_rest(record) || record.rests() && !self.is_woken(&record.task.id)
+        })
+    }
+
+    /// Reports whether nothing of the run is left to be done, by agents or by a person: it has
+    /// landed, or it has ended with nothing to land and nothing to review.
+    pub fn is_settled(&self) -> bool {
+        if self.landed().is_some() {
+            return self.is_landed();
+        }
+        let waits =
+            |record: &TaskRecord| record.state().is_merged() || !record.state().is_settled();
+        self.exit_code.is_some() && !self.tasks().any(waits)
+    }
+
     /// Reports whether the process that has completed the run must land it: this was requested, the
     /// run has succeeded, its result has not landed, and no landing of this result was undone. One
     /// that makes a plan has no result to land.

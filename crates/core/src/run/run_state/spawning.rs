@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::event::settings::LEAST_CONTEXT_TOKENS;
 use crate::event::{Event, SpawnRecord};
-use crate::ids::{AgentId, CallOfTurn, TaskId};
+use crate::ids::{AgentId, BlobId, CallOfTurn, TaskId};
 use crate::messages::SpawnRefused;
 use crate::policy::Authority;
 use crate::record::TaskRecord;
@@ -29,6 +29,9 @@ impl RunState {
         if let Some(existing) = self.spawned_by(asked.parent.as_ref(), asked.call.as_ref()) {
             return Ok(SpawnDecision::Exists(existing.task.id.clone()));
         }
+        if let Some(existing) = self.asked_before(&asked)? {
+            return Ok(SpawnDecision::Exists(existing.task.id.clone()));
+        }
         let id = self.id_of_child(&asked)?;
         if let Some(parent) = &asked.parent {
             self.check_parent(parent)?;
@@ -41,6 +44,7 @@ impl RunState {
             task,
             base,
             context,
+            asked,
             ..
         } = asked;
         let task = Box::new(Task { id, tokens, ..task });
@@ -49,6 +53,7 @@ impl RunState {
             base,
             authority,
             context,
+            asked,
         }));
         Ok(SpawnDecision::Adds(Box::new(Event::TaskAdded {
             task,
@@ -125,6 +130,22 @@ impl RunState {
             }
         }
         None
+    }
+
+    /// Returns the child of this id that a program has asked for before, in the same words.
+    fn asked_before(&self, asked: &AskedChild) -> Result<Option<&TaskRecord>, SpawnRefused> {
+        let existing = asked.id.as_ref().and_then(|id| self.task(id));
+        let Some((existing, first)) = existing.and_then(|child| Some((child, first_asked(child)?)))
+        else {
+            return Ok(None);
+        };
+        if asked.asked.as_ref() == Some(first) {
+            return Ok(Some(existing));
+        }
+        Err(SpawnRefused::OtherSpec {
+            first: existing.task.title.clone(),
+            second: asked.task.title.clone(),
+        })
     }
 
     /// Returns the id that a program has chosen, or one made of the task's words.
@@ -281,4 +302,9 @@ fn narrow(authority: &mut Authority, wanted: &BTreeSet<String>) -> Result<(), Sp
 
 fn tools_of(authority: &Authority) -> Vec<String> {
     authority.grant.tools.iter().cloned().collect()
+}
+
+/// Returns the hash of what a program asked for when it spawned a child.
+fn first_asked(child: &TaskRecord) -> Option<&BlobId> {
+    child.spawn.as_ref()?.asked.as_ref()
 }

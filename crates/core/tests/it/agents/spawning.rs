@@ -107,6 +107,7 @@ fn child(title: &str, parent: Option<&str>) -> AskedChild {
         },
         base: None,
         context: None,
+        asked: None,
         of_role: authority(&TOOLS),
         of_parents_role: parent.map(|_| authority(&TOOLS)),
         tools: None,
@@ -245,6 +246,27 @@ fn a_repeated_call_spawns_once() {
             .spawn(by(2, "c1"))
             .unwrap_err()
             .contains("2 children that have not ended")
+    );
+}
+
+#[test]
+fn a_program_finds_its_child_again_by_what_it_asked_for() {
+    let mut story = run_with(RunSettings::default());
+    let asked = |title: &str, words: &str| AskedChild {
+        id: Some("notes".into()),
+        asked: Some(words.into()),
+        ..child(title, None)
+    };
+    assert_eq!(
+        story.spawn(asked("Write notes", "1")),
+        Ok("notes".to_owned())
+    );
+    let again = story.spawn(asked("Write notes", "1"));
+    assert_eq!(again, Ok("notes again".to_owned()));
+    let refused = story.spawn(asked("Write a poem", "2")).unwrap_err();
+    assert!(
+        refused.contains("\"Write notes\"") && refused.contains("\"Write a poem\""),
+        "{refused}"
     );
 }
 

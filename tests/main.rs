@@ -25,6 +25,7 @@ mod bad_input;
 mod field;
 mod hostile;
 mod kill;
+mod library;
 mod limits;
 mod person;
 mod real_input;
@@ -55,6 +56,7 @@ fn cases() -> Vec<Case> {
         architecture::cases,
         run::cases,
         person::cases,
+        library::cases,
         limits::cases,
         bad_input::cases,
         hostile::cases,

@@ -38,7 +38,7 @@ const IN_TESTS: [&str; 12] = [
     "toml",
 ];
 
-const WALLS: [Wall; 19] = [
+const WALLS: [Wall; 20] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -47,24 +47,37 @@ const WALLS: [Wall; 19] = [
             "orchestrate-coordinator",
             "orchestrate-files",
             "orchestrate-journal",
+            "orchestrate-macros",
             "orchestrate-memory",
+            "orchestrate-model",
             "orchestrate-plan",
             "orchestrate-settings",
+            "orchestrate-tools",
         ],
+        // The library: async-trait implements the engine's traits, futures-core is the trait of a
+        // stream, schemars describes the arguments of a program's tools and answers.
         // toml_edit changes one value of the user's file and keeps every other byte. unicode-script
         // names the scripts of the letters in a call that is asked about; unicode-width counts a
         // text's columns. Both are tables.
         others: &[
+            "async-trait",
             "clap",
             "clap_complete",
+            "futures-core",
             "humantime",
             "miette",
+            "schemars",
             "tokio",
             "toml_edit",
             "tracing-subscriber",
             "unicode-script",
             "unicode-width",
         ],
+    },
+    Wall {
+        package: "orchestrate-macros",
+        ours: &[],
+        others: &[],
     },
     Wall {
         package: "orchestrate-coordinator",

@@ -68,7 +68,9 @@ fn violations(file: &Path, text: &str) -> Result<Vec<Violation>, Failed> {
 
 fn is_facade(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default();
-    (name == "lib.rs" || name == "mod.rs") && file.starts_with("crates")
+    // An attribute can be defined only in the root of its crate.
+    let is_of_attributes = file.starts_with("crates/macros");
+    (name == "lib.rs" || name == "mod.rs") && file.starts_with("crates") && !is_of_attributes
 }
 
 /// Returns the line of the first top-level item that is neither `mod name;` nor `use …;` nor an

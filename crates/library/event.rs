@@ -1,0 +1,423 @@
+//! Everything that happens in a session, as a stream.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use orchestrate_coordinator::{LiveItem, Ruling, RunEvents};
+use orchestrate_core::event::{Event as Recorded, Recorded as RecordedFact};
+use orchestrate_core::messages::{Address, Body, Envelope, MessageKind, Receiver};
+use orchestrate_core::run::feed::Followed;
+use orchestrate_core::run::request::{Request, RequestRefused};
+use orchestrate_core::{AgentId, CallHash, RunState};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::session::Shared;
+
+/// Something that happens in a session.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A piece of the answer that a child's model is giving. It is never repeated, and may be
+    /// missing.
+    Text {
+        /// The child.
+        child: String,
+        /// The piece.
+        delta: String,
+    },
+    /// A piece of its model's reasoning, in the same way.
+    Reasoning {
+        /// The child.
+        child: String,
+        /// The piece.
+        delta: String,
+    },
+    /// How far a call of a tool is, in the same way.
+    Progress {
+        /// The child.
+        child: String,
+        /// What the tool says.
+        text: String,
+    },
+    /// A child asks, and waits for the answer. One that was answered before is not shown.
+    Question(Question),
+    /// A rule asks about a call, whose child waits for the decision. One that was decided before is
+    /// not shown.
+    Approval(PendingCall),
+    /// What had happened before the stream was made has been returned; the rest happens now.
+    CaughtUp,
+    /// Nothing happens by itself any more: each child has ended, waits to be merged, or waits for a
+    /// person. It comes again after something has happened.
+    AtRest,
+    /// Any other recorded event.
+    Fact(Fact),
+}
+
+/// A recorded event, as `orchestrate watch --json` prints it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Fact {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// Its type, such as `tool.started`.
+    pub kind: String,
+    /// The child that it concerns.
+    pub child: Option<String>,
+    /// The whole event.
+    pub json: Value,
+}
+
+/// What became of an answer or a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sent {
+    /// It was taken.
+    Taken,
+    /// The question was answered, or the call decided, before.
+    AlreadyAnswered,
+}
+
+/// A question of a child.
+#[derive(Clone)]
+pub struct Question {
+    child: AgentId,
+    number: u64,
+    text: String,
+    session: Arc<Shared>,
+}
+
+/// A call that waits for a decision.
+#[derive(Clone)]
+pub struct PendingCall {
+    child: AgentId,
+    call: CallHash,
+    tool: String,
+    summary: String,
+    arguments: Value,
+    session: Arc<Shared>,
+}
+
+impl Question {
+    /// Returns the id of the child that asks.
+    pub fn child(&self) -> &str {
+        self.child.as_str()
+    }
+
+    /// Returns what it asks.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Answers it. If it was answered before, nothing is sent, and that is no error.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended, or if the child cannot be reached.
+    pub async fn answer(&self, answer: impl Into<String>) -> Result<()> {
+        self.try_answer(answer).await.map(drop)
+    }
+
+    /// Answers it, and says whether it was answered before, in which case nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// See [`Question::answer`].
+    pub async fn try_answer(&self, answer: impl Into<String>) -> Result<Sent> {
+        let state = self.session.coordinator.session_state().await?;
+        if !is_open(&state, &self.child, self.number) {
+            return Ok(Sent::AlreadyAnswered);
+        }
+        let answer: String = answer.into();
+        let message = Request::Message {
+            to: Address::Agent(self.child.clone()),
+            body: Body::from(answer.as_str()),
+            kind: None,
+            reply_to: Some(self.number),
+            deadline_seconds: None,
+        };
+        self.session.ask(&message).await?;
+        Ok(Sent::Taken)
+    }
+}
+
+impl PendingCall {
+    /// Returns the id of the child that calls.
+    pub fn child(&self) -> &str {
+        self.child.as_str()
+    }
+
+    /// Returns the tool's name.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// Returns the call in one line.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Returns the whole arguments, without secrets.
+    pub fn arguments(&self) -> &Value {
+        &self.arguments
+    }
+
+    /// Allows it. If it was decided before, nothing happens, and that is no error.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn allow(&self) -> Result<()> {
+        self.try_decide(true, None).await.map(drop)
+    }
+
+    /// Denies it, and tells the child why, in the same way.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn deny(&self, why: impl Into<String>) -> Result<()> {
+        self.try_decide(false, Some(why.into())).await.map(drop)
+    }
+
+    /// Allows or denies it, with a message to the child, and says whether it was decided before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn try_decide(&self, allowed: bool, message: Option<String>) -> Result<Sent> {
+        let request = Request::Decide {
+            call: self.call.clone(),
+            allowed,
+            message,
+        };
+        match self.session.coordinator.ask_session(&request).await? {
+            Ruling::Granted(_) => Ok(Sent::Taken),
+            Ruling::Refused(RequestRefused::NoSuchCall { .. }) => Ok(Sent::AlreadyAnswered),
+            Ruling::Refused(refused) => Err(refused.into()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Question")
+            .field("child", &self.child())
+            .field("text", &self.text)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for PendingCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingCall")
+            .field("child", &self.child())
+            .field("summary", &self.summary)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The events of a session from its beginning, in order: see
+/// [`Session::events`](crate::Session::events). A slow reader misses no recorded event.
+pub struct Events {
+    step: Step,
+}
+
+type Next = (Source, Option<Result<Event>>);
+
+enum Step {
+    Idle(Box<Source>),
+    Waiting(Pin<Box<dyn Future<Output = Next> + Send>>),
+    Ended,
+}
+
+/// Where the events come from, and what was said of them.
+struct Source {
+    session: Arc<Shared>,
+    from: u64,
+    events: Option<RunEvents>,
+    caught_up: bool,
+    /// The newest event when it was last said that nothing happens by itself.
+    rested_at: Option<u64>,
+}
+
+impl Events {
+    pub(crate) fn new(session: Arc<Shared>, from: u64) -> Self {
+        Self {
+            step: Step::Idle(Box::new(Source {
+                session,
+                from,
+                events: None,
+                caught_up: false,
+                rested_at: None,
+            })),
+        }
+    }
+
+    /// Returns the next event, or `None` once the session has ended. After an error there is no
+    /// further event.
+    pub async fn next(&mut self) -> Option<Result<Event>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<Event>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut waiting = match std::mem::replace(&mut self.step, Step::Ended) {
+            Step::Idle(source) => Box::pin(source.next()) as Pin<Box<_>>,
+            Step::Waiting(waiting) => waiting,
+            Step::Ended => return Poll::Ready(None),
+        };
+        match waiting.as_mut().poll(context) {
+            Poll::Pending => {
+                self.step = Step::Waiting(waiting);
+                Poll::Pending
+            }
+            Poll::Ready((source, next)) => {
+                if matches!(next, Some(Ok(_))) {
+                    self.step = Step::Idle(Box::new(source));
+                }
+                Poll::Ready(next)
+            }
+        }
+    }
+}
+
+impl Source {
+    async fn next(mut self: Box<Self>) -> Next {
+        let next = self.find_next().await.transpose();
+        (*self, next)
+    }
+
+    async fn find_next(&mut self) -> Result<Option<Event>> {
+        let mut events = match self.events.take() {
+            Some(events) => events,
+            None => self.session.coordinator.follow(self.from).await?,
+        };
+        let next = self.next_of(&mut events).await;
+        self.events = Some(events);
+        next
+    }
+
+    async fn next_of(&mut self, events: &mut RunEvents) -> Result<Option<Event>> {
+        loop {
+            while let Some(followed) = events.try_next()? {
+                if let Some(event) = self.shown(followed, &events.state()) {
+                    return Ok(Some(event));
+                }
+            }
+            let state = events.state();
+            if self.caught_up && self.rested_at != Some(state.seq) && state.waits_for_program() {
+                self.rested_at = Some(state.seq);
+                return Ok(Some(Event::AtRest));
+            }
+            let Some(followed) = events.next().await? else {
+                return Ok(None);
+            };
+            if let Some(event) = self.shown(followed, &events.state()) {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Returns what a program is shown of what a run is followed by.
+    fn shown(&mut self, followed: Followed<LiveItem>, state: &RunState) -> Option<Event> {
+        match followed {
+            Followed::CaughtUp(_) => {
+                self.caught_up = true;
+                Some(Event::CaughtUp)
+            }
+            Followed::Live(item) => shown_live(item),
+            Followed::Fact(fact) => self.shown_fact(*fact, state),
+        }
+    }
+
+    fn shown_fact(&self, fact: RecordedFact, state: &RunState) -> Option<Event> {
+        match &fact.event {
+            Recorded::MessageSent { envelope } if is_question(envelope) => {
+                let child = envelope.from.agent()?.clone();
+                is_open(state, &child, envelope.sequence).then(|| {
+                    Event::Question(Question {
+                        number: envelope.sequence,
+                        text: envelope.body.to_string(),
+                        session: Arc::clone(&self.session),
+                        child,
+                    })
+                })
+            }
+            Recorded::ApprovalRequested {
+                task,
+                call,
+                tool,
+                summary,
+                arguments,
+                ..
+            } => {
+                let is_open = state.open_approvals().any(|(open, _)| open == call);
+                is_open.then(|| {
+                    Event::Approval(PendingCall {
+                        child: task.clone(),
+                        call: call.clone(),
+                        tool: tool.clone(),
+                        summary: summary.clone(),
+                        arguments: arguments.clone(),
+                        session: Arc::clone(&self.session),
+                    })
+                })
+            }
+            _ => Some(Event::Fact(Fact::from(fact))),
+        }
+    }
+}
+
+fn shown_live(item: LiveItem) -> Option<Event> {
+    Some(match item {
+        LiveItem::Text { task, delta } => Event::Text {
+            child: task.to_string(),
+            delta,
+        },
+        LiveItem::Reasoning { task, delta } => Event::Reasoning {
+            child: task.to_string(),
+            delta,
+        },
+        LiveItem::Progress { task, text, .. } => Event::Progress {
+            child: task.to_string(),
+            text,
+        },
+        LiveItem::Retry(retry) => Event::Progress {
+            child: retry.task.to_string(),
+            text: format!("asking the model again, since it failed to {}", retry.error),
+        },
+    })
+}
+
+fn is_question(envelope: &Envelope) -> bool {
+    envelope.kind == MessageKind::Question && envelope.to == Receiver::User
+}
+
+fn is_open(state: &RunState, child: &AgentId, number: u64) -> bool {
+    state
+        .questions_to_user()
+        .any(|(agent, question)| agent == child && question.sequence == number)
+}
+
+impl From<RecordedFact> for Fact {
+    fn from(fact: RecordedFact) -> Self {
+        let json = fact.stream_json();
+        let kind = json
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("unknown");
+        Self {
+            number: fact.seq,
+            kind: kind.to_owned(),
+            child: fact.event.task().map(ToString::to_string),
+            json,
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! A session: one run in one repository, found again by its name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use orchestrate_coordinator::{
+    self as engine, Archive, Coordinator, LandingSettings, PlanInput, Ruling, Settings,
+    known_names, settings_of, tool_names,
+};
+use orchestrate_core::agent::price::{DOLLAR, Rates};
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
+use orchestrate_core::run::nth_child_id;
+use orchestrate_core::run::request::Request;
+use orchestrate_core::{Price as EnginePrice, RunId};
+use orchestrate_plan::Plan;
+use orchestrate_settings::{Directories, Inputs, Layer};
+use orchestrate_tools::Tool;
+use tokio::sync::Mutex;
+
+use crate::child::{Child, ChildHandle, Outcome};
+use crate::error::{Error, Result};
+use crate::event::Events;
+use crate::land::{Land, Landed};
+use crate::model::{Given, GivenModel, Price};
+use crate::role::Role;
+
+/// The name by which the engine knows a model of the program's own, and its price.
+const OWN_MODEL: &str = "program/model";
+
+/// What a session is started with: made by [`Session::open`], used up by
+/// [`start`](Builder::start), which returns the first error of all that was set.
+#[must_use]
+pub struct Builder {
+    repository: PathBuf,
+    settings: Settings,
+    price: Option<Price>,
+    has_own_model: bool,
+    failed: Option<Error>,
+}
+
+/// One run in one repository. It is cheap to clone.
+///
+/// A session is found again by its name: after a crash, [`Builder::start`] continues the run of
+/// that name, [`Session::spawn`] returns the children that exist, and nothing is paid twice.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+    /// How often each text was spawned without an id.
+    texts: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) coordinator: Coordinator,
+    repository: PathBuf,
+    run: RunId,
+    /// The engine's settings for what happens after the run.
+    after: LandingSettings,
+    has_ended: AtomicBool,
+}
+
+impl Shared {
+    /// Asks the run for something; a refusal is an error.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<()> {
+        match self.coordinator.ask_session(request).await? {
+            Ruling::Granted(_) => Ok(()),
+            Ruling::Refused(refused) => Err(refused.into()),
+        }
+    }
+}
+
+/// The work of several children beside each other.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The files that several of them change.
+    pub shared_files: Vec<String>,
+    /// The branches that do not merge cleanly.
+    pub conflicts: Vec<Conflict>,
+    /// The changes of each as a unified diff; shortened if it is long.
+    pub diff: String,
+}
+
+/// Two branches that do not merge cleanly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// A child.
+    pub child: String,
+    /// The other child; `None` for the session's result.
+    pub with: Option<String>,
+    /// The files in conflict.
+    pub files: Vec<String>,
+}
+
+impl Session {
+    /// Begins a session in the repository of a folder, with the keys, the state folder and the
+    /// settings that the program `orchestrate` has there: environment, the user's file, the
+    /// project's file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a setting has an invalid value, or if there is no home directory.
+    pub fn open(repository: impl AsRef<Path>) -> Result<Builder> {
+        Self::open_with(repository, engine::environment_variables())
+    }
+
+    /// Begins a session as [`Session::open`] does, with these variables instead of those of the
+    /// process: `HOME` leads to the folders, and keys are variables.
+    ///
+    /// # Errors
+    ///
+    /// See [`Session::open`].
+    pub fn open_with(
+        repository: impl AsRef<Path>,
+        variables: BTreeMap<String, String>,
+    ) -> Result<Builder> {
+        let repository = repository.as_ref();
+        let directory = std::path::absolute(repository)
+            .map_err(|error| Error::new(format!("{}: {error}", repository.display())))?;
+        Ok(Builder {
+            settings: settings(&directory, variables)?,
+            repository: directory,
+            price: None,
+            has_own_model: false,
+            failed: None,
+        })
+    }
+
+    /// Returns the id of its run, as `orchestrate status` shows it.
+    pub fn run_id(&self) -> &str {
+        self.shared.run.as_str()
+    }
+
+    /// Spawns a child, or returns the one of the same id that the session has already.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a child of that id was asked for in other words, if its role or a tool does not
+    /// exist, or if the session has ended.
+    pub async fn spawn(&self, child: Child) -> Result<ChildHandle> {
+        if self.shared.has_ended.load(Ordering::Acquire) {
+            return Err(Error::new(
+                "failed to spawn a child: the session has ended; start it again under its name",
+            ));
+        }
+        let mut spec = child.spec;
+        if spec.id.is_none() {
+            let mut texts = self.texts.lock().await;
+            let nth = texts.entry(spec.task.clone()).or_default();
+            *nth += 1;
+            spec.id = Some(nth_child_id(&spec.task, *nth));
+        }
+        let handle = self.shared.coordinator.spawn(spec).await?;
+        Ok(self.handle(handle))
+    }
+
+    /// Spawns children in order; see [`Session::spawn`].
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first one that cannot be spawned; those before it are at work.
+    pub async fn spawn_all(
+        &self,
+        children: impl IntoIterator<Item = Child>,
+    ) -> Result<Vec<ChildHandle>> {
+        let mut handles = Vec::new();
+        for child in children {
+            handles.push(self.spawn(child).await?);
+        }
+        Ok(handles)
+    }
+
+    /// Returns a child by its id; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn child(&self, id: &str) -> Result<Option<ChildHandle>> {
+        let found = self.shared.coordinator.child(&id.into()).await?;
+        Ok(found.map(|handle| self.handle(handle)))
+    }
+
+    fn handle(&self, handle: engine::ChildHandle) -> ChildHandle {
+        ChildHandle {
+            handle,
+            session: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Returns everything that happens in the session, from its beginning.
+    pub fn events(&self) -> Events {
+        self.events_after(0)
+    }
+
+    /// Returns everything that happens after an event ([`Fact::number`](crate::Fact::number)), for
+    /// a program that has seen the events up to there.
+    pub fn events_after(&self, number: u64) -> Events {
+        Events::new(Arc::clone(&self.shared), number)
+    }
+
+    /// Compares the work of children: the files that several of them change, and where they
+    /// conflict with each other and with the result so far.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended, or if git fails.
+    pub async fn compare(&self, children: &[ChildHandle]) -> Result<Comparison> {
+        let results = self
+            .shared
+            .coordinator
+            .aggregate(&engines(children))
+            .await?;
+        Ok(Comparison::from(results))
+    }
+
+    /// Merges the work of children into the session's result, in this order, each verified on the
+    /// merged tree; waits for those that are at work. Returns what became of each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<Outcome>> {
+        let reports = self.shared.coordinator.merge(&engines(children)).await?;
+        Ok(reports.into_iter().map(Outcome::from).collect())
+    }
+
+    /// Runs the tasks of a plan in Markdown, as `orchestrate run` does, in a run of its own, and
+    /// returns what became of each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the plan can be read in several ways or not at all, or if the run cannot start.
+    pub async fn run_plan(&self, plan: impl Into<String>) -> Result<Vec<Outcome>> {
+        let text: String = plan.into();
+        let known = known_names(&self.shared.coordinator.roles()?, true);
+        let read = Plan::parse(&text, &known).map_err(|findings| {
+            let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            Error::new(format!("failed to read the plan:\n{}", lines.join("\n")))
+        })?;
+        let plan = PlanInput {
+            title: read.title,
+            tasks: read.tasks,
+            text,
+            ..PlanInput::default()
+        };
+        let report = self.shared.coordinator.run(plan).await?;
+        Ok(report.tasks.into_iter().map(Outcome::from).collect())
+    }
+
+    /// Ends the session: what is at work ends first. Work that was not merged stays on its
+    /// branches.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run could not continue.
+    pub async fn finish(&self) -> Result<()> {
+        self.shared.has_ended.store(true, Ordering::Release);
+        self.shared.coordinator.finish().await?;
+        Ok(())
+    }
+
+    /// Ends the session, and brings its result into the branch that it started from. This is the
+    /// only step that moves a branch of the user's.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the branch cannot take the result; nothing is lost then, and landing can be
+    /// repeated, here or by `orchestrate land`.
+    pub async fn land(&self, how: Land) -> Result<Landed> {
+        self.finish().await?;
+        let runs = Archive::open(&self.shared.repository, self.shared.after.clone())?;
+        let landed = runs.land(&self.shared.run, &how.options()).await?;
+        Ok(landed.into())
+    }
+}
+
+impl Builder {
+    /// Sets the model of all children: a provider's, such as `anthropic/claude-sonnet-4-5`, or a
+    /// [`Model`](crate::Model) of the program's own.
+    pub fn model(mut self, model: impl Into<GivenModel>) -> Self {
+        match model.into().0 {
+            Given::Named(name) => self.settings.run.model = Some(name),
+            Given::Own { model, price } => {
+                self.settings.run.model = Some(OWN_MODEL.to_owned());
+                self.settings.model = Some(model);
+                self.price = price;
+                self.has_own_model = true;
+            }
+        }
+        self
+    }
+
+    /// Adds a tool of the program's own.
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.settings.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds a role of the program's own.
+    pub fn role(mut self, role: Role) -> Self {
+        self.settings.roles.push(role.0);
+        self
+    }
+
+    /// Sets the role of children that name none.
+    pub fn default_role(mut self, name: impl Into<String>) -> Self {
+        self.settings.run.agent = name.into();
+        self
+    }
+
+    /// Adds a rule: calls that match it wait for a decision, which comes as
+    /// [`Event::Approval`](crate::Event::Approval).
+    pub fn ask(self, rule: impl Into<String>) -> Self {
+        self.rule(RuleDecision::Ask, rule.into())
+    }
+
+    /// Adds a rule: calls that match it may run.
+    pub fn allow(self, rule: impl Into<String>) -> Self {
+        self.rule(RuleDecision::Allow, rule.into())
+    }
+
+    /// Adds a rule: calls that match it may not run.
+    pub fn deny(self, rule: impl Into<String>) -> Self {
+        self.rule(RuleDecision::Deny, rule.into())
+    }
+
+    fn rule(mut self, decision: RuleDecision, rule: String) -> Self {
+        let rule = RuleText::new(decision, rule, "the program");
+        self.settings.run.rules.push(rule);
+        self
+    }
+
+    /// Sets the cost limit of the session in dollars.
+    pub fn budget_usd(mut self, dollars: f64) -> Self {
+        if dollars.is_finite() && dollars >= 0.0 {
+            self.settings.run.budget_micro_usd = Some(micro_dollars(dollars));
+        } else {
+            self.failed
+                .get_or_insert_with(|| Error::new(format!("budget_usd: {dollars} is no amount")));
+        }
+        self
+    }
+
+    /// Sets the token limit of the session.
+    pub fn budget_tokens(mut self, tokens: u64) -> Self {
+        self.settings.run.budget_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets a shell command that has to exit with 0 on every merged tree.
+    pub fn verify(mut self, command: impl Into<String>) -> Self {
+        self.settings.run.verify = Some(command.into());
+        self
+    }
+
+    /// Sets the maximum number of children at work at once.
+    pub fn max_agents(mut self, agents: usize) -> Self {
+        self.settings.run.max_agents = agents;
+        self
+    }
+
+    /// Sets the folder for the state, instead of the one that the program `orchestrate` uses.
+    pub fn state_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.state_dir = folder.into();
+        self
+    }
+
+    /// Starts the session of this name: continues the newest run of the name that has not landed
+    /// and is not finished, or else begins one.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first invalid setting; if there is a budget in dollars but no price of the
+    /// program's model; if the repository or the sandbox cannot be used; or if another process
+    /// works on the session.
+    pub async fn start(mut self, name: impl AsRef<str>) -> Result<Session> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        if let Some(price) = self.price {
+            let price = engine_price(price);
+            self.settings.run.prices.insert(OWN_MODEL.to_owned(), price);
+        } else if self.has_own_model && self.settings.run.budget_micro_usd.is_some() {
+            return Err(Error::new(
+                "failed to limit the cost: budget_usd needs the model's price; return it from \
+                 Model::price",
+            ));
+        }
+        // Calls that a rule asks about wait for the program.
+        self.settings.run.ask_parks = true;
+        let after = LandingSettings::from(&self.settings);
+        let (repository, settings) = (self.repository.clone(), self.settings);
+        // It looks at the repository, and tries the sandbox.
+        let opening = tokio::task::spawn_blocking(move || Coordinator::open(&repository, settings));
+        let coordinator = opening
+            .await
+            .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
+        let opened = coordinator.open_session(name.as_ref()).await?;
+        Ok(Session {
+            shared: Arc::new(Shared {
+                coordinator,
+                repository: self.repository,
+                run: opened.run,
+                after,
+                has_ended: AtomicBool::new(false),
+            }),
+            texts: Arc::default(),
+        })
+    }
+}
+
+fn engine_price(price: Price) -> EnginePrice {
+    let input = micro_dollars(price.input);
+    let rates = Rates {
+        input,
+        cached: input,
+        output: micro_dollars(price.output),
+    };
+    EnginePrice { rates, long: None }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a cast of a number that is out of range saturates"
+)]
+fn micro_dollars(dollars: f64) -> u64 {
+    (dollars * DOLLAR as f64).round() as u64
+}
+
+fn engines(children: &[ChildHandle]) -> Vec<engine::ChildHandle> {
+    children.iter().map(|child| child.handle.clone()).collect()
+}
+
+/// Returns the settings that the program `orchestrate` has in a folder.
+fn settings(directory: &Path, variables: BTreeMap<String, String>) -> Result<Settings> {
+    let directories =
+        Directories::find(&variables).map_err(|problem| Error::new(problem.to_string()))?;
+    let inputs = Inputs {
+        flags: Layer::default(),
+        plan: Layer::default(),
+        tools: tool_names(Some(&directories.config), Some(directory))?,
+        directory: directory.to_owned(),
+        headless: false,
+        variables,
+        directories,
+    };
+    let loaded = inputs.load().map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Error::new(lines.join("\n"))
+    })?;
+    Ok(settings_of(&loaded, &inputs.directories))
+}
+
+impl From<AggregatedResults> for Comparison {
+    fn from(results: AggregatedResults) -> Self {
+        Self {
+            shared_files: results.overlaps.into_iter().map(|file| file.path).collect(),
+            conflicts: results.conflicts.into_iter().map(Conflict::from).collect(),
+            diff: results.diff,
+        }
+    }
+}
+
+impl From<BranchConflict> for Conflict {
+    fn from(conflict: BranchConflict) -> Self {
+        let with = match conflict.with {
+            Counterpart::Agent(agent) => Some(agent.to_string()),
+            Counterpart::Yours | Counterpart::Result => None,
+        };
+        Self {
+            child: conflict.agent_id.to_string(),
+            with,
+            files: conflict.files.into_iter().map(|file| file.path).collect(),
+        }
+    }
+}

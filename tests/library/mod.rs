@@ -1,0 +1,410 @@
+//! The library as programs use it: the face of the package, not of the engine below it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libtest_mimic::Failed;
+use orchestrate::{
+    Builder, Child, Error, Event, Fact, Land, Message, Model, Reply, Request, Result, Role, Sent,
+    Session, tool_fn,
+};
+use rustix::process::Signal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{Case, Outcome, Running, World, fail, runtime, sandboxed, workspace_cargo};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        sandboxed!(its_example_runs),
+        sandboxed!(a_killed_program_goes_on_and_pays_nothing_twice),
+        sandboxed!(an_answer_of_another_form_is_asked_for_once_more),
+        sandboxed!(a_child_is_found_again_by_its_id_and_its_words),
+        sandboxed!(a_closed_question_is_no_error),
+        sandboxed!(what_a_stream_has_given_and_what_follows_are_everything),
+        sandboxed!(a_model_is_asked_again_where_that_can_help),
+        sandboxed!(calls_wait_for_the_program),
+        sandboxed!(what_cannot_be_is_an_error_before_anything_starts),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+struct Facts {
+    colour: String,
+}
+
+/// A model that is a function of the request.
+struct Answers<F>(F);
+
+impl<F: Fn(&Request) -> Result<Reply> + Send + Sync + 'static> Model for Answers<F> {
+    async fn reply(&self, request: Request) -> Result<Reply> {
+        (self.0)(&request)
+    }
+}
+
+/// Begins a session in the home of a world, with a model that is a function.
+fn open<F>(world: &World, model: F) -> Result<Builder>
+where
+    F: Fn(&Request) -> Result<Reply> + Send + Sync + 'static,
+{
+    let home = world.home.path().display().to_string();
+    let variables = BTreeMap::from([("HOME".to_owned(), home)]);
+    let builder = Session::open_with(world.repository.path(), variables)?;
+    Ok(builder.state_dir(world.home.state()).model(Answers(model)))
+}
+
+/// Reads a session's events until it is at rest.
+async fn until_rest(session: &Session) -> Result<Vec<Event>> {
+    let mut events = session.events();
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await {
+        let event = event?;
+        if matches!(event, Event::AtRest) {
+            break;
+        }
+        seen.push(event);
+    }
+    Ok(seen)
+}
+
+fn writes(request: &Request) -> Result<Reply> {
+    let path = format!("{}.txt", request.child);
+    Ok(match request.turn {
+        1 => Reply::text("").call("write_file", json!({"path": path, "content": "x\n"})),
+        _ => Reply::text("I wrote it."),
+    })
+}
+
+/// Starts the example in a world.
+fn example(world: &World) -> std::result::Result<Running, Failed> {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let built = workspace_cargo(&[
+        "build",
+        "-q",
+        "--offline",
+        "--manifest-path",
+        manifest,
+        "--example",
+        "release_notes",
+    ])
+    .output()?;
+    if !built.status.success() {
+        return fail(String::from_utf8_lossy(&built.stderr));
+    }
+    let program = std::env::current_exe()?;
+    let folder = program
+        .ancestors()
+        .nth(2)
+        .ok_or("the tests have no folder")?;
+    let example = folder.join("examples/release_notes");
+    world
+        .home
+        .command(&example.display().to_string(), world.repository.path(), &[])
+        .start()
+}
+
+fn its_example_runs() -> Outcome {
+    let world = World::plain()?;
+    let ran = example(&world)?.end()?.exits(0)?;
+    assert!(ran.stdout.starts_with("blue []\n"), "{ran:?}");
+    let files = world.git("ls-tree -r --name-only HEAD notes")?;
+    assert_eq!(files, "notes/b_two.md\nnotes/one.md", "{ran:?}");
+    assert!(
+        world
+            .repository
+            .show("HEAD", "notes/one.md")?
+            .contains("ONE")
+    );
+    Ok(())
+}
+
+fn a_killed_program_goes_on_and_pays_nothing_twice() -> Outcome {
+    let world = World::plain()?;
+    let first = example(&world)?;
+    first.says("I wrote it down.")?;
+    first.signal(Signal::KILL)?;
+    first.end()?;
+    let ran = example(&world)?.end()?.exits(0)?;
+    assert!(ran.stdout.starts_with("blue []\n"), "{ran:?}");
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    let tasks = status["tasks"].as_array().cloned().unwrap_or_default();
+    assert_eq!(tasks.len(), 5, "{status}");
+    // Each has asked for its three or two replies, and for none of them twice.
+    for task in &tasks {
+        let most = if task["id"] == "which_colour" { 2 } else { 3 };
+        assert!(task["turns"].as_u64() <= Some(most), "{task}");
+    }
+    assert_eq!(world.archive()?.store().runs()?.len(), 1, "{status}");
+    Ok(())
+}
+
+fn an_answer_of_another_form_is_asked_for_once_more() -> Outcome {
+    let world = World::plain()?;
+    let model = |request: &Request| {
+        let text = match (request.child.as_str(), request.turn) {
+            ("stubborn", _) | (_, 1) => "It is blue.",
+            _ => "```json\n{\"colour\": \"blue\"}\n```",
+        };
+        Ok(Reply::text(text))
+    };
+    runtime()?.block_on(async {
+        let session = open(&world, model)?.start("answers").await?;
+        let spawn = |id: &str| session.spawn(Child::new("Which?").id(id).answers::<Facts>());
+        let (scout, stubborn) = (spawn("scout").await?, spawn("stubborn").await?);
+        let facts: Facts = scout.output().await?;
+        assert_eq!(facts.colour, "blue");
+        let refused = stubborn.output::<Facts>().await;
+        let error = refused
+            .err()
+            .ok_or("an answer without the form was taken")?;
+        assert!(
+            error.is_answer() && error.to_string().contains("asked for"),
+            "{error}"
+        );
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn a_child_is_found_again_by_its_id_and_its_words() -> Outcome {
+    let world = World::plain()?;
+    let asked = std::sync::Arc::new(AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let model = move |request: &Request| {
+        count.fetch_add(1, Ordering::Relaxed);
+        writes(request)
+    };
+    runtime()?.block_on(async {
+        let session = open(&world, model)?.start("same").await?;
+        let first = session.spawn(Child::new("Write it").id("one")).await?;
+        first.wait().await?;
+        let again = session.spawn(Child::new("Write it").id("one")).await?;
+        assert_eq!(
+            (again.id(), again.wait().await?.state),
+            ("one", first.wait().await?.state)
+        );
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        let other = session
+            .spawn(Child::new("Write something else").id("one"))
+            .await;
+        let error = other
+            .err()
+            .ok_or("another child has the same id")?
+            .to_string();
+        assert!(
+            error.contains("Write it") && error.contains("Write something else"),
+            "{error}"
+        );
+        // Equal texts without ids are several children, the same ones each time.
+        let twins = session
+            .spawn_all([Child::new("Do it"), Child::new("Do it")])
+            .await?;
+        let ids: Vec<&str> = twins.iter().map(|twin| twin.id()).collect();
+        assert_eq!(ids, ["do", "do_2"]);
+        assert!(session.child("do_2").await?.is_some() && session.child("do_3").await?.is_none());
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn a_closed_question_is_no_error() -> Outcome {
+    let world = World::plain()?;
+    let model = |request: &Request| {
+        let ask =
+            json!({"agent_id": "user", "message": "Which?", "kind": "question", "wait": true});
+        Ok(match request.turn {
+            1 => Reply::text("").call("send_message_to_agent", ask),
+            _ => Reply::text("Thanks."),
+        })
+    };
+    runtime()?.block_on(async {
+        let session = open(&world, model)?.start("asks").await?;
+        session.spawn(Child::new("Ask")).await?;
+        let mut question = None;
+        for event in until_rest(&session).await? {
+            if let Event::Question(asked) = event {
+                question = Some(asked);
+            }
+        }
+        let question = question.ok_or("no question came")?;
+        assert_eq!((question.child(), question.text()), ("ask", "Which?"));
+        assert_eq!(question.try_answer("This").await?, Sent::Taken);
+        assert_eq!(question.try_answer("That").await?, Sent::AlreadyAnswered);
+        question.answer("That").await?;
+        // Who comes afterwards is not asked.
+        let late = until_rest(&session).await?;
+        assert!(
+            !late.iter().any(|event| matches!(event, Event::Question(_))),
+            "{late:?}"
+        );
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn numbers(events: &[Event]) -> Vec<u64> {
+    events
+        .iter()
+        .filter_map(fact)
+        .map(|fact| fact.number)
+        .collect()
+}
+
+fn fact(event: &Event) -> Option<&Fact> {
+    match event {
+        Event::Fact(fact) => Some(fact),
+        _ => None,
+    }
+}
+
+fn what_a_stream_has_given_and_what_follows_are_everything() -> Outcome {
+    let world = World::plain()?;
+    runtime()?.block_on(async {
+        let session = open(&world, writes)?.start("follow").await?;
+        let child = session.spawn(Child::new("Write").id("one")).await?;
+        let first = until_rest(&session).await?;
+        let seen = numbers(&first);
+        let last = seen.last().copied().ok_or("nothing has happened")?;
+        let mut rest = session.events_after(last);
+        // It is at its place from its first event on.
+        assert!(matches!(rest.next().await, Some(Ok(Event::CaughtUp))));
+        let texts: Vec<_> = first
+            .iter()
+            .filter(|event| matches!(event, Event::Text { .. }))
+            .collect();
+        assert_eq!(texts.len(), 1, "{first:?}");
+        session.merge(&[child]).await?;
+        session.finish().await?;
+        let mut following = Vec::new();
+        while let Some(event) = rest.next().await {
+            following.push(event?);
+        }
+        let both: Vec<u64> = seen.iter().copied().chain(numbers(&following)).collect();
+        let dense: Vec<u64> = (1..=both.len() as u64).collect();
+        assert_eq!(both, dense);
+        let end = following
+            .iter()
+            .filter_map(fact)
+            .next_back()
+            .ok_or("nothing follows")?;
+        assert_eq!(end.kind, "run.finished");
+        Ok(())
+    })
+}
+
+fn a_model_is_asked_again_where_that_can_help() -> Outcome {
+    let world = World::plain()?;
+    let failures = AtomicU32::new(0);
+    let model = move |request: &Request| {
+        if request.child == "broken" {
+            return Err(Error::new("no such deployment"));
+        }
+        match failures.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(Error::transient("busy")),
+            _ => Ok(Reply::text("Here I am.")),
+        }
+    };
+    runtime()?.block_on(async {
+        let session = open(&world, model)?.start("again").await?;
+        let patient = session.spawn(Child::new("Answer").id("patient")).await?;
+        assert_eq!(patient.wait().await?.answer.as_deref(), Some("Here I am."));
+        let broken = session.spawn(Child::new("Answer").id("broken")).await?;
+        let error = broken.wait().await?.error.unwrap_or_default();
+        assert!(error.contains("no such deployment"), "{error}");
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn calls_wait_for_the_program() -> Outcome {
+    let world = World::plain()?;
+    let heard = std::sync::Arc::new(Mutex::new(Vec::new()));
+    let results = std::sync::Arc::clone(&heard);
+    let model = move |request: &Request| {
+        let last = request.messages.last();
+        if let Some(Message::ToolResult { text, .. }) = last
+            && let Ok(mut results) = results.lock()
+        {
+            results.push(text.clone());
+        }
+        Ok(match request.turn {
+            1 => Reply::text("").call("shout", json!({"colour": "blue"})),
+            2 => Reply::text("").call("write_file", json!({"path": "a.txt", "content": "a"})),
+            _ => Reply::text("Done."),
+        })
+    };
+    runtime()?.block_on(async {
+        let shout = tool_fn("shout", "Shouts.", |cx, facts: Facts| async move {
+            cx.progress("warming up");
+            Ok(facts.colour.to_uppercase())
+        });
+        let role = Role::new("shouter")
+            .prompt("Shout.")
+            .tools(["shout", "write_file"]);
+        let builder = open(&world, model)?
+            .tool(shout)
+            .role(role)
+            .ask("write_file");
+        let session = builder.start("calls").await?;
+        let child = session.spawn(Child::new("Shout").role("shouter")).await?;
+        let (mut said, mut denied) = (Vec::new(), 0);
+        let mut events = session.events();
+        while let Some(event) = events.next().await {
+            match event? {
+                Event::Progress { text, .. } => said.push(text),
+                Event::Approval(call) => {
+                    assert_eq!(call.tool(), "write_file");
+                    assert_eq!(call.arguments()["path"], Value::from("a.txt"));
+                    call.deny("not here").await?;
+                    assert_eq!(call.try_decide(true, None).await?, Sent::AlreadyAnswered);
+                    denied += 1;
+                }
+                Event::AtRest if denied > 0 => break,
+                _ => {}
+            }
+        }
+        assert_eq!((said, denied), (vec!["warming up".to_owned()], 1));
+        assert!(child.wait().await?.has_failed());
+        let heard = heard.lock().map_err(|_| "poisoned")?.clone();
+        assert!(heard.iter().any(|text| text.contains("BLUE")), "{heard:?}");
+        assert!(
+            heard.iter().any(|text| text.contains("not here")),
+            "{heard:?}"
+        );
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn what_cannot_be_is_an_error_before_anything_starts() -> Outcome {
+    let world = World::plain()?;
+    runtime()?.block_on(async {
+        let refused = [
+            (open(&world, writes)?.budget_usd(1.0), "price"),
+            (open(&world, writes)?.budget_usd(-1.0), "budget_usd: -1"),
+            (
+                open(&world, writes)?.role(Role::new("Big Name").prompt("x")),
+                "Big Name",
+            ),
+            (open(&world, writes)?.role(Role::new("empty")), "no prompt"),
+            (
+                open(&world, writes)?.role(Role::new("r").prompt("x").tools(["nope"])),
+                "nope",
+            ),
+        ];
+        for (builder, words) in refused {
+            let error = builder.start("no").await.err().ok_or(words)?.to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        let session = open(&world, writes)?.start("lands once").await?;
+        let child = session.spawn(Child::new("Write")).await?;
+        session.merge(&[child]).await?;
+        let landed = session.land(Land::merge()).await?;
+        assert_ne!(landed.from, landed.to);
+        let late = session.spawn(Child::new("Late")).await;
+        assert!(late.is_err());
+        Ok(())
+    })
+}

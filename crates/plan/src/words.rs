@@ -7,37 +7,72 @@ use orchestrate_core::task::TaskStatus;
 /// The words of a status.
 pub(crate) struct StatusWords {
     pub(crate) status: TaskStatus,
-    pub(crate) sure: &'static str,
+    pub(crate) sure: &'static [&'static str],
     /// Those that a title in parentheses may be about as well: `Handle sockets (closed)`.
-    pub(crate) of_things: &'static str,
+    pub(crate) of_things: &'static [&'static str],
 }
 
-/// What people write for each status, between blanks; `_` stands for a blank or a hyphen.
+/// What people write for each status; `_` stands for a blank or a hyphen.
 pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Todo,
-        sure: "todo to_do open pending planned not_started not_done",
-        of_things: "new ready next backlog draft proposed queued",
+        sure: &[
+            "todo",
+            "to_do",
+            "open",
+            "pending",
+            "planned",
+            "not_started",
+            "not_done",
+        ],
+        of_things: &[
+            "new", "ready", "next", "backlog", "draft", "proposed", "queued",
+        ],
     },
     StatusWords {
         status: TaskStatus::Done,
-        sure: "done complete completed finished merged implemented resolved fixed",
-        of_things: "closed shipped delivered released",
+        sure: &[
+            "done",
+            "complete",
+            "completed",
+            "finished",
+            "merged",
+            "implemented",
+            "resolved",
+            "fixed",
+        ],
+        of_things: &["closed", "shipped", "delivered", "released"],
     },
     StatusWords {
         status: TaskStatus::InProgress,
-        sure: "in_progress wip doing ongoing started partially_done",
-        of_things: "active partial",
+        sure: &[
+            "in_progress",
+            "wip",
+            "doing",
+            "ongoing",
+            "started",
+            "partially_done",
+        ],
+        of_things: &["active", "partial"],
     },
     StatusWords {
         status: TaskStatus::Cancelled,
-        sure: "cancelled canceled abandoned obsolete removed superseded replaced moved",
-        of_things: "dropped skipped rejected won't_do wont_do",
+        sure: &[
+            "cancelled",
+            "canceled",
+            "abandoned",
+            "obsolete",
+            "removed",
+            "superseded",
+            "replaced",
+            "moved",
+        ],
+        of_things: &["dropped", "skipped", "rejected", "won't_do", "wont_do"],
     },
     StatusWords {
         status: TaskStatus::Blocked,
-        sure: "blocked on_hold deferred postponed",
-        of_things: "paused waiting",
+        sure: &["blocked", "on_hold", "deferred", "postponed"],
+        of_things: &["paused", "waiting"],
     },
 ];
 
@@ -90,6 +125,8 @@ pub(crate) const OF_PERSON: &[&str] = &[
     "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
     "review", "approval", "qa", "required", "check", "verify", "verifies",
 ];
+/// Words of which one is in each title of a task of a person.
+pub(crate) const BY_PERSON: &[&str] = &["ask", "hand", "manual", "manually", "user"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[

@@ -22,23 +22,26 @@ pub(crate) enum Key {
 }
 
 /// The spellings of every key, the usual one first; blanks and hyphens count as `_`.
-const KEYS: &[(&str, Key)] = &[
+#[rustfmt::skip]
+const KEYS: &[(&[&str], Key)] = &[
     (
-        "depends depends_on depend depend_on dependency dependencies deps blocked_by after needs \
-         requires prerequisite prerequisites",
+        &[
+            "depends", "depends_on", "depend", "depend_on", "dependency", "dependencies", "deps",
+            "blocked_by", "after", "needs", "requires", "prerequisite", "prerequisites",
+        ],
         Key::Depends,
     ),
-    ("files file", Key::Files),
-    ("agent role", Key::Agent),
-    ("model", Key::Model),
-    ("verify", Key::Verify),
-    ("tokens", Key::Tokens),
-    ("turns max_turns", Key::Turns),
-    ("timeout", Key::Timeout),
-    ("priority", Key::Priority),
-    ("branch", Key::Branch),
-    ("run", Key::Run),
-    ("review", Key::Review),
+    (&["files", "file"], Key::Files),
+    (&["agent", "role"], Key::Agent),
+    (&["model"], Key::Model),
+    (&["verify"], Key::Verify),
+    (&["tokens"], Key::Tokens),
+    (&["turns", "max_turns"], Key::Turns),
+    (&["timeout"], Key::Timeout),
+    (&["priority"], Key::Priority),
+    (&["branch"], Key::Branch),
+    (&["run"], Key::Run),
+    (&["review"], Key::Review),
 ];
 
 /// Those that parentheses of prose begin with, too (`(after: login)`).
@@ -51,9 +54,13 @@ const WORDS_OF_PROSE: &[&str] = &[
 ];
 
 /// Ordinary words that are one letter off a key, or two off a long one.
-const PROSE: &str = "fixes mode rule tiles miles piles field fields verified verifies verity \
-    dependent dependents dependence demand demands descend descends decent dedent deepen defend \
-    defends need require required";
+#[rustfmt::skip]
+const PROSE: &[&str] = &[
+    "fixes", "mode", "rule", "tiles", "miles", "piles", "field", "fields", "verified",
+    "verifies", "verity", "dependent", "dependents", "dependence", "demand", "demands",
+    "descend", "descends", "decent", "dedent", "deepen", "defend", "defends", "need", "require",
+    "required",
+];
 
 /// The keys whose misspelling would change what runs, or in which order.
 const GRAVE: &[Key] = &[Key::Depends, Key::Files, Key::Agent, Key::Verify, Key::Run];
@@ -70,19 +77,36 @@ const LEAST_KEY: usize = 6;
 /// Returns each key with its usual spelling.
 pub(crate) fn usual_spellings() -> impl Iterator<Item = (&'static str, Key)> {
     KEYS.iter()
-        .filter_map(|(words, key)| Some((words.split(' ').next()?, *key)))
+        .filter_map(|(words, key)| Some((*words.first()?, *key)))
 }
 
 fn spellings() -> impl Iterator<Item = (&'static str, Key)> {
     KEYS.iter()
-        .flat_map(|(words, key)| words.split(' ').map(|word| (word, *key)))
+        .flat_map(|(words, key)| words.iter().map(|word| (*word, *key)))
 }
 
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
-    let word = normal_word(word);
-    let mut found = spellings().filter(|(spelling, _)| *spelling == word);
+    let word = word.trim();
+    let mut found = spellings().filter(|(spelling, _)| is_spelled(word, spelling));
     found.next().map(|(_, key)| key)
+}
+
+/// Reports whether a word is this spelling of a key.
+fn is_spelled(word: &str, spelling: &str) -> bool {
+    word.len() == spelling.len()
+        && word
+            .bytes()
+            .zip(spelling.bytes())
+            .all(|(own, known)| normal_byte(own) == known)
+}
+
+/// Returns a byte of a word in the normal spelling of keys.
+fn normal_byte(byte: u8) -> u8 {
+    match byte {
+        b' ' | b'-' => b'_',
+        _ => byte.to_ascii_lowercase(),
+    }
 }
 
 /// Returns a word in the normal spelling of keys.
@@ -98,6 +122,11 @@ pub(crate) fn is_word_of_prose(word: &str) -> bool {
 /// Returns the grave key that a word in parentheses most likely is a typo of: one letter off, or
 /// two in a long word. Words of up to three letters and ordinary words are excluded.
 pub(crate) fn grave_slip(word: &str) -> Option<&'static str> {
+    let first = word.trim().bytes().next().map(normal_byte);
+    let mut known = spellings().filter(|(_, key)| GRAVE.contains(key));
+    if !known.any(|(known, _)| known.bytes().next() == first) {
+        return None;
+    }
     let word = normal_word(word);
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
     let known = nearest(&word, spellings().map(|(spelling, _)| spelling))?;
@@ -115,9 +144,7 @@ pub(crate) fn grave_slip_in_line(word: &str) -> Option<&'static str> {
 /// Reports whether a word that is similar to a key is another one: nobody mistypes the first
 /// letter.
 fn is_other_word(word: &str, known: &str) -> bool {
-    PROSE.split(' ').any(|prose| prose == word)
-        || word.starts_with(known)
-        || word.bytes().next() != known.bytes().next()
+    PROSE.contains(&word) || word.starts_with(known) || word.bytes().next() != known.bytes().next()
 }
 
 #[cfg(test)]

@@ -79,11 +79,18 @@ pub(crate) fn review(text: &str) -> Option<ReviewMode> {
 }
 
 /// Files whose names look like words.
-const WORD_FILES: &str = "Makefile Dockerfile Justfile justfile Procfile Gemfile Rakefile README \
-    LICENSE CHANGELOG CODEOWNERS";
+#[rustfmt::skip]
+const WORD_FILES: &[&str] = &[
+    "Makefile", "Dockerfile", "Justfile", "justfile", "Procfile", "Gemfile", "Rakefile",
+    "README", "LICENSE", "CHANGELOG", "CODEOWNERS",
+];
 
 /// Words that stand for paths that are not named.
-const NO_FILES: &str = "none nothing n/a tbd - – — all any everything several various unknown";
+#[rustfmt::skip]
+const NO_FILES: &[&str] = &[
+    "none", "nothing", "n/a", "tbd", "-", "–", "—", "all", "any", "everything", "several",
+    "various", "unknown",
+];
 
 /// The paths of a list, and how much it says besides.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -201,9 +208,7 @@ impl<'t> Token<'t> {
 /// Reports whether an item says that there is no path, or names none.
 fn is_none(item: &[Token<'_>]) -> bool {
     let [only] = item else { return false };
-    NO_FILES
-        .split(' ')
-        .any(|word| text::is_same_word(word, only.path()))
+    text::is_one_of(only.path(), NO_FILES)
 }
 
 /// Returns the words of a text, and an empty one for each separator between items.
@@ -272,7 +277,7 @@ pub(crate) fn looks_like_path(word: &str) -> bool {
     let has_folder = word.ends_with('/') || word.starts_with("./") || word.starts_with("../");
     let is_pattern = word.contains('*') && !is_emphasis(word);
     let has_form = has_folder || is_pattern || extension.is_some_and(|text| !text.is_empty());
-    (has_form && !is_abbreviation && !is_number) || WORD_FILES.split(' ').any(|file| file == word)
+    (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
 }
 
 /// Reports whether the stars of a word are marks around it (`**Changes**`).

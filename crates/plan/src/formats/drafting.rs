@@ -174,10 +174,10 @@ impl<'a> Walk<'_, '_, 'a> {
         let Some(last) = self.found.drafts.last() else {
             return;
         };
-        let is_of_person = last.attributes.by_person || section::is_of_person(&last.title);
+        let is_of_person = || last.attributes.by_person || section::is_of_person(&last.title);
         let is_after = draft.counts && draft.section_index == last.section_index;
         let goes_on = draft.status.runs() && !draft.attributes.names_dependencies();
-        if !is_after || !goes_on || last.status != TaskStatus::Blocked || !is_of_person {
+        if !is_after || !goes_on || last.status != TaskStatus::Blocked || !is_of_person() {
             return;
         }
         let message = "this does not wait for the task before it, which is work of a person";

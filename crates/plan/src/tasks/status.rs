@@ -162,10 +162,9 @@ pub(crate) fn of_key(key: &str) -> Option<TaskStatus> {
     if key.is_empty() {
         return Some(TaskStatus::Todo);
     }
-    let found = words::STATUS.iter().find(|known| {
-        let sure = known.sure.split(' ');
-        sure.chain(known.of_things.split(' ')).any(|own| own == key)
-    });
+    let found = words::STATUS
+        .iter()
+        .find(|known| known.sure.contains(&key) || known.of_things.contains(&key));
     found.map(|known| known.status)
 }
 
@@ -173,7 +172,7 @@ pub(crate) fn of_key(key: &str) -> Option<TaskStatus> {
 /// (`Handle sockets (closed)`) than how far it is; behind a phase it is a status.
 fn is_of_things(key: &str) -> bool {
     let mut known = words::STATUS.iter();
-    known.any(|known| known.of_things.split(' ').any(|own| own == key))
+    known.any(|known| known.of_things.contains(&key))
 }
 
 /// Reports whether a text names a word for a done task beside one for another (`open, done`), which

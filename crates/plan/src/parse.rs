@@ -206,12 +206,15 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     for draft in &drafts {
         files.push(patterns(draft, findings));
     }
+    let titles = drafts.iter().map(|draft| draft.title.as_str());
+    let are_closing: Vec<bool> = titles.map(sequence::is_closing).collect();
     let unordered = Unordered {
         text: source.text,
         drafts: &drafts,
         names: &names,
         groups: &groups,
         patterns: &files,
+        are_closing: &are_closing,
         order: body.order,
     };
     let edges = edges::order(&unordered, findings);
@@ -232,7 +235,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         title: front_matter.title.clone().or(title),
         front_matter,
         groups: groups.filter_map(|group| group_mark(group, &ids)).collect(),
-        tasks: tasks(source, drafts, &ids, edges),
+        tasks: tasks(source, drafts, &ids, edges, &are_closing),
         marks,
         reasons,
         notes,
@@ -463,7 +466,13 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     }
 }
 
-fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) -> Vec<Task> {
+fn tasks(
+    source: &Source<'_>,
+    drafts: Vec<Draft>,
+    ids: &[TaskId],
+    edges: Edges,
+    are_closing: &[bool],
+) -> Vec<Task> {
     let named = |places: Vec<usize>| -> Vec<TaskId> {
         let mut named = Vec::with_capacity(places.len());
         named.extend(places.into_iter().filter_map(|at| ids.get(at).cloned()));
@@ -471,7 +480,7 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) 
     };
     let mut tasks = Vec::with_capacity(drafts.len());
     let mut waits = edges.depends.into_iter().zip(edges.after);
-    for (at, draft) in drafts.into_iter().enumerate() {
+    for (at, (draft, is_closing)) in drafts.into_iter().zip(are_closing).enumerate() {
         let (Some(id), Some((depends, after))) = (ids.get(at), waits.next()) else {
             break;
         };
@@ -482,8 +491,9 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) 
         task.depends = named(depends);
         task.after = named(after);
         task.review = review;
-        task.may_change_nothing = task.files.is_empty() && sequence::only_checks(&task.title);
-        task.tests_what_it_follows = !task.after.is_empty() && sequence::is_closing(&task.title);
+        task.may_change_nothing =
+            *is_closing && task.files.is_empty() && sequence::only_checks(&task.title);
+        task.tests_what_it_follows = !task.after.is_empty() && *is_closing;
         // What it says in prose about its dependencies.
         let remarks = edges.remarks.get(&at).into_iter().flatten();
         task.details

@@ -304,20 +304,32 @@ fn slug(key: &str) -> &str {
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a
 /// reader. A mention (`@name`) is left out, so that a task keeps its id whichever roles are known.
 pub(crate) fn title_key(title: &str) -> String {
+    beginning_of_key(title, MAX_KEY_CHARS)
+}
+
+/// Returns at least so many characters of a title's key, if it has them.
+fn beginning_of_key(title: &str, least: usize) -> String {
     let words = first_chars(title, MAX_KEY_CHARS).split_whitespace();
-    let words: Vec<&str> = words.filter(|word| !is_mention(word)).collect();
-    let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
-    let mut ends_word = false;
-    for c in words.join(" ").chars() {
-        if !c.is_alphanumeric() || is_invisible(c) {
-            ends_word |= c != '\'';
-            continue;
+    let mut key = String::with_capacity(title.len().min(least));
+    for word in words.filter(|word| !is_mention(word)) {
+        if key.len() > least && first_chars(&key, least).len() < key.len() {
+            break;
         }
-        if ends_word && !key.is_empty() {
-            key.push('_');
+        let mut ends_word = true;
+        for c in word.chars() {
+            if !c.is_alphanumeric() || is_invisible(c) {
+                ends_word |= c != '\'';
+                continue;
+            }
+            if ends_word && !key.is_empty() {
+                key.push('_');
+            }
+            ends_word = false;
+            match c.is_ascii() {
+                true => key.push(c.to_ascii_lowercase()),
+                false => key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
+            }
         }
-        ends_word = false;
-        key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
     }
     key
 }
@@ -358,7 +370,7 @@ impl Slugs {
 
     /// Returns the slug of a title, with an index if it is taken.
     pub(crate) fn give(&mut self, title: &str) -> TaskId {
-        let key = title_key(title);
+        let key = beginning_of_key(title, MAX_SLUG_CHARS + 1);
         let base = slug(&key);
         if let Some(id) = take(&mut self.taken, base) {
             return id;

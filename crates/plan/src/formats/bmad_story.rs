@@ -61,17 +61,20 @@ const AFTER_WORK: &[&str] = &["review", "qa", "testing", "merge", "done"];
 const STATUS: &str = "status";
 
 fn claims(document: &Document<'_, '_>) -> Claim {
+    let known = SECTIONS
+        .iter()
+        .filter(|title| document.has_heading(title))
+        .count();
+    let said = status_of(document);
+    if known == 0 && said.is_none() {
+        return Claim::NotMine;
+    }
     let mut tasks = document
         .boxes
         .iter()
         .filter(|boxed| boxed.depth == 0)
         .collect::<Vec<_>>();
     tasks.retain(|boxed| is_task(document, boxed));
-    let known = SECTIONS
-        .iter()
-        .filter(|title| document.has_heading(title))
-        .count();
-    let said = status_of(document);
     let has_criteria = tasks.iter().any(|task| names_criteria(document.text(task)));
     let is_story = known >= ENOUGH || (has_criteria && said.is_some());
     if known > 0 && has_only_checks(document) {

@@ -83,10 +83,10 @@ fn is_plan(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
 
 /// Reports whether a box is a plan of the phase whose item it stands below.
 fn is_listed(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
-    let phase = phase_around(document, own.at);
-    let plan = plan(document.text(own));
-    plan.zip(phase)
-        .is_some_and(|(plan, phase)| is_same(number(phase), plan.phase))
+    plan(document.text(own)).is_some_and(|plan| {
+        let phase = phase_around(document, own.at);
+        phase.is_some_and(|phase| is_same(number(phase), plan.phase))
+    })
 }
 
 /// Returns the name of the phase (`Phase 2`) that is the outermost item around a place.

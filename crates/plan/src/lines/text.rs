@@ -3,6 +3,7 @@
 //!
 //! Every function is linear in the length of the text, for any input.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -13,11 +14,20 @@ use orchestrate_core::text::parts::Parts;
 /// Returns the offset of the first character for which a predicate holds; the length of the text if
 /// there is none.
 pub(crate) fn position(text: &str, is: impl Fn(char) -> bool) -> usize {
-    text.find(is).unwrap_or(text.len())
+    // Most characters are ASCII, which needs no decoding.
+    let ascii = text
+        .bytes()
+        .take_while(|byte| byte.is_ascii() && !is(char::from(*byte)))
+        .count();
+    let rest = text.get(ascii..).and_then(|rest| rest.find(is));
+    rest.map_or(text.len(), |found| ascii + found)
 }
 
 /// Returns the beginning of a text: at most this many characters.
 pub(crate) fn first_chars(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
     let end = text.char_indices().nth(most);
     end.map_or(text, |(end, _)| text.head(end))
 }
@@ -181,17 +191,21 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
 /// Returns a text from `start` on without the given ranges, which are in the order of their starts,
 /// and without hidden characters: its first line and the others, with blanks collapsed.
 pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (String, Vec<String>) {
-    let mut kept = String::with_capacity(text.len() - start);
-    let mut at = start;
-    for cut in cuts {
-        if cut.start > at {
-            kept.push_str(text.part(at..cut.start));
+    let mut kept = Cow::Borrowed(text.tail(start));
+    if !cuts.is_empty() {
+        let mut at = start;
+        let mut own = String::with_capacity(text.len() - start);
+        for cut in cuts {
+            if cut.start > at {
+                own.push_str(text.part(at..cut.start));
+            }
+            at = at.max(cut.end);
         }
-        at = at.max(cut.end);
+        own.push_str(text.tail(at));
+        kept = Cow::Owned(own);
     }
-    kept.push_str(text.tail(at));
     if !kept.is_ascii() {
-        kept = without_hidden(&kept);
+        kept = Cow::Owned(without_hidden(&kept));
     }
     let mut lines = kept.split('\n').map(collapsed);
     (lines.next().unwrap_or_default(), lines.collect())
@@ -207,8 +221,14 @@ pub(crate) fn line_without(text: &str, cuts: &[Range<usize>]) -> String {
 
 /// Returns a line whose words are separated by single blanks.
 fn collapsed(line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words.join(" ")
+    let mut words = String::with_capacity(line.len());
+    for word in line.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    words
 }
 
 /// Returns the length of the punctuation that ends a line, or 0.

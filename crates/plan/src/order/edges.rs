@@ -5,7 +5,7 @@
 //! its path. The implicit order never contradicts them, since it is derived from a topological
 //! order of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::fields::attributes::Located;
@@ -51,6 +51,8 @@ pub(crate) struct Unordered<'a> {
     pub(crate) groups: &'a [Group],
     /// The paths that each draft writes; `None` for an invalid one.
     pub(crate) patterns: &'a [Vec<Option<Pattern<'a>>>],
+    /// Whether the title of each draft says that it tests, reviews or releases others' work.
+    pub(crate) are_closing: &'a [bool],
     pub(crate) order: Order,
 }
 
@@ -321,7 +323,7 @@ impl Orderer<'_> {
         let running = line.iter().copied();
         let running = running.filter(|at| self.draft(*at).is_some_and(|it| it.status.runs()));
         let (required, optional): (Vec<usize>, Vec<usize>) =
-            running.partition(|at| needed.contains(at));
+            running.partition(|at| is_marked(&needed, *at));
         let mut whole = [required.as_slice(), &optional].concat();
         match self.tasks.order {
             Order::Sequential => {
@@ -333,8 +335,8 @@ impl Orderer<'_> {
                 return;
             }
             Order::Auto => {
-                let closing = sequence::closing(self.tasks.drafts);
-                let work = self.with_needs(line, |at| !closing.contains(&at));
+                let closing = sequence::closing(self.tasks.drafts, self.tasks.are_closing);
+                let work = self.with_needs(line, |at| !is_marked(&closing, at));
                 whole = [self.author(&required, &work), self.author(&optional, &work)].concat();
             }
             Order::Eager | Order::Phases => {}
@@ -345,12 +347,12 @@ impl Orderer<'_> {
 
     /// Returns the tasks for which something holds, with all that they depend on, given an order
     /// that fits the dependencies of all tasks.
-    fn with_needs(&self, line: &[usize], holds: impl Fn(usize) -> bool) -> HashSet<usize> {
-        let mut needed = HashSet::new();
+    fn with_needs(&self, line: &[usize], holds: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut needed = vec![false; line.len()];
         for at in line.iter().rev().copied() {
-            if needed.contains(&at) || holds(at) {
-                needed.insert(at);
-                needed.extend(self.depends(at));
+            if is_marked(&needed, at) || holds(at) {
+                mark(&mut needed, [at]);
+                mark(&mut needed, self.depends(at).iter().copied());
             }
         }
         needed
@@ -358,13 +360,18 @@ impl Orderer<'_> {
 
     /// Makes the first optional tasks come after the last required ones.
     fn join(&mut self, required: &[usize], optional: &[usize]) {
-        let waited: BTreeSet<usize> = required.iter().flat_map(|at| self.waits(*at)).collect();
-        let last = required.iter().filter(|at| !waited.contains(at));
+        if optional.is_empty() {
+            return;
+        }
+        let mut waited = vec![false; self.tasks.drafts.len()];
+        mark(&mut waited, required.iter().flat_map(|at| self.waits(*at)));
+        let last = required.iter().filter(|at| !is_marked(&waited, **at));
         let last = last.copied().collect();
-        let own: BTreeSet<usize> = optional.iter().copied().collect();
+        let mut own = vec![false; self.tasks.drafts.len()];
+        mark(&mut own, optional.iter().copied());
         let first = optional.iter().copied();
         let first: Vec<usize> = first
-            .filter(|at| !self.waits(*at).any(|earlier| own.contains(&earlier)))
+            .filter(|at| !self.waits(*at).any(|earlier| is_marked(&own, earlier)))
             .collect();
         for task in first {
             self.wait(&Wait {
@@ -377,7 +384,7 @@ impl Orderer<'_> {
 
     /// Adds the author's order of some tasks, and returns them in it. `work` is what does not close
     /// the plan.
-    fn author(&mut self, line: &[usize], work: &HashSet<usize>) -> Vec<usize> {
+    fn author(&mut self, line: &[usize], work: &[bool]) -> Vec<usize> {
         let drafts = self.tasks.drafts;
         let mut tasks = Vec::with_capacity(line.len());
         for at in line.iter().copied() {
@@ -386,7 +393,8 @@ impl Orderer<'_> {
                     at,
                     draft,
                     depends: !self.depends(at).is_empty(),
-                    closes: !work.contains(&at),
+                    closes: !is_marked(work, at),
+                    is_closing: is_marked(self.tasks.are_closing, at),
                     named: *named,
                 });
             }
@@ -470,6 +478,20 @@ impl Orderer<'_> {
         let lists = [self.edges.depends.as_slice(), &self.edges.after];
         self.reach.leads(&lists, at, earlier)
     }
+}
+
+/// Marks some tasks.
+fn mark(marks: &mut [bool], tasks: impl IntoIterator<Item = usize>) {
+    for at in tasks {
+        if let Some(slot) = marks.get_mut(at) {
+            *slot = true;
+        }
+    }
+}
+
+/// Reports whether a task is marked.
+fn is_marked(marks: &[bool], at: usize) -> bool {
+    marks.get(at).is_some_and(|is_marked| *is_marked)
 }
 
 fn place_of(draft: &Draft) -> usize {

@@ -58,7 +58,7 @@ pub(crate) struct Resolved {
 pub(crate) struct References<'a> {
     tasks: &'a [Name<'a>],
     /// By id in lower case.
-    exact: HashMap<String, usize>,
+    exact: OnceCell<HashMap<String, usize>>,
     /// By prefix in lower case and number, so that `T1` finds `T001`.
     numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
@@ -94,7 +94,7 @@ impl<'a> References<'a> {
     pub(crate) fn new(tasks: &'a [Name<'a>], groups: &'a [Group]) -> Self {
         let mut found = Self {
             tasks,
-            exact: HashMap::with_capacity(tasks.len()),
+            exact: OnceCell::new(),
             numbered: OnceCell::new(),
             bare: OnceCell::new(),
             unprefixed: OnceCell::new(),
@@ -117,10 +117,6 @@ impl<'a> References<'a> {
             if let Some(phase) = task.phase {
                 found.phases.entry(phase).or_default().push(at);
             }
-            found
-                .exact
-                .entry(task.id.as_str().to_lowercase())
-                .or_insert(at);
             if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
                 let own = found.in_list.entry(task.list).or_default();
                 own.insert(number, at);
@@ -135,6 +131,16 @@ impl<'a> References<'a> {
 
     fn id(&self, at: usize) -> &'a str {
         self.tasks.get(at).map_or("", |task| task.id.as_str())
+    }
+
+    fn by_id(&self) -> &HashMap<String, usize> {
+        self.exact.get_or_init(|| {
+            let mut found = HashMap::with_capacity(self.tasks.len());
+            for (at, id) in self.ids().enumerate() {
+                found.entry(id.to_lowercase()).or_insert(at);
+            }
+            found
+        })
     }
 
     fn by_title(&self) -> &HashMap<String, Option<usize>> {
@@ -421,7 +427,7 @@ impl<'a> References<'a> {
         if let Some(found) = self.in_own_part(task, name) {
             return Some(found);
         }
-        if let Some(at) = self.exact.get(&name.to_lowercase()) {
+        if let Some(at) = self.by_id().get(&name.to_lowercase()) {
             return Some(vec![*at]);
         }
         if let Some(at) = self.in_own_list(task, name) {
@@ -454,7 +460,9 @@ impl<'a> References<'a> {
             return Some(leaves.clone().collect());
         }
         let ids = ["", "T", "S", "US-"].map(|letter| format!("{prefix}{letter}{name}"));
-        let found = ids.iter().find_map(|id| self.exact.get(&id.to_lowercase()));
+        let found = ids
+            .iter()
+            .find_map(|id| self.by_id().get(&id.to_lowercase()));
         found.map(|at| vec![*at])
     }
 

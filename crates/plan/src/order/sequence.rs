@@ -11,46 +11,72 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::lines::text;
+use crate::lines::text::{self, is_one_of};
 use crate::order::overlap::{Paths, Writers};
 use crate::order::reason::Cause;
 use crate::tasks::draft::Draft;
 use crate::tasks::section::each_word;
 
 /// First words of a title that only checks what others make.
-const CHECKING: &str = "test testing review verify validate checkpoint qa";
+#[rustfmt::skip]
+const CHECKING: &[&str] = &[
+    "test", "testing", "review", "verify", "validate", "checkpoint", "qa",
+];
 
 /// First words of a title that ends the work in another way.
-const ENDING: &str = "tests e2e final finally finalize finalise polish deploy deployment release";
+#[rustfmt::skip]
+const ENDING: &[&str] = &[
+    "tests", "e2e", "final", "finally", "finalize", "finalise", "polish", "deploy",
+    "deployment", "release",
+];
 
 /// A test or a review.
-const CHECKS: &str = "test tests testing review checkpoint verification validation e2e";
+#[rustfmt::skip]
+const CHECKS: &[&str] = &[
+    "test", "tests", "testing", "review", "checkpoint", "verification", "validation", "e2e",
+];
 
 /// Those that are none of the product's own functions, as a validation may be.
-const TESTS: &str = "test tests testing review qa e2e";
+const TESTS: &[&str] = &["test", "tests", "testing", "review", "qa", "e2e"];
 
 /// First words of a title that may make a test within the next words.
-const MAKING: &str = "add write create";
+const MAKING: &[&str] = &["add", "write", "create"];
 
 /// First words of a title that may carry out a test or a review.
-const CARRYING_OUT: &str = "run do perform execute ensure make confirm check final finally";
+#[rustfmt::skip]
+const CARRYING_OUT: &[&str] = &[
+    "run", "do", "perform", "execute", "ensure", "make", "confirm", "check", "final", "finally",
+];
 
 /// Words that may follow the name of a test or a review.
-const AFTER_CHECKS: &str = "for of in on to with and or against that at by from as after before is \
-                            are if using via until where which covering pass passes passing run \
-                            runs suite suites case cases coverage first again still green";
+#[rustfmt::skip]
+const AFTER_CHECKS: &[&str] = &[
+    "for", "of", "in", "on", "to", "with", "and", "or", "against", "that", "at", "by", "from",
+    "as", "after", "before", "is", "are", "if", "using", "via", "until", "where", "which",
+    "covering", "pass", "passes", "passing", "run", "runs", "suite", "suites", "case", "cases",
+    "coverage", "first", "again", "still", "green",
+];
 
 /// The number of words that are looked at after the first one, and of a short title.
 const FEW_WORDS: usize = 3;
 
 /// What a title that sets up what others need begins with, beside "set up".
-const SETTING_UP: &str = "setup scaffold scaffolding bootstrap initialize initialise init";
+#[rustfmt::skip]
+const SETTING_UP: &[&str] = &[
+    "setup", "scaffold", "scaffolding", "bootstrap", "initialize", "initialise", "init",
+];
 
 /// What all tasks of a plan need.
-const PROJECT: &str = "project repository repo workspace monorepo environment skeleton";
+#[rustfmt::skip]
+const PROJECT: &[&str] = &[
+    "project", "repository", "repo", "workspace", "monorepo", "environment", "skeleton",
+];
 
 /// The words of a heading that only says that a list of tasks follows.
-const LIST: &str = "task tasks todo todos to do list checklist open remaining";
+#[rustfmt::skip]
+const LIST: &[&str] = &[
+    "task", "tasks", "todo", "todos", "to", "do", "list", "checklist", "open", "remaining",
+];
 
 /// A task in an order that fits the dependencies of all.
 pub(crate) struct Placed<'d> {
@@ -58,6 +84,8 @@ pub(crate) struct Placed<'d> {
     pub(crate) draft: &'d Draft,
     /// Whether it depends on others.
     pub(crate) depends: bool,
+    /// Whether its title says that it tests, reviews or releases the work of others.
+    pub(crate) is_closing: bool,
     /// Whether it closes the plan, and nothing else depends on it.
     pub(crate) closes: bool,
     pub(crate) named: Named,
@@ -121,15 +149,12 @@ pub(crate) fn sequence(plan: &[Draft], tasks: &[Placed<'_>], paths: &Paths<'_>) 
 }
 
 /// Returns the tasks of a plan that close it. A test before all work is of what was there before.
-pub(crate) fn closing(plan: &[Draft]) -> HashSet<usize> {
-    let begin = plan
-        .iter()
-        .position(|draft| !sets_up(&draft.title) && !is_closing(&draft.title));
-    let mut closing = HashSet::new();
-    for (at, draft) in plan.iter().enumerate().skip(begin.unwrap_or_default()) {
-        if is_closing(&draft.title) {
-            closing.insert(at);
-        }
+pub(crate) fn closing(plan: &[Draft], are_closing: &[bool]) -> Vec<bool> {
+    let mut places = plan.iter().zip(are_closing);
+    let begin = places.position(|(draft, is_closing)| !sets_up(&draft.title) && !is_closing);
+    let mut closing = are_closing.to_vec();
+    for before in closing.iter_mut().take(begin.unwrap_or_default()) {
+        *before = false;
     }
     closing
 }
@@ -194,7 +219,7 @@ fn in_checklist(plan: &[Draft], tasks: &[Placed<'_>]) -> Sequence {
             // It waits for nothing else.
         } else if task.named == Named::Some {
             found.wait(task.at, std::mem::take(&mut open).into(), Cause::Written);
-        } else if is_closing(&task.draft.title) {
+        } else if task.is_closing {
             found.wait(task.at, std::mem::take(&mut open).into(), Cause::Closing);
         } else {
             found.wait(task.at, Rc::clone(&set_up), Cause::SetUp);
@@ -239,13 +264,16 @@ pub(crate) fn is_closing(title: &str) -> bool {
     let Some((first, rest)) = text::next_word(title) else {
         return false;
     };
-    let is_short = each_word(title).count() <= FEW_WORDS;
-    let last = each_word(title).last().unwrap_or(first);
+    // What ends a short title.
+    let last = || match each_word(title).nth(FEW_WORDS) {
+        Some(_) => None,
+        None => each_word(title).last(),
+    };
     is_one_of(first, ENDING)
         || begins_with_check(first, rest)
         || carries_out_check(first, rest)
         || is_one_of(first, MAKING) && names_one_of(rest, TESTS)
-        || is_short && is_one_of(last, TESTS) && !sets_up(title)
+        || last().is_some_and(|last| is_one_of(last, TESTS)) && !sets_up(title)
 }
 
 /// Reports whether a title says that its task only checks what others have done, so that it may
@@ -276,7 +304,7 @@ fn stands_alone(rest: &str) -> bool {
 
 /// Reports whether one of the next words is a test or a review itself, rather than a part of
 /// another thing's name (`a test data generator`).
-fn names_one_of(text: &str, checks: &str) -> bool {
+fn names_one_of(text: &str, checks: &[&str]) -> bool {
     let mut rest = text;
     for _ in 0..FEW_WORDS {
         let Some((word, after)) = text::next_word(rest) else {
@@ -294,17 +322,11 @@ fn is_last(rest: &str) -> bool {
     text::next_word(rest).is_none_or(|(next, _)| is_one_of(next, AFTER_CHECKS))
 }
 
-fn is_one_of(word: &str, words: &str) -> bool {
-    words
-        .split(' ')
-        .any(|known| known.eq_ignore_ascii_case(word))
-}
-
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its
 /// title orders it.
 fn is_free(task: &Placed<'_>) -> bool {
     let draft = task.draft;
-    !draft.attributes.files.is_empty() && !draft.counts && !is_closing(&draft.title)
+    !draft.attributes.files.is_empty() && !draft.counts && !task.is_closing
 }
 
 /// Tasks of a section, or sections of a phase, that go side by side.
@@ -388,7 +410,7 @@ impl Sections<'_> {
             );
             step.last.push(task.at);
             if task.named != Named::All {
-                let cause = cause_of(task.draft);
+                let cause = cause_of(task);
                 self.found.wait(task.at, Rc::clone(&step.waits), cause);
             }
         }
@@ -396,8 +418,9 @@ impl Sections<'_> {
     }
 }
 
-fn cause_of(draft: &Draft) -> Cause {
-    if is_closing(&draft.title) {
+fn cause_of(task: &Placed<'_>) -> Cause {
+    let draft = task.draft;
+    if task.is_closing {
         Cause::Closing
     } else if draft.counts && (draft.id.is_some() || draft.number.is_some()) {
         Cause::Numbered

@@ -431,12 +431,14 @@ impl LineReader<'_> {
             .inline
             .text
             .floor_char_boundary(value_at + MAX_LIKELY_BYTES);
-        let likely = self.parts(inner..short.min(close));
-        if !self.is_attribute(&likely, line, findings) {
+        let mut parts = self.parts(inner..short.min(close));
+        if !self.is_attribute(&parts, line, findings) {
             return inner;
         }
         let end = close + self.width(close);
-        let parts = self.parts(inner..close);
+        if short < close {
+            parts = self.parts(inner..close);
+        }
         if !parts.iter().any(|part| self.is_prose(part)) {
             line.cuts.push(self.with_emphasis(open..end));
         }

@@ -388,8 +388,16 @@ impl Slugs {
 
 /// Takes a slug; returns `None` if it is taken already.
 fn take(taken: &mut HashSet<TaskId>, slug: &str) -> Option<TaskId> {
-    let key = TaskId::new(TaskId::key(slug));
-    taken.insert(key).then(|| TaskId::from(slug))
+    let key = TaskId::key(slug);
+    if taken.contains(key.as_str()) {
+        return None;
+    }
+    let id = TaskId::from(slug);
+    taken.insert(match key == slug {
+        true => id.clone(),
+        false => TaskId::new(key),
+    });
+    Some(id)
 }
 
 /// Adds an index to a slug, shortened so that both fit.

@@ -1,5 +1,6 @@
 //! Parses the values of attributes: durations, counts, priorities, lists of paths.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use orchestrate_core::ReviewMode;
@@ -106,11 +107,13 @@ impl PathList {
     /// Parses a list: what stands in backticks, or looks like a path. An item that is nothing but a
     /// word is a path as well, one that has other words only mentions some.
     pub(crate) fn read(text: &str) -> Self {
-        let bare = without_remarks(text);
-        let mut list = Self {
-            remarks: count_words(text).saturating_sub(count_words(&bare)),
-            ..Self::default()
-        };
+        let mut list = Self::default();
+        let mut bare = Cow::Borrowed(text);
+        if text.contains('(') {
+            let without = without_remarks(text);
+            list.remarks = count_words(text).saturating_sub(count_words(&without));
+            bare = Cow::Owned(without);
+        }
         let mut item: Vec<Token<'_>> = Vec::new();
         let is_paired = bare.matches('`').count().is_multiple_of(2);
         for (at, part) in bare.split('`').enumerate() {

@@ -32,8 +32,7 @@ impl Collected {
     /// Adds a task that is in no block, from where it begins to the end of its lines.
     pub(crate) fn add(&mut self, source: &Source<'_>, draft: Draft, end: usize) {
         let at = self.drafts.len();
-        self.lines.set(source, draft.at..draft.at, Role::Task(at));
-        self.lines.set(source, draft.at..end, Role::Part(at));
+        self.lines.begin(source, draft.at..end, at);
         self.drafts.push(draft);
     }
 

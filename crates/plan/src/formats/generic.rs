@@ -43,7 +43,21 @@ pub(crate) struct FirstRead {
 impl FirstRead {
     /// Reads a document in one way.
     pub(crate) fn new(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Self {
-        let generic = Generic::new(document, way);
+        let headings = match way {
+            ReadAs::Headings => TaskHeadings::find(document),
+            _ => TaskHeadings::default(),
+        };
+        Self::with_headings(document, way, headings, known)
+    }
+
+    /// Reads a document in one way, with these headings as its tasks.
+    pub(crate) fn with_headings(
+        document: &Document<'_, '_>,
+        way: ReadAs,
+        headings: TaskHeadings,
+        known: &KnownNames,
+    ) -> Self {
+        let generic = Generic::new(document, way, headings);
         let mut findings = Findings::default();
         let found = walk::read(document, &generic, known, &mut findings);
         Self {
@@ -134,11 +148,7 @@ fn plain(text: &str) -> String {
 }
 
 impl Generic {
-    pub(crate) fn new(document: &Document<'_, '_>, way: ReadAs) -> Self {
-        let headings = match way {
-            ReadAs::Headings => TaskHeadings::find(document),
-            _ => TaskHeadings::default(),
-        };
+    fn new(document: &Document<'_, '_>, way: ReadAs, headings: TaskHeadings) -> Self {
         Self {
             way,
             headings,

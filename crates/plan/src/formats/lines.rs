@@ -82,13 +82,28 @@ impl Lines {
 
     /// Says what the lines of a range are, but for those that begin a task.
     pub(crate) fn set(&mut self, source: &Source<'_>, range: Range<usize>, role: Role) {
-        let first = source.line_of(range.start);
-        let last = source.line_of(range.end.saturating_sub(1).max(range.start));
-        for slot in self.roles.iter_mut().take(last).skip(first - 1) {
+        let slots = self.slots(source, range).iter_mut();
+        for slot in slots.filter(|slot| !matches!(slot, Some(Role::Task(_)))) {
+            *slot = Some(role);
+        }
+    }
+
+    /// Says that a task begins with the first line of a range, and that the others are parts of it.
+    pub(crate) fn begin(&mut self, source: &Source<'_>, range: Range<usize>, task: usize) {
+        let slots = self.slots(source, range).iter_mut();
+        let mut role = Role::Task(task);
+        for slot in slots {
             if !matches!(slot, Some(Role::Task(_))) {
                 *slot = Some(role);
             }
+            role = Role::Part(task);
         }
+    }
+
+    fn slots(&mut self, source: &Source<'_>, range: Range<usize>) -> &mut [Option<Role>] {
+        let first = source.line_of(range.start);
+        let last = source.line_of(range.end.saturating_sub(1).max(range.start));
+        self.roles.get_mut(first - 1..last).unwrap_or_default()
     }
 
     /// Says that the lines of a range are not run, for a reason.

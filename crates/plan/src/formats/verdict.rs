@@ -81,7 +81,7 @@ impl Seen {
         if !headings.are_sections {
             seen.are_partly_fielded = headings.are_partly_fielded;
             seen.are_partly_filled = headings.are_partly_filled;
-            let read = FirstRead::new(document, ReadAs::Headings, known);
+            let read = FirstRead::with_headings(document, ReadAs::Headings, headings, known);
             seen.headings = read.found.drafts.len();
             seen.boxes_outside = read.found.boxes_outside;
             seen.restarts = restarts(&read.found.drafts);

@@ -63,11 +63,13 @@ pub(crate) fn all_bytes(text: &str, is: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Reports whether a word is one of some ASCII words, in any case.
+#[inline]
 pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| is_same_word(known, word))
 }
 
 /// Reports whether two words are the same, whichever ASCII letters are capitals.
+#[inline]
 pub(crate) fn is_same_word(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
@@ -260,6 +262,9 @@ pub(crate) fn unwrap_marks(text: &str) -> &str {
 
 /// Removes the marks of strong emphasis outside code spans.
 pub(crate) fn without_strong(text: &str) -> String {
+    if !text.contains("**") {
+        return line_without(text, &[]);
+    }
     let code = spans(text).code;
     let cuts: Vec<Range<usize>> = text
         .match_indices("**")

@@ -10,7 +10,7 @@
 use orchestrate_core::text::parts::Parts;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 /// The maximum number of bytes of paths and globs that are compared in a plan: less than a second.
@@ -200,7 +200,9 @@ impl<'a> Paths<'a> {
 /// The work is therefore linear in the number of paths, apart from globs ([`MAX_COMPARED_BYTES`]).
 #[derive(Default)]
 pub(crate) struct Writers<'p> {
-    paths: BTreeMap<&'p str, Vec<usize>>,
+    paths: HashMap<&'p str, Vec<usize>>,
+    /// These paths, so that those below a directory stand together.
+    in_order: BTreeSet<&'p str>,
     globs: BTreeMap<&'p Pattern<'p>, Vec<usize>>,
 }
 
@@ -243,9 +245,11 @@ impl<'p> Writers<'p> {
                 writers.retain(|writer| beside(*writer));
                 if writers.is_empty() {
                     self.paths.remove(path);
+                    self.in_order.remove(path);
                 }
             }
             take_over(self.paths.entry(literal).or_default(), task, beside);
+            self.in_order.insert(literal);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
@@ -260,8 +264,8 @@ impl<'p> Writers<'p> {
             _ => format!("{directory}/"),
         };
         let bounds = (Bound::Included(start.as_str()), Bound::Unbounded);
-        let from = self.paths.range::<str, _>(bounds);
-        from.map(|(path, _)| *path)
+        let from = self.in_order.range::<str, _>(bounds);
+        from.copied()
             .take_while(|path| path.starts_with(&start))
             .collect()
     }

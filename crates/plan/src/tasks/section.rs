@@ -44,8 +44,11 @@ pub(crate) fn kind(title: &str) -> Kind {
         return Kind::Dropped;
     }
     let whole = plain(&lower);
-    let head = plain(lower.split(['(', ':', '–', '—']).next().unwrap_or(&lower));
-    for heading in [&whole, &head] {
+    // Most headings are no longer than that.
+    let head = lower
+        .split_once(['(', ':', '–', '—'])
+        .map(|(head, _)| plain(head));
+    for heading in [Some(&whole), head.as_ref()].into_iter().flatten() {
         if names(heading, words::DROPPED) {
             return Kind::Dropped;
         }
@@ -56,8 +59,11 @@ pub(crate) fn kind(title: &str) -> Kind {
             return Kind::Optional;
         }
     }
-    let without_remark = plain(lower.split('(').next().unwrap_or(&lower));
-    if holds_checks(&whole) || holds_checks(&without_remark) || is_log(&lower) {
+    let without_remark = lower.split_once('(').map(|(before, _)| plain(before));
+    if holds_checks(&whole)
+        || without_remark.is_some_and(|before| holds_checks(&before))
+        || is_log(&lower)
+    {
         return Kind::Checks;
     }
     if is_optional(&lower) {
@@ -68,10 +74,15 @@ pub(crate) fn kind(title: &str) -> Kind {
 
 /// Returns the words of a lowered heading without the number of its section, joined by blanks.
 fn plain(lower: &str) -> String {
-    let mut words = words(lower);
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    words.drain(..words.iter().take_while(|word| is_number(word)).count());
-    words.join(" ")
+    let mut plain = String::with_capacity(lower.len());
+    for word in each_word(lower).skip_while(is_number) {
+        if !plain.is_empty() {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+    }
+    plain
 }
 
 /// Reports whether a heading is one of these, alone or before a noun.

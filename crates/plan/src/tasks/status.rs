@@ -314,6 +314,10 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
 
 /// Splits a line into the status behind its last dash, the text before that, and its place.
 fn after_dash(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
+    // Most titles have none.
+    if title.is_ascii() && memchr(b'-', title.as_bytes()).is_none() {
+        return None;
+    }
     let dashes = [" - ", " – ", " — "].into_iter();
     let (at, dash) = dashes
         .filter_map(|dash| Some((title.rfind(dash)?, dash)))

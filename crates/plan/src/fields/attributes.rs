@@ -6,6 +6,7 @@
 //! the wrong order. For the same reason `(depends on T1)` without a colon counts as a dependency if
 //! it names nothing but tasks; it stays in the title.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::fields::closing::Closing;
@@ -94,6 +95,8 @@ pub(crate) struct Field<'a> {
     pub(crate) value: &'a str,
     /// The byte offset of the value in the source.
     pub(crate) offset: usize,
+    /// Its paths, if it is a list of such.
+    paths: OnceCell<PathList>,
 }
 
 impl Attributes {
@@ -133,7 +136,7 @@ impl Attributes {
     }
 
     fn add_files(&mut self, field: &Field<'_>, findings: &mut Findings) {
-        let list = PathList::read(field.value);
+        let list = field.paths();
         if list.is_prose() {
             let message = "this is prose, of which only words that look like paths count as files";
             findings.warn(field.found(FindingCode::InvalidValue, message));
@@ -143,7 +146,7 @@ impl Attributes {
             return findings.error(field.found(FindingCode::InvalidValue, message));
         }
         self.files
-            .extend(list.paths.into_iter().map(|path| field.located(path)));
+            .extend(list.paths.iter().map(|path| field.located(path.clone())));
     }
 
     fn is_given(&self, key: Key) -> bool {
@@ -201,7 +204,25 @@ fn turns(text: &str) -> Option<u32> {
     text.parse().ok().filter(|turns| *turns > 0)
 }
 
-impl Field<'_> {
+impl<'a> Field<'a> {
+    pub(crate) fn new(key: Key, value: &'a str, offset: usize) -> Self {
+        Self {
+            key,
+            value,
+            offset,
+            paths: OnceCell::new(),
+        }
+    }
+
+    fn paths(&self) -> &PathList {
+        self.paths.get_or_init(|| PathList::read(self.value))
+    }
+
+    /// Reports whether it says more than the paths in it.
+    pub(crate) fn says_more(&self) -> bool {
+        self.key == Key::Files && self.paths().says_more()
+    }
+
     fn located(&self, text: String) -> Located {
         let offset = self.offset;
         Located { text, offset }
@@ -254,14 +275,15 @@ impl Field<'_> {
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let closing = Closing::check(text);
-        let advice = "write the command between backticks if a `)` belongs to it";
-        let found = self
-            .found(FindingCode::Unclosed, closing.message())
-            .suggest(Some(advice.to_owned()));
-        match closing {
-            Closing::Closed => {}
-            Closing::DoubtfulQuote => findings.warn(found),
-            _ => findings.error(found),
+        if closing != Closing::Closed {
+            let advice = "write the command between backticks if a `)` belongs to it";
+            let found = self
+                .found(FindingCode::Unclosed, closing.message())
+                .suggest(Some(advice.to_owned()));
+            match closing {
+                Closing::DoubtfulQuote => findings.warn(found),
+                _ => findings.error(found),
+            }
         }
         if text.is_empty() {
             let message = "expected a shell command";
@@ -387,8 +409,16 @@ struct LineReader<'a> {
 struct Part<'l> {
     at: usize,
     word: &'l str,
-    key: Option<Key>,
     value: Range<usize>,
+    /// The field, if the key is known.
+    field: Option<Field<'l>>,
+}
+
+impl Part<'_> {
+    /// Reports whether it says more than the paths in it.
+    fn is_prose(&self) -> bool {
+        self.field.as_ref().is_some_and(Field::says_more)
+    }
 }
 
 impl LineReader<'_> {
@@ -439,12 +469,12 @@ impl LineReader<'_> {
         if short < close {
             parts = self.parts(inner..close);
         }
-        if !parts.iter().any(|part| self.is_prose(part)) {
+        if !parts.iter().any(Part::is_prose) {
             line.cuts.push(self.with_emphasis(open..end));
         }
         for part in parts {
-            match part.key {
-                Some(key) => line.attributes.set(&self.field(key, &part), findings),
+            match &part.field {
+                Some(field) => line.attributes.set(field, findings),
                 None => self.unknown_key(&part, NO_EFFECT, findings),
             }
         }
@@ -457,8 +487,8 @@ impl LineReader<'_> {
         let Some((first, others)) = parts.split_first() else {
             return false;
         };
-        let Some(key) = first.key else {
-            let known = others.iter().find(|part| part.key.is_some());
+        let Some(field) = &first.field else {
+            let known = others.iter().find(|part| part.field.is_some());
             let is_meant = known.is_some_and(|part| self.is_meant(part))
                 && !parts.iter().any(|part| self.is_sentence(part));
             if !is_meant {
@@ -466,7 +496,7 @@ impl LineReader<'_> {
             }
             return is_meant;
         };
-        let field = self.field(key, first);
+        let key = field.key;
         if key == Key::Depends && key::is_word_of_prose(first.word) && !begins_with_id(field.value)
         {
             if line.attributes.likely_depends.len() < MAX_LIST {
@@ -491,25 +521,18 @@ impl LineReader<'_> {
 
     /// Reports whether a field after an unknown key is meant as one.
     fn is_meant(&self, part: &Part<'_>) -> bool {
-        let value = self.inline.slice(part.value.clone()).trim();
-        let name = value.trim_start_matches('@');
-        match part.key {
-            Some(Key::Agent) if !names::is_meant(name, self.known) => false,
-            Some(key) => !key.is_prose(value) && !self.is_prose(part),
-            None => false,
-        }
+        let Some(field) = &part.field else {
+            return false;
+        };
+        let name = field.value.trim_start_matches('@');
+        let is_role = field.key != Key::Agent || names::is_meant(name, self.known);
+        is_role && !field.key.is_prose(field.value) && !part.is_prose()
     }
 
     /// Reports whether a part has a remark of its own, or is a URL.
     fn is_sentence(&self, part: &Part<'_>) -> bool {
         let value = self.inline.slice(part.value.clone());
         value.starts_with("//") || value.contains(['(', WIDE_OPEN])
-    }
-
-    /// Reports whether a part says more than the paths in it.
-    fn is_prose(&self, part: &Part<'_>) -> bool {
-        part.key == Some(Key::Files)
-            && PathList::read(self.inline.slice(part.value.clone())).says_more()
     }
 
     /// Divides the text in a parenthesis into its parts.
@@ -529,19 +552,17 @@ impl LineReader<'_> {
             parts.push(Part {
                 at,
                 word,
-                key,
+                field: key.map(|key| self.field(key, &value)),
                 value,
             });
         }
         parts
     }
 
-    fn field(&self, key: Key, part: &Part<'_>) -> Field<'_> {
-        let raw = self.inline.slice(part.value.clone());
-        let value = raw.trim_start();
-        let offset = self.inline.offset(part.value.end - value.len());
-        let value = value.trim_end();
-        Field { key, value, offset }
+    fn field(&self, key: Key, value: &Range<usize>) -> Field<'_> {
+        let written = self.inline.slice(value.clone()).trim_start();
+        let offset = self.inline.offset(value.end - written.len());
+        Field::new(key, written.trim_end(), offset)
     }
 
     /// Returns the range of a parenthesis with the marks of emphasis around it.
@@ -692,8 +713,8 @@ impl LineReader<'_> {
         let title = before.trim_end_matches([' ', ',', ';', ':']);
         let end = end + text::length_of_ending(rest);
         line.cuts.push(title.len()..end);
-        let (key, value) = (Key::Agent, name);
-        line.attributes.set(&Field { key, value, offset }, findings);
+        line.attributes
+            .set(&Field::new(Key::Agent, name, offset), findings);
         end
     }
 
@@ -819,11 +840,7 @@ pub(crate) fn read_detail<'i>(
     // A sentence may end with code.
     let value = value.trim();
     let code = value.strip_suffix('.').filter(|value| is_code(value));
-    let field = Field {
-        key,
-        value: code.unwrap_or(value),
-        offset,
-    };
+    let field = Field::new(key, code.unwrap_or(value), offset);
     if key == Key::Depends && word.trim().eq_ignore_ascii_case("after") && !field.names_task() {
         field.warn_of_text(findings);
         return None;

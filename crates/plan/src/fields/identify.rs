@@ -317,7 +317,8 @@ fn beginning_of_key(title: &str, least: usize) -> String {
         }
         let mut ends_word = true;
         for c in word.chars() {
-            if !c.is_alphanumeric() || is_invisible(c) {
+            // No ASCII character is invisible.
+            if !c.is_alphanumeric() || (!c.is_ascii() && is_invisible(c)) {
                 ends_word |= c != '\'';
                 continue;
             }

@@ -69,6 +69,9 @@ const GRAVE: &[Key] = &[Key::Depends, Key::Files, Key::Agent, Key::Verify, Key::
 /// word.
 const LONG_WORD: usize = 7;
 
+/// The maximum number of letters in which a typo of a key differs.
+const MAX_EDITS: usize = 2;
+
 /// The minimum length of a word that may be a typo at the head of a line, and of the key that it is
 /// a typo of: shorter ones are too much like other words.
 const LEAST_WORD: usize = 5;
@@ -124,11 +127,15 @@ pub(crate) fn is_word_of_prose(word: &str) -> bool {
 pub(crate) fn grave_slip(word: &str) -> Option<&'static str> {
     let first = word.trim().bytes().next().map(normal_byte);
     let mut known = spellings().filter(|(_, key)| GRAVE.contains(key));
-    if !known.any(|(known, _)| known.bytes().next() == first) {
+    // Most words are not nearly as long as a key with their first letter.
+    let may_be_slip = known.any(|(known, _)| {
+        known.bytes().next() == first && known.len().abs_diff(word.trim().len()) <= MAX_EDITS
+    });
+    if !may_be_slip {
         return None;
     }
     let word = normal_word(word);
-    let limit = if word.len() < LONG_WORD { 1 } else { 2 };
+    let limit = if word.len() < LONG_WORD { 1 } else { MAX_EDITS };
     let known = nearest(&word, spellings().map(|(spelling, _)| spelling))?;
     let is_grave = key_of(known).is_some_and(|key| GRAVE.contains(&key));
     let is_slip = is_grave && word.len() > 3 && !is_other_word(&word, known);

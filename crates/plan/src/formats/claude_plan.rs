@@ -55,6 +55,6 @@ fn has_series(headings: &[Heading]) -> bool {
 
 fn is_numbered(own: &Heading) -> bool {
     own.task().is_some()
-        || own.is_phase()
+        || own.is_phase
         || section::number(heading::after_mark(&own.title)).is_some()
 }

@@ -33,7 +33,7 @@ const TASK: &str = "Task:";
 
 fn claims(document: &Document<'_, '_>) -> Claim {
     let mut headings = document.headings.iter();
-    if !headings.any(|heading| heading.is_phase()) || document.boxes.is_empty() {
+    if !headings.any(|heading| heading.is_phase) || document.boxes.is_empty() {
         return Claim::NotMine;
     }
     let mut outer = document.boxes.iter().filter(|boxed| boxed.depth == 0);

@@ -58,6 +58,8 @@ pub(crate) struct Heading {
     pub(crate) parent: Option<usize>,
     /// What its words say of the boxes below it.
     pub(crate) kind: Kind,
+    /// Whether it begins a phase.
+    pub(crate) is_phase: bool,
 }
 
 /// An item with a box.
@@ -83,10 +85,6 @@ impl Heading {
     /// Reports whether it speaks of work.
     pub(crate) fn is_work(&self) -> bool {
         matches!(self.kind, Kind::Work | Kind::Optional)
-    }
-
-    pub(crate) fn is_phase(&self) -> bool {
-        phase::of_heading(&self.title).is_some()
     }
 
     /// Returns what stands before the number at its beginning, in any language: `Phase`, or
@@ -424,6 +422,7 @@ fn headings(blocks: &[Block]) -> Vec<Heading> {
             title: title.clone(),
             parent,
             kind: section::kind(title),
+            is_phase: phase::of_heading(title).is_some(),
         });
     }
     found

@@ -118,7 +118,7 @@ fn milestone_left_out<'d>(document: &'d Document<'_, '_>) -> Option<&'d Heading>
             recorded.push(document.text(own).to_lowercase());
         }
     }
-    let milestones = document.headings.iter().filter(|it| it.is_phase());
+    let milestones = document.headings.iter().filter(|it| it.is_phase);
     milestones
         .take(MAX_MILESTONES)
         .find(|it| !is_over(it) && !recorded.iter().any(|text| mentions(text, it)))

@@ -95,7 +95,7 @@ pub(crate) fn has_phase_of_checks(document: &Document<'_, '_>) -> bool {
     let mut phases = document
         .headings
         .iter()
-        .filter(|heading| heading.is_phase() && heading.is_work());
+        .filter(|heading| heading.is_phase && heading.is_work());
     phases.any(|phase| {
         let boxes = document.boxes_below(phase);
         let mut checks = boxes.iter();

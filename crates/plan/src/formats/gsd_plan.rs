@@ -323,7 +323,7 @@ fn set(draft: &mut Draft, key: Key, start: usize, written: &str, findings: &mut 
     let value = written.trim();
     let offset = start + written.len() - written.trim_start().len();
     if !value.is_empty() {
-        let field = Field { key, value, offset };
+        let field = Field::new(key, value, offset);
         draft.attributes.set(&field, findings);
     }
 }

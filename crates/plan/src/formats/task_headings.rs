@@ -136,7 +136,7 @@ fn is_named(document: &Document<'_, '_>, heading: &Heading) -> bool {
         let ends_with_box = heading::box_at_end(&heading.title).is_some();
         ends_with_box && document.first_box_below(heading).is_some()
     };
-    heading::box_of(&heading.title).is_some() && !heading.is_phase() && !sums_up()
+    heading::box_of(&heading.title).is_some() && !heading.is_phase && !sums_up()
 }
 
 /// Puts headings in their order, takes those out that only tell of an earlier task again, with its

@@ -427,7 +427,8 @@ impl<'a> References<'a> {
         if let Some(found) = self.in_own_part(task, name) {
             return Some(found);
         }
-        if let Some(at) = self.by_id().get(&name.to_lowercase()) {
+        let lower = name.to_lowercase();
+        if let Some(at) = self.by_id().get(&lower) {
             return Some(vec![*at]);
         }
         if let Some(at) = self.in_own_list(task, name) {
@@ -436,7 +437,7 @@ impl<'a> References<'a> {
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
             return Some(leaves.collect());
         }
-        if let Some(Some(at)) = self.without_part().get(&name.to_lowercase()) {
+        if let Some(Some(at)) = self.without_part().get(&lower) {
             return Some(vec![*at]);
         }
         let by_number = split_number(name)

@@ -485,8 +485,7 @@ impl<'a> Reader<'_, 'a> {
             true => format!("set -e\n{code}"),
             false => code.to_owned(),
         };
-        let (value, offset) = (code.as_str(), range.start);
-        let field = Field { key, value, offset };
+        let field = Field::new(key, &code, range.start);
         taken.attributes.set(&field, self.findings);
         true
     }
@@ -516,7 +515,7 @@ impl<'a> Reader<'_, 'a> {
     /// Stores the value of a field; prose among files remains a detail.
     fn field(&mut self, field: &Field<'_>, taken: &mut Taken<'_>) {
         taken.attributes.set(field, self.findings);
-        if field.key == Key::Files && PathList::read(field.value).says_more() {
+        if field.says_more() {
             push_detail(taken.details, format!("Files: {}", field.value));
         }
     }
@@ -534,8 +533,7 @@ impl<'a> Reader<'_, 'a> {
                 others.push(self.item_text(item));
             }
         }
-        let value = &texts.join(", ");
-        self.field(&Field { key, value, offset }, taken);
+        self.field(&Field::new(key, &texts.join(", "), offset), taken);
         for other in others {
             push_detail(taken.details, other);
         }

@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
         match key.filter(|_| is_valid) {
             _ if is_none => {}
             Some(key) => {
-                let field = Field { key, value, offset };
+                let field = Field::new(key, value, offset);
                 draft.attributes.set(&field, self.findings);
             }
             None => {

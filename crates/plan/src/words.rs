@@ -125,8 +125,9 @@ pub(crate) const OF_PERSON: &[&str] = &[
     "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
     "review", "approval", "qa", "required", "check", "verify", "verifies",
 ];
-/// Words of which one is in each title of a task of a person.
-pub(crate) const BY_PERSON: &[&str] = &["ask", "hand", "manual", "manually", "user"];
+/// Words of which one is among the first three of each title of a task of a person, unless that says
+/// "by hand".
+pub(crate) const BY_PERSON: &[&str] = &["ask", "manual", "manually", "user"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[

@@ -11,8 +11,7 @@ use crate::tasks::draft::items_of;
 /// a section as well.
 pub(crate) fn has_task_fields(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let makes_task = |text: &str| {
-        let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        let key = word.and_then(|word| key::key_of(&word));
+        let key = attributes::detail_key(text).and_then(|(word, _)| key::key_of(word));
         key.is_some_and(|key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify))
     };
     document.own(heading).iter().any(|block| match block {

@@ -52,8 +52,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 pub(crate) fn is_marked(document: &Document<'_, '_>) -> bool {
     let mut boxes = document.boxes.iter();
     let mut items = document.blocks.iter().flat_map(items_of);
-    boxes.any(|boxed| is_marked_box(document, boxed))
-        || items.any(|item| names_requirements(document, &item.blocks))
+    items.any(|item| names_requirements(document, &item.blocks))
+        || boxes.any(|boxed| is_marked_box(document, boxed))
 }
 
 /// Reports whether a numbered box is optional (`[ ]* 1.1`) or marked as parallel (`1.1 (P)`).

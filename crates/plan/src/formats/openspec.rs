@@ -4,7 +4,7 @@
 //! the order of their dependencies.
 
 use crate::formats::agent_os_v1;
-use crate::formats::document::Document;
+use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::kiro;
 use crate::formats::numbers::{self, number};
@@ -21,15 +21,14 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 fn claims(document: &Document<'_, '_>) -> Claim {
-    let (mut numbered, mut others) = (0, 0);
-    for boxed in document.boxes.iter().filter(|boxed| boxed.depth == 0) {
-        if numbers::is_below_heading(document, boxed) {
-            numbered += 1;
-        } else if document.is_below(boxed, |heading| is_group(&heading.title)) {
-            others += 1;
-        }
+    let outer = document.boxes.iter().filter(|boxed| boxed.depth == 0);
+    let (numbered, mut others): (Vec<&BoxedItem>, Vec<&BoxedItem>) =
+        outer.partition(|boxed| numbers::is_below_heading(document, boxed));
+    if numbered.is_empty() {
+        return Claim::NotMine;
     }
-    let is_shaped = numbered > 0 && numbered >= others;
+    others.retain(|boxed| document.is_below(boxed, |heading| is_group(&heading.title)));
+    let is_shaped = numbered.len() >= others.len();
     Claim::mine_if(
         is_shaped && !agent_os_v1::is_titled(document) && !kiro::is_marked(document),
         "its boxes are numbered under numbered headings (`## 2.`, `2.1`)",

@@ -54,16 +54,18 @@ impl<'a> Source<'a> {
         let mut start = range.start;
         let mut rest = self.slice(range);
         std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
             let end = memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
-            let (line, after) = rest.split_at_checked(end)?;
-            let next = after
-                .strip_prefix("\r\n")
-                .or_else(|| after.get(1..))
-                .unwrap_or_default();
-            let found = (!rest.is_empty()).then_some((start, line));
-            start += rest.len() - next.len();
-            rest = next;
-            found
+            let next = match rest.as_bytes().get(end..) {
+                Some([b'\r', b'\n', ..]) => end + 2,
+                _ => end + 1,
+            };
+            let found = (start, rest.head(end));
+            start += next;
+            rest = rest.tail(next);
+            Some(found)
         })
     }
 
@@ -136,9 +138,10 @@ impl<'a> Inline<'a> {
     pub(crate) fn new(source: &Source<'a>, range: Range<usize>) -> Self {
         let mut lines = source.lines(range.clone());
         let (offset, line) = lines.next().unwrap_or((range.start, ""));
+        let text = line.trim_start();
         let mut inline = Self {
-            text: Cow::Borrowed(line.trim()),
-            start: offset + line.len() - line.trim_start().len(),
+            text: Cow::Borrowed(text.trim_end()),
+            start: offset + line.len() - text.len(),
             further: Vec::new(),
         };
         for (offset, line) in lines {

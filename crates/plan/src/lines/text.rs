@@ -57,9 +57,11 @@ pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
     Some(from.split_at(position(from, |c| !c.is_alphanumeric())))
 }
 
-/// Reports whether a predicate holds for all bytes of a text.
+/// Reports whether a predicate holds for all bytes of a text. It has to be free of branches, so
+/// that many bytes are compared at once.
 pub(crate) fn all_bytes(text: &str, is: impl Fn(u8) -> bool) -> bool {
-    text.bytes().all(is)
+    let mut chunks = text.as_bytes().chunks(16);
+    chunks.all(|chunk| chunk.iter().fold(true, |all, byte| all & is(*byte)))
 }
 
 /// Reports whether a word is one of some ASCII words, in any case.
@@ -223,6 +225,12 @@ pub(crate) fn line_without(text: &str, cuts: &[Range<usize>]) -> String {
 
 /// Returns a line whose words are separated by single blanks.
 fn collapsed(line: &str) -> String {
+    let bytes = line.as_bytes();
+    let is_plain = all_bytes(line, |byte| byte.is_ascii_graphic() | (byte == b' '));
+    // Most lines need no change.
+    if is_plain && !bytes.windows(2).any(|pair| pair == b"  ") {
+        return line.trim_matches(' ').to_owned();
+    }
     let mut words = String::with_capacity(line.len());
     for word in line.split_whitespace() {
         if !words.is_empty() {

@@ -36,9 +36,12 @@ fn explained(source: &Source<'_>, item: &Item) -> Option<char> {
     let found = read_box(&line.text).filter(|_| item.blocks.is_empty())?;
     let mark = line.text.chars().nth(1)?;
     let text = line.text.tail(found.rest);
+    if section::each_word(text).nth(MAX_WORDS).is_some() {
+        return None;
+    }
     let lower = text.to_lowercase();
     let words = section::words(&lower);
-    let status = meaning(text, &words).filter(|_| words.len() <= MAX_WORDS)?;
+    let status = meaning(text, &words)?;
     // `[ ] Complete the page` is a task.
     (!matches!(mark, ' ' | 'x' | 'X') || status == found.status).then_some(mark)
 }

@@ -74,7 +74,6 @@ pub(crate) fn kind(title: &str) -> Kind {
 
 /// Returns the words of a lowered heading without the number of its section, joined by blanks.
 fn plain(lower: &str) -> String {
-    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let mut plain = String::with_capacity(lower.len());
     for word in each_word(lower).skip_while(is_number) {
         if !plain.is_empty() {
@@ -83,6 +82,10 @@ fn plain(lower: &str) -> String {
         plain.push_str(word);
     }
     plain
+}
+
+fn is_number(word: &&str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Reports whether a heading is one of these, alone or before a noun.
@@ -110,8 +113,10 @@ fn waits(heading: &str) -> bool {
 /// Verification`, `Ask the user …`, `The lead manually reviews …`.
 pub(crate) fn is_of_person(title: &str) -> bool {
     // Few titles have one of these words.
-    let mut known = each_word(title).filter(|word| text::is_one_of(word, words::BY_PERSON));
-    if known.next().is_none() {
+    let mut first = each_word(title).skip_while(is_number).take(3);
+    let begins = first.any(|word| text::is_one_of(word, words::BY_PERSON));
+    let mut parts = title.as_bytes().windows(4);
+    if !begins && !parts.any(|part| part.eq_ignore_ascii_case(b"hand")) {
         return false;
     }
     let title = plain(&title.to_lowercase());
@@ -180,6 +185,9 @@ fn has_word(heading: &str, word: &str) -> bool {
 /// Reports whether a lowered heading names a record of what was done, rather than a part of the
 /// work (`Phase 2: Audit log`).
 fn is_log(heading: &str) -> bool {
+    if !heading.contains("log") {
+        return false;
+    }
     let mut words = each_word(heading);
     let is_counted = number(heading).is_some() || heading.contains([':', '：']);
     words

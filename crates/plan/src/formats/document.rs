@@ -332,6 +332,24 @@ impl<'s, 'a> Document<'s, 'a> {
         found
     }
 
+    fn boxed(&self, item: &Item, depth: usize, heading: Option<usize>) -> Option<BoxedItem> {
+        // Most items below a task have no box.
+        let text = self.source.slice(item.text.clone()).trim_start();
+        if !text.starts_with('[') {
+            return None;
+        }
+        let line = Inline::new(self.source, item.text.clone());
+        let mark = read_box(&line.text)?;
+        let first = line.text.lines().next().map_or(0, str::len);
+        Some(BoxedItem {
+            depth,
+            mark,
+            at: line.offset(1),
+            text: line.offset(mark.rest.min(first))..line.offset(0) + first,
+            heading,
+        })
+    }
+
     fn boxes_of(
         &self,
         items: &[Item],
@@ -343,17 +361,7 @@ impl<'s, 'a> Document<'s, 'a> {
             return;
         }
         for item in items {
-            let line = Inline::new(self.source, item.text.clone());
-            if let Some(mark) = read_box(&line.text) {
-                let first = line.text.lines().next().map_or(0, str::len);
-                found.push(BoxedItem {
-                    depth,
-                    mark,
-                    at: line.offset(1),
-                    text: line.offset(mark.rest.min(first))..line.offset(0) + first,
-                    heading,
-                });
-            }
+            found.extend(self.boxed(item, depth, heading));
             for block in &item.blocks {
                 if let Block::List(items) = block {
                     self.boxes_of(items, depth + 1, heading, found);

@@ -1,7 +1,7 @@
 //! What formats add to the tasks that the walk found: numbers, the boxes of parts, and what waits
 //! for a person.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::fields::attributes::Located;
 use crate::fields::identify;
@@ -52,7 +52,7 @@ pub(crate) fn number(drafts: &mut [Draft]) {
 /// Adds the boxes within items to the marks of these tasks, which are ticked with them; cancelled
 /// ones stay as they are, and tasks have their own. Headings have all marks below them already.
 pub(crate) fn tick_parts(document: &Document<'_, '_>, drafts: &mut [Draft]) {
-    let tasks: BTreeSet<usize> = drafts.iter().filter_map(own_mark).collect();
+    let tasks: HashSet<usize> = drafts.iter().filter_map(own_mark).collect();
     for draft in drafts {
         let is_heading = document
             .headings

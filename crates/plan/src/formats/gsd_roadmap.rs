@@ -48,11 +48,10 @@ struct Plan<'a> {
 
 fn claims(document: &Document<'_, '_>) -> Claim {
     let boxes = document.boxes_named();
-    let headings = document.headings_named();
     let mut phases = Vec::new();
-    for (name, at) in headings {
-        let heading = document.headings.get(*at);
-        phases.extend(heading.filter(|_| boxes.contains_key(name)));
+    for name in boxes.keys() {
+        let at = document.headings_named().get(name);
+        phases.extend(at.and_then(|at| document.headings.get(*at)));
     }
     if !phases.is_empty() && document.boxes.iter().any(|own| is_plan(document, own)) {
         return Claim::Mine("its phases are boxes and headings, with numbered plans (01-02)");

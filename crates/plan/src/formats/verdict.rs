@@ -1,7 +1,7 @@
 //! In which ways a document of no known format can be read: in one, or in several, which is asked
 //! about.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::formats::document::{Document, named};
@@ -211,7 +211,7 @@ fn tables_are_work(document: &Document<'_, '_>) -> bool {
 /// Reports whether open tasks have the same number, in one section or in several. Each phase may
 /// have a numbering of its own.
 fn restarts(drafts: &[Draft]) -> bool {
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::with_capacity(drafts.len());
     drafts.iter().filter(|it| it.status.runs()).any(|draft| {
         let Some(number) = &draft.number else {
             return false;

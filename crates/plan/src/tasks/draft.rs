@@ -360,7 +360,7 @@ impl<'a> Reader<'_, 'a> {
                 open = None;
             }
         }
-        if !inline.is_one_line() {
+        if !inline.is_one_line() && !places.is_empty() {
             text::retain_outside(&inline.text, &mut places);
         }
         // Whether a command is one shows at its end.

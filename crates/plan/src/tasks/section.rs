@@ -166,10 +166,10 @@ fn is_deed(word: Option<&str>) -> bool {
 fn holds_checks(heading: &str) -> bool {
     let mut ends = words::CHECKS_AT_END.iter();
     let is_checks = ends.any(|end| heading.ends_with(end));
-    let names_work = heading.split(' ').any(|word| words::WORK.contains(&word));
+    let names_work = || heading.split(' ').any(|word| words::WORK.contains(&word));
     let is_checklist = heading == words::CHECKLIST
         || (has_word(heading, words::CHECKLIST) && says_what_is_checked(heading));
-    begins_with(heading, words::CHECKS) || ((is_checks || is_checklist) && !names_work)
+    begins_with(heading, words::CHECKS) || ((is_checks || is_checklist) && !names_work())
 }
 
 fn says_what_is_checked(heading: &str) -> bool {

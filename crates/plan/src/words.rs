@@ -13,58 +13,30 @@ pub(crate) struct StatusWords {
 }
 
 /// What people write for each status; `_` stands for a blank or a hyphen.
+#[rustfmt::skip]
 pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Todo,
-        sure: &[
-            "todo",
-            "to_do",
-            "open",
-            "pending",
-            "planned",
-            "not_started",
-            "not_done",
-        ],
-        of_things: &[
-            "new", "ready", "next", "backlog", "draft", "proposed", "queued",
-        ],
+        sure: &["todo", "to_do", "open", "pending", "planned", "not_started", "not_done"],
+        of_things: &["new", "ready", "next", "backlog", "draft", "proposed", "queued"],
     },
     StatusWords {
         status: TaskStatus::Done,
         sure: &[
-            "done",
-            "complete",
-            "completed",
-            "finished",
-            "merged",
-            "implemented",
-            "resolved",
+            "done", "complete", "completed", "finished", "merged", "implemented", "resolved",
             "fixed",
         ],
         of_things: &["closed", "shipped", "delivered", "released"],
     },
     StatusWords {
         status: TaskStatus::InProgress,
-        sure: &[
-            "in_progress",
-            "wip",
-            "doing",
-            "ongoing",
-            "started",
-            "partially_done",
-        ],
+        sure: &["in_progress", "wip", "doing", "ongoing", "started", "partially_done"],
         of_things: &["active", "partial"],
     },
     StatusWords {
         status: TaskStatus::Cancelled,
         sure: &[
-            "cancelled",
-            "canceled",
-            "abandoned",
-            "obsolete",
-            "removed",
-            "superseded",
-            "replaced",
+            "cancelled", "canceled", "abandoned", "obsolete", "removed", "superseded", "replaced",
             "moved",
         ],
         of_things: &["dropped", "skipped", "rejected", "won't_do", "wont_do"],

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::formats::document::{Document, named};
+use crate::formats::document::Document;
 use crate::formats::generic::{self, FirstRead};
 use crate::formats::numbered_lists;
+use crate::formats::numbers::named;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
 use crate::tasks::draft::Draft;

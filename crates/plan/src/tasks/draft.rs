@@ -707,8 +707,9 @@ impl<'a> Reader<'_, 'a> {
         open
     }
 
-    /// Parses a line such as `**Status**: done`; returns whether it set the status.
-    pub(crate) fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
+    /// Parses a line such as `**Status**: done`; returns whether it set the status. With one that is
+    /// not known, the task is not run, unless its heading says how far it is.
+    pub(crate) fn status_field(&mut self, line: &Inline<'_>, draft: &mut Draft) -> bool {
         let Some((word, at)) = attributes::detail_key(&line.text) else {
             return false;
         };
@@ -717,14 +718,28 @@ impl<'a> Reader<'_, 'a> {
         }
         let said = line.text.tail(at);
         let value = said.trim_matches(['*', '_', ' ', '`']);
-        let status = status::of_cell(value).filter(|_| !value.is_empty());
-        if let (Some(status), Some(start)) = (status, said.find(value)) {
+        let Some(start) = said.find(value).filter(|_| !value.is_empty()) else {
+            return false;
+        };
+        let place = line.offset(at + start);
+        if let Some(status) = status::of_cell(value) {
             draft.status = status;
-            draft
-                .marks
-                .extend(done::mark(value, line.offset(at + start)));
+            draft.marks.extend(done::mark(value, place));
+            return true;
         }
-        status.is_some()
+        // What follows text in a plain line may be a part of it: `The page shows: - Status: a badge`.
+        let is_first = draft
+            .details
+            .first()
+            .is_none_or(|first| *first == line.text);
+        let is_field = is_first || line.text.starts_with(['*', '_']);
+        if is_field && status::may_be(value) {
+            if draft.status.runs() && draft.marks.is_empty() {
+                draft.status = TaskStatus::Blocked;
+            }
+            self.note_unknown_status(draft, value, place);
+        }
+        false
     }
 
     /// Warns of attributes of a box below a task, which is its step: they have no effect.

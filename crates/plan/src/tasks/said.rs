@@ -1,4 +1,5 @@
-//! What is said of open boxes whose text, or whose heading, says that their work is over.
+//! What is said of open boxes whose text, or whose heading, says that their work is over, and of
+//! statuses that are not known.
 //!
 //! The boxes count: such a task is run.
 
@@ -34,6 +35,18 @@ impl Reader<'_, '_> {
             "write `[x]` if it is done, `[-]` if it is not to be done".to_owned(),
         )));
         true
+    }
+
+    /// Warns of a status that is not known. Whether the task is to be run is not known then either:
+    /// only a box or a mark beside it says so.
+    pub(crate) fn note_unknown_status(&mut self, draft: &Draft, said: &str, at: usize) {
+        let effect = match draft.status.runs() {
+            true => "its mark counts",
+            false => "this task is not run",
+        };
+        let message = format!("unknown status `{said}`: {effect}");
+        self.findings
+            .warn(Pending::new(at, FindingCode::InvalidValue, said, message));
     }
 }
 

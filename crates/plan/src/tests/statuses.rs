@@ -193,3 +193,22 @@ errors 1: this plan can be read in several ways, since boxes and rows of a table
 ",
     );
 }
+
+#[test]
+fn an_unknown_status_below_a_heading_is_not_run() {
+    reads(
+        "# P\n\n### Task 1: Parse\n\n**Status**: Parked upstream\n\nText.\n\n### Task 2: Print\n\n- Status: Ready for dev\n\n\
+         ### Task 3: Answer\n\nThe page shows:\n\n- Status: 404\n- Status: a badge\n\n### Task 4: [ ] Ship\n\n**Status:** Parked\n",
+        "\
+T1 [blocked] Parse | details **Status**: Parked upstream / Text.
+T2 [blocked] Print | details Status: Ready for dev
+T3 [todo] Answer | details The page shows: / Status: 404 / Status: a badge
+T4 [todo] Ship | details **Status:** Parked
+> T3: nothing comes before
+> T4: after T3: its number
+warnings 5: unknown status `Parked upstream`: this task is not run
+warnings 11: unknown status `Ready for dev`: this task is not run
+warnings 22: unknown status `Parked`: its mark counts
+",
+    );
+}

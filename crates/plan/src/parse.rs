@@ -331,6 +331,7 @@ impl Body<'_, '_> {
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
             findings.warn(found.suggest(Some(advice.to_owned())));
         }
+        document.legend.report(self.source, findings);
         reading::read(&document, way, known, findings)
     }
 

@@ -212,3 +212,56 @@ warnings 22: unknown status `Parked`: its mark counts
 ",
     );
 }
+
+#[test]
+fn what_a_document_says_of_its_marks_counts() {
+    for legend in [
+        "Legend: `[ ]` open, `[~]` done / dropped, `[>]` deferred, `[x]` finished.",
+        "- `[ ]` = open\n- `[~]` = dropped\n- `[>]` - on hold\n- `[x]` = done",
+        "| Mark | Meaning |\n|---|---|\n| `[ ]` | open |\n| `[~]` | dropped |\n| `[>]` | on hold |",
+        "**Marks**: [~] out of scope · [>] postponed · [x] done",
+        "## Marks\n\n- [ ] Pending\n- [x] Done\n- [~] Dropped\n- [>] Deferred",
+    ] {
+        let source = format!(
+            "# P\n\n{legend}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n- [>] Sell\n- [/] Ship\n"
+        );
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let runs: Vec<bool> = plan.tasks.iter().map(|task| task.status.runs()).collect();
+        assert_eq!(
+            (runs, errors),
+            (vec![true, false, false, true], vec![]),
+            "{legend}"
+        );
+        assert_eq!(plan.warnings, [], "{legend}");
+    }
+}
+
+#[test]
+fn marks_that_are_not_explained_mean_the_usual() {
+    for text in [
+        "Change `[ ]` to `[x]` when it passes, and to `[~]` when you begin.",
+        "```\n[ ] open, [~] dropped\n```",
+        "`[~]` done",
+        "`[ ]` offen, `[x]` erledigt, `[~]` in Arbeit",
+    ] {
+        let source = format!("# P\n\n{text}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n");
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let runs: Vec<bool> = plan.tasks.iter().map(|task| task.status.runs()).collect();
+        assert_eq!((runs, errors), (vec![true, true], vec![]), "{text}");
+        assert_eq!(plan.warnings, [], "{text}");
+    }
+}
+
+#[test]
+fn a_mark_with_another_meaning_is_said() {
+    reads(
+        "# P\n\nMarks: `[ ]` open, `[!]` important, `[x]` cancelled\n\n- [ ] Build\n- [!] Paint\n- [x] Ship\n",
+        "\
+build [todo] Build
+paint [blocked] Paint
+ship [cancelled] Ship
+warnings 3: `[!]` means `important` here, which is no known status, so it is read as it usually is
+errors 3: `[x]` means `cancelled` here, so no task can be ticked with it
+",
+    );
+}

@@ -1,7 +1,8 @@
-//! Which numbered lists of a document without boxes may be tasks.
+//! Which lists of a document without boxes may be tasks: those with numbers, or with ids.
 
 use std::collections::BTreeSet;
 
+use crate::fields::identify;
 use crate::formats::document::{Document, Heading};
 use crate::formats::task_headings;
 use crate::lines::outline::{Block, Item};
@@ -41,7 +42,8 @@ impl NumberedList<'_> {
 
 /// Returns the places of the items of several lists that may all be the work: those that no heading
 /// tells apart, except of rules above the sections, or those that go on with the numbers of a list
-/// that a heading calls the work.
+/// that a heading calls the work. A single one may be as well where there is no other list: the
+/// heading above it may say so in another language.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
     let lists = find(document);
     let has_named = lists.iter().any(|list| list.is_work(document));
@@ -54,10 +56,17 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
     }
     let are_certain = match has_named {
         true => chosen.iter().all(|list| list.is_work(document)),
-        false => lists.len() < 2,
+        false => lists.is_empty() || (lists.len() == 1 && has_several_lists(document)),
     };
     let items = chosen.iter().flat_map(|list| list.items);
     (!are_certain).then(|| items.map(|item| item.range.start).collect())
+}
+
+/// Reports whether there are several lists that are in no other one.
+fn has_several_lists(document: &Document<'_, '_>) -> bool {
+    let mut blocks = document.blocks.iter();
+    let first = blocks.position(|block| matches!(block, Block::List(_)));
+    first.is_some() && blocks.any(|block| matches!(block, Block::List(_)))
 }
 
 /// Returns the lists that headings call the work, and those that go on with their numbers.
@@ -123,7 +132,7 @@ pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> 
             Block::Heading { .. } => {
                 above = document.headings.binary_search_by_key(&at, |it| it.at).ok();
             }
-            Block::List(items) if is_numbered(document, items) => {
+            Block::List(items) if is_numbered(document, items) || have_ids(document, items) => {
                 let is_other = |it: &Heading| !it.is_work() || task_headings::describes(it);
                 if !document.is_in(above, is_other) {
                     let heading = above.and_then(|at| document.headings.get(at));
@@ -140,6 +149,17 @@ fn is_numbered(document: &Document<'_, '_>, items: &[Item]) -> bool {
     let first = items.first();
     let first = first.and_then(|item| number(document.source.slice(item.range.clone())));
     first.is_some_and(|first| first > 1 || items.len() > 1)
+}
+
+/// Reports whether each of several items begins with an id that has a number, in brackets or not.
+fn have_ids(document: &Document<'_, '_>, items: &[Item]) -> bool {
+    items.len() > 1
+        && items.iter().all(|item| {
+            let found = identify::of_item(document.source.slice(item.text.clone()));
+            found.is_some_and(|found| {
+                !found.bare_number && found.id.contains(|c: char| c.is_ascii_digit())
+            })
+        })
 }
 
 /// Reports whether a heading is the title of a document that has sections.

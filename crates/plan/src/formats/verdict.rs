@@ -153,7 +153,7 @@ impl Seen {
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else if self.items > 0 && numbered_lists::items_alike(document).is_some() {
-            Some("several numbered lists look like tasks")
+            Some("lists with numbers or ids may be tasks")
         } else if self.items > 0 && !numbered_lists::lines_in_text(document).is_empty() {
             Some("numbered lines below a text may go on with the list above it")
         } else {

@@ -355,3 +355,38 @@ fn headings_beside_tasks_are_listed_and_letters_count() {
     let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
     assert_eq!(lines, [13]);
 }
+
+#[test]
+fn the_only_lists_of_a_document_may_be_tasks_in_any_language() {
+    let list = "1. Dach decken\n2. Wände streichen\n3. Boden legen\n";
+    let german = format!("# Umbau\n\nWir bauen das Haus um.\n\n## Aufgaben\n\n{list}");
+    let title = format!("# Umbau\n\n{list}");
+    let facts = format!("# Umbau\n\n## Overview\n\n{list}");
+    let beside = format!("# Umbau\n\n## Haus\n\n- alt\n- schön und gross\n\n## Grund\n\n{list}");
+    let ids = "# P\n\n## Entries\n\n- [DL-001] Write it\n- [DL-002] Print it\n";
+    require(&[
+        (&german, "items 3 | whole 1"),
+        (&title, "items 3 | whole 1"),
+        (&facts, "whole 1"),
+        (&beside, "whole 1"),
+        (
+            "# 計画\n\n## 手順\n\n1. 屋根を直す\n2. 壁を塗る\n",
+            "items 2 | whole 1",
+        ),
+        (ids, "items 2 | whole 1"),
+        (
+            &ids.replace("[DL-001]", "**[DL-001]**")
+                .replace("[DL-002]", "**[DL-002]**"),
+            "items 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Entries\n\n- T1: Write it\n- T2: Print it\n",
+            "items 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Entries\n\n- [one] Write it\n- [two] Print it\n",
+            "whole 1",
+        ),
+        ("# P\n\n## Tasks\n\n1. Write it\n2. Print it\n", "items 2"),
+    ]);
+}

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::{Inline, Source};
-use crate::tasks::checkbox::{BoxMark, looks_like_box, read_box};
+use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::section;
 use crate::tasks::status;
 use crate::words;
@@ -28,6 +28,11 @@ const VERBS: &[&str] = &["open", "complete", "draft", "new", "next", "ready"];
 /// What stands between a mark and its meaning, and what ends that.
 const LINKS: &[char] = &[' ', '`', '*', '=', ':', '-', '–', '—', '→', '|'];
 const ENDS: &[char] = &['[', ',', ';', '.', '|', '·', '(', ')', '`'];
+
+/// What stands before the box of an item that may be in others.
+const BULLETS: &[char] = &[
+    '>', ' ', '\t', '-', '*', '+', '.', ')', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+];
 
 /// What a document says of a mark.
 struct Meaning {
@@ -103,11 +108,11 @@ impl Legend {
         }
     }
 
-    /// Returns the status that the document says for the mark of a box.
+    /// Returns the status that the document says for the mark of a box; a tick is what is written.
     pub(crate) fn status(&self, text: &str, found: &BoxMark) -> Option<TaskStatus> {
         let mark = text.tail(found.at?).chars().next()?;
         let own = self.meanings.iter().find(|meaning| meaning.mark == mark);
-        own?.status
+        own.filter(|meaning| !meaning.is_tick())?.status
     }
 
     /// Returns a box with the status that the document says for its mark.
@@ -122,7 +127,7 @@ impl Legend {
             let said = source.slice(meaning.said.clone());
             let mark = meaning.mark;
             let (at, code) = (meaning.said.start, FindingCode::InvalidValue);
-            if meaning.is_tick() && meaning.status != Some(TaskStatus::Done) {
+            if meaning.is_tick() {
                 let message =
                     format!("`[{mark}]` means `{said}` here, so no task can be ticked with it");
                 findings.error(Pending::new(at, code, said, message));
@@ -176,9 +181,11 @@ fn explained(source: &Source<'_>, item: &Item) -> Option<Meaning> {
 /// Returns what a line says of the marks in it; a box before the text of a task says nothing.
 fn of_line(at: usize, line: &str) -> Vec<Meaning> {
     let mut said = Vec::new();
-    let is_row = line.trim_start().starts_with('|');
-    let cell = line.trim_start_matches(LINKS);
-    if looks_like_box(line) || (is_row && !cell.starts_with('[')) {
+    let text = line.trim_start();
+    let is_row = text.starts_with('|') && !text.trim_start_matches(LINKS).starts_with('[');
+    let item = text.trim_start_matches(BULLETS);
+    let is_task = item.len() < text.len() && item.starts_with('[');
+    if is_row || is_task {
         return said;
     }
     for (open, _) in line.match_indices('[') {
@@ -186,7 +193,8 @@ fn of_line(at: usize, line: &str) -> Vec<Meaning> {
             continue;
         };
         let rest = rest.trim_start_matches(LINKS);
-        let text = rest.split(ENDS).next().unwrap_or(rest).trim_end();
+        let text = rest.split(ENDS).next().unwrap_or(rest);
+        let text = text.trim_end_matches([' ', '*', '_']);
         let start = at + line.len() - rest.len();
         if !text.is_empty() {
             said.push(Meaning {

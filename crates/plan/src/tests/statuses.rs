@@ -259,7 +259,7 @@ fn a_mark_with_another_meaning_is_said() {
         "\
 build [todo] Build
 paint [blocked] Paint
-ship [cancelled] Ship
+ship [done] Ship
 warnings 3: `[!]` means `important` here, which is no known status, so it is read as it usually is
 errors 3: `[x]` means `cancelled` here, so no task can be ticked with it
 ",

@@ -44,12 +44,12 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     )
 }
 
-/// Reports whether any word counts two headings beside each other: `PR 1` and `PR 2`.
+/// Reports whether words count two headings beside each other: `PR 1` and `Improvement 2`.
 fn has_series(headings: &[Heading]) -> bool {
     let mut counted = HashSet::new();
     headings.iter().any(|own| {
         own.series()
-            .is_some_and(|word| !counted.insert((own.parent, own.level, word)))
+            .is_some_and(|word| !counted.insert((own.parent, own.level, word.is_empty())))
     })
 }
 

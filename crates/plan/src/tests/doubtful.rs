@@ -390,3 +390,36 @@ fn the_only_lists_of_a_document_may_be_tasks_in_any_language() {
         ("# P\n\n## Tasks\n\n1. Write it\n2. Print it\n", "items 2"),
     ]);
 }
+
+#[test]
+fn headings_that_different_words_count_are_one_series() {
+    let two = "# P\n\n## Work\n\n### PR 1: Parse\n\nText.\n\n### Improvement 2: Print\n\nText.\n";
+    let three = two.replace("### Imp", "### PR 2: Read\n\nText.\n\n### Imp");
+    let beside_task = two.replace("PR 1", "Task 1");
+    let in_plan = format!(
+        "# P\n\n## Context\n\nSlow.\n\n{}\n## Verification\n\nTry.\n",
+        &two[5..]
+    );
+    require(&[
+        (two, "headings 2 | whole 1"),
+        (&three, "headings 3 | whole 1"),
+        (&beside_task, "headings 2 | whole 1"),
+        (&in_plan, "headings 2 | whole 1"),
+    ]);
+}
+
+#[test]
+fn numbered_sections_without_boxes_beside_others_with_boxes_are_asked_about() {
+    let plan = "# P\n\n## 1. Parser\n\nWrite it.\n\n## 2. Printer\n\n- [ ] Write\n\n## Docs\n\n- [ ] Tell\n";
+    let full = plan.replace("Write it.", "- [ ] Parse");
+    let all_in_one = plan.replace("## Docs", "## Acceptance criteria");
+    let described = plan.replace("Parser", "Background");
+    let two = plan.replace("## Docs", "## 3. Docs");
+    require(&[
+        (plan, "headings 2 | boxes 2 | whole 1"),
+        (&full, "boxes 3"),
+        (&all_in_one, "boxes 1"),
+        (&described, "boxes 2"),
+        (&two, "headings 3 | boxes 2 | whole 1"),
+    ]);
+}

@@ -713,18 +713,11 @@ impl<'a> Reader<'_, 'a> {
     /// Parses a line such as `**Status**: done`; returns whether it set the status. With one that is
     /// not known, the task is not run, unless its heading says how far it is.
     pub(crate) fn status_field(&mut self, line: &Inline<'_>, draft: &mut Draft) -> bool {
-        let Some((word, at)) = attributes::detail_key(&line.text) else {
+        let Some(said) = attributes::status_place(&line.text) else {
             return false;
         };
-        if !word.eq_ignore_ascii_case("status") {
-            return false;
-        }
-        let said = line.text.tail(at);
-        let value = said.trim_matches(['*', '_', ' ', '`']);
-        let Some(start) = said.find(value).filter(|_| !value.is_empty()) else {
-            return false;
-        };
-        let place = line.offset(at + start);
+        let value = line.text.part(said.clone());
+        let place = line.offset(said.start);
         if let Some(status) = status::of_cell(value) {
             draft.status = status;
             draft.marks.extend(done::mark(value, place));

@@ -56,9 +56,7 @@ fn said_in(detail: &str) -> Option<(TaskStatus, &str)> {
         .filter(|detail| detail.starts_with(['*', '_', 'S', 's']))?
         .lines()
         .next()?;
-    let (_, value) =
-        attributes::detail_key(line).filter(|(word, _)| word.eq_ignore_ascii_case("status"))?;
-    let value = line.get(value..)?.trim_matches(['*', '_', ' ', '`']);
+    let value = line.get(attributes::status_place(line)?)?;
     let status = status::of_text(value).filter(|status| *status != TaskStatus::Todo)?;
     Some((status, value))
 }

@@ -1,7 +1,7 @@
 //! Which headings of a document of no known format are tasks, or may be.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::formats::below;
 use crate::formats::document::{BoxedItem, Document, Heading};
@@ -274,6 +274,21 @@ fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
             })
     });
     series
+}
+
+/// Reports whether several headings are counted.
+pub(crate) fn has_series(document: &Document<'_, '_>) -> bool {
+    !all_series(document).is_empty()
+}
+
+/// Returns the blocks of the sections without work of each series in which another one has some.
+pub(crate) fn left_out(
+    document: &Document<'_, '_>,
+    has_work: impl Fn(&Heading) -> bool,
+) -> BTreeSet<usize> {
+    let series = all_series(document);
+    let without = series.iter().flat_map(|own| without_work(own, &has_work));
+    without.map(|it| it.at).collect()
 }
 
 /// Returns the series of at least two headings that speak of work, beside each other or in sections

@@ -112,7 +112,7 @@ impl<'s, 'a> Document<'s, 'a> {
         let fences = Fences::read(source, start);
         let mut blocks = outline::read(source, start, &fences);
         code_boxes::unwrap(source, &mut blocks);
-        let legend = Legend::read(source, start, &fences.outer, &blocks);
+        let legend = Legend::read(source, start, &blocks);
         let mut document = Self {
             source,
             start,

@@ -31,7 +31,7 @@ const ENDS: &[char] = &['[', ',', ';', '.', '|', '·', '(', ')', '`'];
 
 /// What stands before the box of an item that may be in others.
 const BULLETS: &[char] = &[
-    '>', ' ', '\t', '-', '*', '+', '.', ')', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+    '>', '|', ' ', '\t', '-', '*', '+', '.', ')', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
 ];
 
 /// What a document says of a mark.
@@ -41,6 +41,8 @@ struct Meaning {
     status: Option<TaskStatus>,
     /// The words for it.
     said: Range<usize>,
+    /// Whether a label stands before it, or it begins an item as code.
+    is_labelled: bool,
 }
 
 impl Meaning {
@@ -62,13 +64,8 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Finds what a document says from `start` on, outside its fences.
-    pub(crate) fn read(
-        source: &Source<'_>,
-        start: usize,
-        fences: &[Range<usize>],
-        blocks: &[Block],
-    ) -> Self {
+    /// Finds what a document says from `start` on.
+    pub(crate) fn read(source: &Source<'_>, start: usize, blocks: &[Block]) -> Self {
         let mut legend = Self::default();
         for block in blocks {
             if let Block::List(items) = block {
@@ -77,15 +74,11 @@ impl Legend {
         }
         let mut said = Vec::new();
         for (at, line) in source.lines(start..source.text.len()) {
-            let before = fences.partition_point(|fence| fence.start <= at);
-            let fence = before.checked_sub(1).and_then(|last| fences.get(last));
-            let is_code = fence.is_some_and(|fence| at < fence.end);
             let own = of_line(at, line);
-            if !own.is_empty() && !is_code {
-                said.extend(own);
-            } else if !line.trim().is_empty() {
+            if own.is_empty() && !line.trim().is_empty() {
                 legend.add(std::mem::take(&mut said));
             }
+            said.extend(own);
         }
         legend.add(said);
         legend
@@ -95,8 +88,9 @@ impl Legend {
     fn add(&mut self, said: Vec<Meaning>) {
         let mut marks = BTreeSet::new();
         let are_different = said.iter().all(|meaning| marks.insert(meaning.mark));
-        let is_known = said.iter().any(|meaning| meaning.status.is_some());
-        if said.len() < MIN_BOXES || !are_different || !is_known {
+        let mut own = said.iter();
+        let is_meant = own.any(|meaning| meaning.status.is_some() || meaning.is_labelled);
+        if said.len() < MIN_BOXES || !are_different || !is_meant {
             return;
         }
         for meaning in said {
@@ -121,17 +115,18 @@ impl Legend {
         BoxMark { status, ..found }
     }
 
-    /// Warns of each mark whose meaning is not known, and refuses to tick what is not done then.
+    /// Warns of each mark in use whose meaning is not known, and refuses ticks that mean no done task.
     pub(crate) fn report(&self, source: &Source<'_>, findings: &mut Findings) {
         for meaning in &self.meanings {
             let said = source.slice(meaning.said.clone());
             let mark = meaning.mark;
             let (at, code) = (meaning.said.start, FindingCode::InvalidValue);
+            let is_used = source.text.matches(&format!("[{mark}]")).nth(1).is_some();
             if meaning.is_tick() {
                 let message =
                     format!("`[{mark}]` means `{said}` here, so no task can be ticked with it");
                 findings.error(Pending::new(at, code, said, message));
-            } else if meaning.status.is_none() {
+            } else if meaning.status.is_none() && is_used {
                 let message = format!(
                     "`[{mark}]` means `{said}` here, which is no known status, so it is read as \
                      it usually is"
@@ -175,6 +170,7 @@ fn explained(source: &Source<'_>, item: &Item) -> Option<Meaning> {
         mark,
         status: Some(status),
         said: line.offset(found.rest)..item.text.end,
+        is_labelled: false,
     })
 }
 
@@ -201,10 +197,18 @@ fn of_line(at: usize, line: &str) -> Vec<Meaning> {
                 mark,
                 status: meaning(text),
                 said: start..start + text.len(),
+                is_labelled: is_label(line.head(open)),
             });
         }
     }
     said
+}
+
+/// Reports whether what stands before a mark only introduces it: `Legend:`, or a bullet before code.
+fn is_label(before: &str) -> bool {
+    let is_code = before.ends_with('`');
+    let text = before.trim_end_matches(['`', '*', ' ']);
+    text.ends_with([':', '：']) || (is_code && text.trim_matches(BULLETS).is_empty())
 }
 
 /// Returns the mark of a box, wherever it stands, and what follows the box, unless it is a link.

@@ -217,6 +217,7 @@ warnings 22: unknown status `Parked`: its mark counts
 fn what_a_document_says_of_its_marks_counts() {
     for legend in [
         "Legend: `[ ]` open, `[~]` done / dropped, `[>]` deferred, `[x]` finished.",
+        "```\n[ ] open\n[~] dropped\n[>] on hold\n```",
         "- `[ ]` = open\n- `[~]` = dropped\n- `[>]` - on hold\n- `[x]` = done",
         "| Mark | Meaning |\n|---|---|\n| `[ ]` | open |\n| `[~]` | dropped |\n| `[>]` | on hold |",
         "**Marks**: [~] out of scope · [>] postponed · [x] done",
@@ -240,9 +241,8 @@ fn what_a_document_says_of_its_marks_counts() {
 fn marks_that_are_not_explained_mean_the_usual() {
     for text in [
         "Change `[ ]` to `[x]` when it passes, and to `[~]` when you begin.",
-        "```\n[ ] open, [~] dropped\n```",
         "`[~]` done",
-        "`[ ]` offen, `[x]` erledigt, `[~]` in Arbeit",
+        "[ ] Build\n[~] Paint the house",
     ] {
         let source = format!("# P\n\n{text}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n");
         let (plan, errors) = read(&source, &KnownNames::default());
@@ -264,4 +264,17 @@ warnings 3: `[!]` means `important` here, which is no known status, so it is rea
 errors 3: `[x]` means `cancelled` here, so no task can be ticked with it
 ",
     );
+}
+
+#[test]
+fn a_legend_in_another_language_is_said() {
+    for legend in [
+        "Legende: `[ ]` offen, `[x]` fertig, `[~]` verworfen",
+        "- `[ ]` offen\n- `[x]` fertig\n- `[~]` verworfen",
+    ] {
+        let source = format!("# P\n\n{legend}\n\n## Aufgaben\n\n- [ ] Bauen\n- [~] Malen\n");
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let said: Vec<&str> = plan.warnings.iter().map(|own| own.text.as_str()).collect();
+        assert_eq!((said, errors), (vec!["verworfen"], vec![]), "{legend}");
+    }
 }

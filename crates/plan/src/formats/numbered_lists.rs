@@ -10,13 +10,13 @@ use crate::lines::text;
 use crate::tasks::phase;
 use crate::tasks::section;
 
-/// A numbered list that is in no other one.
-pub(crate) struct NumberedList<'d> {
+/// A list that is in no other one.
+pub(crate) struct OuterList<'d> {
     heading: Option<&'d Heading>,
     pub(crate) items: &'d [Item],
 }
 
-impl NumberedList<'_> {
+impl OuterList<'_> {
     /// Reports whether it is work by the heading above it.
     fn is_work(&self, document: &Document<'_, '_>) -> bool {
         self.heading.is_some_and(|it| {
@@ -42,7 +42,7 @@ impl NumberedList<'_> {
 
 /// Returns the places of the items of several lists that may all be the work: those that no heading
 /// tells apart, except of rules above the sections, or those that go on with the numbers of a list
-/// that a heading calls the work. A single one may be as well where there is no other list: the
+/// that a heading calls the work. A single one may be as well where there is no list of bullets: the
 /// heading above it may say so in another language.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
     let lists = find(document);
@@ -56,24 +56,17 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
     }
     let are_certain = match has_named {
         true => chosen.iter().all(|list| list.is_work(document)),
-        false => lists.is_empty() || (lists.len() == 1 && has_several_lists(document)),
+        false => lists.is_empty() || (lists.len() == 1 && all(document).len() > 1),
     };
     let items = chosen.iter().flat_map(|list| list.items);
     (!are_certain).then(|| items.map(|item| item.range.start).collect())
 }
 
-/// Reports whether there are several lists that are in no other one.
-fn has_several_lists(document: &Document<'_, '_>) -> bool {
-    let mut blocks = document.blocks.iter();
-    let first = blocks.position(|block| matches!(block, Block::List(_)));
-    first.is_some() && blocks.any(|block| matches!(block, Block::List(_)))
-}
-
 /// Returns the lists that headings call the work, and those that go on with their numbers.
 fn with_further<'l, 'd>(
     document: &Document<'_, '_>,
-    lists: &'l [NumberedList<'d>],
-) -> Vec<&'l NumberedList<'d>> {
+    lists: &'l [OuterList<'d>],
+) -> Vec<&'l OuterList<'d>> {
     let (mut chosen, mut next) = (Vec::new(), None);
     for list in lists {
         let goes_on = next.is_some() && list.first_number(document) == next;
@@ -122,9 +115,17 @@ fn number(line: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| is_item)
 }
 
-/// Returns the numbered lists, except those below headings of something else than work, and those
-/// of one item that goes on with nothing.
-pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> {
+/// Returns the lists with numbers or ids, except those below headings of something else than work,
+/// and those of one item that goes on with nothing.
+pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
+    let mut lists = all(document);
+    lists.retain(|list| is_numbered(document, list.items) || have_ids(document, list.items));
+    lists
+}
+
+/// Returns all lists that are in no other one, except those below headings of something else than
+/// work.
+fn all<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
     let mut found = Vec::new();
     let mut above = None;
     for (at, block) in document.blocks.iter().enumerate() {
@@ -132,11 +133,11 @@ pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> 
             Block::Heading { .. } => {
                 above = document.headings.binary_search_by_key(&at, |it| it.at).ok();
             }
-            Block::List(items) if is_numbered(document, items) || have_ids(document, items) => {
+            Block::List(items) => {
                 let is_other = |it: &Heading| !it.is_work() || task_headings::describes(it);
                 if !document.is_in(above, is_other) {
                     let heading = above.and_then(|at| document.headings.get(at));
-                    found.push(NumberedList { heading, items });
+                    found.push(OuterList { heading, items });
                 }
             }
             _ => {}

@@ -369,6 +369,7 @@ fn the_only_lists_of_a_document_may_be_tasks_in_any_language() {
         (&title, "items 3 | whole 1"),
         (&facts, "whole 1"),
         (&beside, "whole 1"),
+        (&beside.replace("Haus", "Goals"), "items 3 | whole 1"),
         (
             "# 計画\n\n## 手順\n\n1. 屋根を直す\n2. 壁を塗る\n",
             "items 2 | whole 1",

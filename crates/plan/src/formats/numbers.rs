@@ -62,7 +62,7 @@ pub(crate) fn counted(text: &str) -> Option<Counted<'_>> {
 pub(crate) fn series(title: &str) -> Option<&str> {
     let words = parse(title)?.words;
     let word = match words.rsplit_once(' ') {
-        Some((word, letter)) if is_capital(letter) => word,
+        Some((word, letter)) if text::is_capital(letter) => word,
         _ => words,
     };
     (!word.contains(' ')).then_some(word)
@@ -82,12 +82,6 @@ pub(crate) fn named(text: &str) -> Option<&str> {
     let is_apart = found.name.len() > found.words.len() + found.number.len();
     let is_named = is_apart || !found.words.is_ascii();
     (is_named && !found.words.contains(' ')).then_some(found.name)
-}
-
-/// Reports whether a text is one capital letter.
-fn is_capital(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
 }
 
 /// Reports whether a heading, or the title of a task, begins with `Task N`.

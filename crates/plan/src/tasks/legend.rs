@@ -96,7 +96,8 @@ impl Legend {
         for meaning in said {
             let is_plain = meaning.is_tick() || meaning.mark == ' ';
             let is_other = meaning.status.is_some() || !is_plain;
-            if is_other && meaning.status != meaning.usual() {
+            let is_new = self.meanings.iter().all(|own| own.mark != meaning.mark);
+            if is_new && is_other && meaning.status != meaning.usual() {
                 self.meanings.push(meaning);
             }
         }
@@ -178,10 +179,10 @@ fn explained(source: &Source<'_>, item: &Item) -> Option<Meaning> {
 fn of_line(at: usize, line: &str) -> Vec<Meaning> {
     let mut said = Vec::new();
     let text = line.trim_start();
-    let is_row = text.starts_with('|') && !text.trim_start_matches(LINKS).starts_with('[');
+    let is_other_row = text.starts_with('|') && !text.trim_start_matches(LINKS).starts_with('[');
     let item = text.trim_start_matches(BULLETS);
     let is_task = item.len() < text.len() && item.starts_with('[');
-    if is_row || is_task {
+    if is_other_row || is_task {
         return said;
     }
     for (open, _) in line.match_indices('[') {

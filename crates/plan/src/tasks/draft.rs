@@ -710,32 +710,41 @@ impl<'a> Reader<'_, 'a> {
         open
     }
 
-    /// Parses a line such as `**Status**: done`; returns whether it set the status. With one that is
-    /// not known, the task is not run, unless its heading says how far it is.
+    /// Parses a line such as `**Status**: done`; returns whether it set the status.
     pub(crate) fn status_field(&mut self, line: &Inline<'_>, draft: &mut Draft) -> bool {
         let Some(said) = attributes::status_place(&line.text) else {
             return false;
         };
         let value = line.text.part(said.clone());
+        let Some(status) = status::of_cell(value) else {
+            self.unknown_status(line, draft);
+            return false;
+        };
+        draft.status = status;
         let place = line.offset(said.start);
-        if let Some(status) = status::of_cell(value) {
-            draft.status = status;
-            draft.marks.extend(done::mark(value, place));
-            return true;
-        }
+        draft.marks.extend(done::mark(value, place));
+        true
+    }
+
+    /// Withholds an open task whose field says a status that is not known, unless a box or a mark
+    /// says how far it is.
+    pub(crate) fn unknown_status(&mut self, line: &Inline<'_>, draft: &mut Draft) {
+        let Some(said) = attributes::status_place(&line.text) else {
+            return;
+        };
+        let value = line.text.part(said.clone());
         // What follows text in a plain line may be a part of it: `The page shows: - Status: a badge`.
-        let is_first = draft
-            .details
-            .first()
-            .is_none_or(|first| *first == line.text);
+        let mut details = draft.details.iter();
+        let is_first = details.next().is_none_or(|first| *first == line.text);
         let is_field = is_first || line.text.starts_with(['*', '_']);
-        if is_field && status::may_be(value) {
-            if draft.status.runs() && draft.marks.is_empty() {
-                draft.status = TaskStatus::Blocked;
-            }
-            self.note_unknown_status(draft, value, place);
+        let is_known = status::of_cell(value).is_some() || !status::may_be(value);
+        if is_known || !is_field || !draft.status.runs() {
+            return;
         }
-        false
+        if draft.marks.is_empty() {
+            draft.status = TaskStatus::Blocked;
+        }
+        self.note_unknown_status(draft, value, line.offset(said.start));
     }
 
     /// Warns of attributes of a box below a task, which is its step: they have no effect.

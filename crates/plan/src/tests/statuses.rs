@@ -278,3 +278,17 @@ fn a_legend_in_another_language_is_said() {
         assert_eq!((said, errors), (vec!["verworfen"], vec![]), "{legend}");
     }
 }
+
+#[test]
+fn an_unknown_status_below_a_box_is_said() {
+    reads(
+        "# P\n\n- [ ] Parse\n  - **Status**: Parked upstream\n- [x] Print\n  - Status: Parked\n- [ ] Ship\n  - Show it\n  - Status: a badge\n",
+        "\
+parse [todo] Parse | details **Status**: Parked upstream
+print [done] Print | details Status: Parked
+ship [todo] Ship | details Show it / Status: a badge
+> parse / ship: nothing comes before; together: nothing orders them
+warnings 4: unknown status `Parked upstream`: its mark counts
+",
+    );
+}

@@ -31,6 +31,11 @@ impl OuterList<'_> {
             .is_none_or(|it| !section::lists_bullets(&it.title) && is_title_of_others(document, it))
     }
 
+    /// Reports whether its section consists of it.
+    fn is_alone(&self, document: &Document<'_, '_>) -> bool {
+        self.heading.is_some_and(|it| document.own(it).len() == 1)
+    }
+
     fn first_number(&self, document: &Document<'_, '_>) -> Option<u32> {
         number(document.source.slice(self.items.first()?.range.clone()))
     }
@@ -42,8 +47,8 @@ impl OuterList<'_> {
 
 /// Returns the places of the items of several lists that may all be the work: those that no heading
 /// tells apart, except of rules above the sections, or those that go on with the numbers of a list
-/// that a heading calls the work. A single one may be as well where there is no list of bullets: the
-/// heading above it may say so in another language.
+/// that a heading calls the work. A single one may be as well where there is no list of bullets, or
+/// where its section has nothing else: the heading may call it the work in another language.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
     let lists = find(document);
     let has_named = lists.iter().any(|list| list.is_work(document));
@@ -56,7 +61,11 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
     }
     let are_certain = match has_named {
         true => chosen.iter().all(|list| list.is_work(document)),
-        false => lists.is_empty() || (lists.len() == 1 && all(document).len() > 1),
+        false => match lists.as_slice() {
+            [] => true,
+            [only] => all(document).len() > 1 && !only.is_alone(document),
+            _ => false,
+        },
     };
     let items = chosen.iter().flat_map(|list| list.items);
     (!are_certain).then(|| items.map(|item| item.range.start).collect())

@@ -368,7 +368,11 @@ fn the_only_lists_of_a_document_may_be_tasks_in_any_language() {
         (&german, "items 3 | whole 1"),
         (&title, "items 3 | whole 1"),
         (&facts, "whole 1"),
-        (&beside, "whole 1"),
+        (&beside, "items 3 | whole 1"),
+        (
+            &beside.replace("Grund\n", "Grund\n\nSo geht es:\n"),
+            "whole 1",
+        ),
         (&beside.replace("Haus", "Goals"), "items 3 | whole 1"),
         (
             "# 計画\n\n## 手順\n\n1. 屋根を直す\n2. 壁を塗る\n",

@@ -11,7 +11,7 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::MAX_PLAN_BYTES;
 use orchestrate_settings::project_root;
 
-use crate::args;
+use crate::args::{self, ReadWay};
 use crate::context::Context;
 use crate::error::{CommandError, Complaint, ErrorKind};
 use crate::given::Given;
@@ -84,6 +84,13 @@ impl PlanText {
             Origin::Typed => shell_word(&self.text),
             Origin::Input | Origin::Made(_) => "-".to_owned(),
         }
+    }
+
+    /// Returns how it is read: as it is typed, or by a model if its front matter says so.
+    pub(crate) fn way(&self, typed: Option<ReadWay>) -> Option<ReadWay> {
+        let says_model =
+            || !self.is_typed() && orchestrate_plan::front_matter(&self.text).read_by_model;
+        typed.or_else(|| says_model().then_some(ReadWay::Model))
     }
 
     /// Fails if the text was typed, since there is then only one way to read it.

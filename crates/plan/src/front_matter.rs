@@ -49,6 +49,9 @@ pub struct FrontMatter {
     /// How a plan of no known format is read.
     #[serde(default)]
     pub read: Option<ReadAs>,
+    /// Whether a model rewrites the plan before it is run (`read: model`).
+    #[serde(default)]
+    pub read_by_model: bool,
     /// The line of each key, from 1.
     pub lines: BTreeMap<String, usize>,
 }
@@ -105,7 +108,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("merge", "auto, review or none"),
     ("review", value::REVIEWS),
-    ("read", "headings, boxes, table, items or whole"),
+    ("read", "headings, boxes, table, items, whole or model"),
 ];
 
 /// Returns the names of the keys.
@@ -376,6 +379,7 @@ impl FrontMatterKey<'_> {
             "budget_usd" => front.budget_usd = self.take(self.dollars()),
             "merge" => front.merge = self.take(self.word()),
             "review" => front.review = self.take(self.review()),
+            "read" if self.written == "model" => front.read_by_model = true,
             "read" => front.read = self.take(self.word()),
             key => {
                 // A check or a limit that is misspelled would be missing.
@@ -514,6 +518,14 @@ mod tests {
         for (text, warnings) in table {
             assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
         }
+    }
+
+    #[test]
+    fn a_plan_may_ask_for_a_model() {
+        let front = front_matter("---\nread: model\n---\n- [ ] T1 a\n");
+        assert_eq!((front.read, front.read_by_model), (None, true));
+        let plan = "---\nread: model\n---\n- [ ] T1 a\n";
+        assert_eq!(parsed(plan), (vec!["T1".to_owned()], vec![], vec![]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use orchestrate_core::TaskId;
 use orchestrate_core::task::Work;
 
 use crate::citations;
-use crate::fields::names::KnownNames;
+use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::{Findings, PlanError};
 use crate::formats::whole;
 use crate::order::assign;
@@ -24,7 +24,10 @@ impl Plan {
     /// text lists tasks of its own, and so is a plan.
     pub fn of_goal(text: &str) -> Option<Plan> {
         let (listed, _) = parse::read(text, &KnownNames::default());
-        if listed.tasks.iter().any(|task| !task.goal) {
+        // Whoever types a goal has said what a list in it is that may as well be one of tasks.
+        let first = listed.readings.first();
+        let is_doubtful = first.is_some_and(|own| own.read == ReadAs::Items.word());
+        if !is_doubtful && listed.tasks.iter().any(|task| !task.goal) {
             return None;
         }
         let whole = text.trim();
@@ -150,6 +153,12 @@ mod tests {
             ("  fix tests\n", "fix_tests", "fix tests", 0),
             (
                 "Why is it slow?\n\n- measure first",
+                "why_is_it_slow",
+                "Why is it slow?",
+                1,
+            ),
+            (
+                "Why is it slow?\n\n1. measure first\n2. then look",
                 "why_is_it_slow",
                 "Why is it slow?",
                 1,

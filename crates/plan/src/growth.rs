@@ -244,6 +244,18 @@ const INPUTS: &[Input] = &[
             "t".repeat(n / 2)
         )
     }),
+    ("legends", |n| {
+        "`[~]` dropped, `[>]` so\n\nx\n\n- [~] x\n".repeat(n / 42)
+    }),
+    ("a long legend", |n| {
+        format!("Marks: {}\n\n- [~] x\n", "[~] dropped ".repeat(n / 12))
+    }),
+    ("sections that several words count", |n| {
+        "## A 1: x\n\n- [ ] x\n\n## B 2: y\n\nx\n\n".repeat(n / 38)
+    }),
+    ("numbered sections beside others", |n| {
+        "# x\n\n## 1. x\n\n- [ ] x\n\n## 2. y\n\nx\n\n".repeat(n / 40)
+    }),
     ("front matter", |n| {
         let keys: String = (0..n / 11).map(|at| format!("k{at}: 1\n")).collect();
         format!("---\n{keys}---\n- [ ] T1 x\n")

@@ -50,7 +50,7 @@ pub use fields::value::duration_ms;
 pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 pub use formats::format::KnownFormat;
 pub use formats::lines::{LineKind, LineUse};
-pub use formats::table::Reading;
+pub use formats::reading::Reading;
 pub use front_matter::{FrontMatter, Order, front_matter};
 pub use goal::PLANNER;
 pub use keep_boxes::{KeptBoxes, keep_boxes};

@@ -14,7 +14,7 @@ use crate::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWar
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::lines::LineUse;
-use crate::formats::table::{self, Read, Reading};
+use crate::formats::reading::{self, Read, Reading};
 use crate::formats::walk::MAX_TASKS;
 use crate::formats::whole;
 use crate::front_matter;
@@ -334,7 +334,8 @@ impl Body<'_, '_> {
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
             findings.warn(found.suggest(Some(advice.to_owned())));
         }
-        table::read(&document, way, known, findings)
+        document.legend.report(self.source, findings);
+        reading::read(&document, way, known, findings)
     }
 
     /// Makes one task of a document that marks none, if it describes work; else having no tasks is

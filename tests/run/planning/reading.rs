@@ -62,6 +62,11 @@ fn a_plan_is_read_as_it_was_chosen_to_the_end() -> Outcome {
         let report = world.types(&arguments, 0)?.json()?;
         assert_eq!(ids(&report), expected, "{report}");
     }
+    let of_model = format!("---\nread: model\n---\n{PLAN}");
+    world.repository.write("model.md", &of_model)?;
+    let refused = world.types(&["check", "model.md"], 2)?;
+    says(&refused, &["`orchestrate plan model.md -o made.md`"])?;
+    world.types(&["check", "model.md", "--read", "boxes"], 0)?;
     // The boxes that are written back are those of the reading that was run.
     world.types(&["plan.md", "--read", "boxes", "--land"], 0)?;
     assert_eq!(

@@ -147,7 +147,7 @@ fn way(reading: &ReadArgs, text: &PlanText) -> Result<Option<ReadAs>, CommandErr
     if reading.is_any() {
         text.require_document()?;
     }
-    match reading.read {
+    match text.way(reading.read) {
         None => Ok(None),
         Some(ReadWay::As(way)) => Ok(Some(way)),
         Some(ReadWay::Model) => {

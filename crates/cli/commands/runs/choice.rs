@@ -26,11 +26,9 @@ pub(crate) fn of_reading(
     if !parked_call::show(&format!("{shown} can be read in several ways\n{table}"))? {
         return Ok(None);
     }
-    // A way that no option names cannot be chosen either.
     let mut words: Vec<&str> = readings
         .iter()
         .map(|reading| reading.read.as_str())
-        .filter(|word| ReadWay::named(word).is_some())
         .collect();
     words.push(MODEL);
     let question = format!(

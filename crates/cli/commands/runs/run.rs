@@ -12,7 +12,8 @@ use crate::plan_text::PlanText;
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
     let mut settings = arguments.settings.values();
     settings.extend(arguments.output.values());
-    let way = arguments.reading.read;
+    let text = PlanText::read(context, &arguments.plan)?;
+    let way = text.way(arguments.reading.read);
     if arguments.yes && way != Some(ReadWay::Model) {
         let message = "`--yes` answers the question of `--read model`, and no other";
         return Err(CommandError::usage(message));
@@ -31,7 +32,6 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         read,
         tag,
     };
-    let text = PlanText::read(context, &arguments.plan)?;
     if arguments.reading.is_any() {
         text.require_document()?;
     }

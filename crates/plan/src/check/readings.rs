@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::formats::table::Reading;
+use crate::formats::reading::Reading;
 
 /// Renders the readings as a table: the word for each, how many open tasks it has, why it fits, and
 /// the titles of the first of them.

@@ -14,7 +14,7 @@ use crate::check::{readings, why};
 use crate::fields::names::KnownNames;
 use crate::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use crate::formats::lines::LineUse;
-use crate::formats::table::Reading;
+use crate::formats::reading::Reading;
 use crate::parse;
 use crate::parse::Plan;
 use orchestrate_core::agent::price::{DOLLAR, dollars};

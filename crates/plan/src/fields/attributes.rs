@@ -918,6 +918,15 @@ pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     Some((word, text.len() - rest.len()))
 }
 
+/// Returns the place of what a line such as `**Status**: done` says.
+pub(crate) fn status_place(line: &str) -> Option<Range<usize>> {
+    let (_, at) = detail_key(line).filter(|(word, _)| text::is_same_word("status", word))?;
+    let said = line.tail(at);
+    let value = said.trim_matches(['*', '_', ' ', '`']);
+    let start = at + said.find(value)?;
+    (!value.is_empty()).then_some(start..start + value.len())
+}
+
 /// Splits a text after the word that it begins with, any marks of emphasis, and a colon.
 fn key_and_colon(text: &str) -> Option<(&str, &str)> {
     let length = text

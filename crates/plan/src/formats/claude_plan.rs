@@ -3,10 +3,9 @@
 //! It is meant for one session, so the whole of it is one goal. One that has headings such as
 //! `Step 1` or `1.` is read by these, or asked about.
 
-use std::collections::HashSet;
-
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
+use crate::formats::task_headings;
 use crate::tasks::heading;
 use crate::tasks::section;
 
@@ -36,21 +35,12 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         has_later |= LATER.iter().any(|words| title.starts_with(words));
         has_numbers |= is_numbered(own);
     }
-    has_numbers |= has_series(&document.headings);
+    has_numbers |= task_headings::has_series(document);
     let may_be_tasks = has_numbers || !document.boxes.is_empty() || document.has_task_table();
     Claim::weakly_if(
         has_context && has_later && !may_be_tasks,
         "it has a context and a verification, and nothing between is numbered",
     )
-}
-
-/// Reports whether any word counts two headings beside each other: `PR 1` and `PR 2`.
-fn has_series(headings: &[Heading]) -> bool {
-    let mut counted = HashSet::new();
-    headings.iter().any(|own| {
-        own.series()
-            .is_some_and(|word| !counted.insert((own.parent, own.level, word)))
-    })
 }
 
 fn is_numbered(own: &Heading) -> bool {

@@ -4,23 +4,20 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::formats::numbers::{self, named};
 use crate::lines::fences::Fences;
 use crate::lines::outline::{self, Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
-use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
 use crate::tasks::heading::{self, TaskHeading};
-use crate::tasks::legend;
+use crate::tasks::legend::{self, Legend};
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::table::{self, Table};
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
-
-/// The maximum length of the word before the number of a heading in a series.
-const MAX_SERIES_BYTES: usize = 40;
 
 /// The blocks of a document below its front matter.
 pub(crate) struct Document<'s, 'a> {
@@ -38,6 +35,8 @@ pub(crate) struct Document<'s, 'a> {
     pub(crate) fences: Vec<Range<usize>>,
     /// The offset of a fence that nothing closes.
     pub(crate) unclosed: Option<usize>,
+    /// What it says of its marks.
+    pub(crate) legend: Legend,
     boxes_named: OnceCell<BTreeMap<String, usize>>,
     headings_named: OnceCell<BTreeMap<String, usize>>,
 }
@@ -87,35 +86,14 @@ impl Heading {
         matches!(self.kind, Kind::Work | Kind::Optional)
     }
 
-    /// Returns what stands before the number at its beginning, in any language: `Phase`, or
-    /// nothing. A letter may belong to the number: `Phase A1`, `Phase 1a`.
+    /// Returns the word that counts it in a series (`Phase`), or none (`2. Client`).
     pub(crate) fn series(&self) -> Option<&str> {
-        let title = heading::after_mark(&self.title).trim_start_matches(['*', '`']);
-        let at = title.find(|c: char| c.is_ascii_digit())?;
-        let (before, rest) = title.split_at_checked(at)?;
-        let word = match before.rsplit_once(' ') {
-            Some((word, letter)) if is_capital(letter) => word,
-            _ => before.trim_end(),
-        };
-        let mut after = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if let Some(rest) = after.strip_prefix(|c: char| c.is_ascii_lowercase())
-            && !word.is_empty()
-        {
-            after = rest;
-        }
-        let is_word =
-            before.len() < MAX_SERIES_BYTES && word.chars().all(|c| c.is_alphabetic() || c == '#');
-        let ends = after.is_empty() || after.starts_with([' ', ':', ')', '：', '-', '、']);
-        (is_word && ends).then_some(word)
+        numbers::series(&self.title)
     }
 
-    /// Returns the whole number at its beginning, or after the word of its series.
+    /// Returns its whole number in a series.
     pub(crate) fn place(&self) -> Option<u32> {
-        let word = self.series()?;
-        let (_, rest) = self.title.split_once(word)?;
-        let rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
-        let digits = text::position(rest, |c| !c.is_ascii_digit());
-        rest.get(..digits)?.parse().ok()
+        numbers::place(&self.title)
     }
 
     /// Reports whether its title, without marks of status, is this one, in any case.
@@ -132,6 +110,7 @@ impl<'s, 'a> Document<'s, 'a> {
         let fences = Fences::read(source, start);
         let mut blocks = outline::read(source, start, &fences);
         code_boxes::unwrap(source, &mut blocks);
+        let legend = Legend::read(source, start, &blocks);
         let mut document = Self {
             source,
             start,
@@ -141,6 +120,7 @@ impl<'s, 'a> Document<'s, 'a> {
             keys: keys(source, start),
             fences: fences.outer,
             unclosed: fences.unclosed,
+            legend,
             boxes_named: OnceCell::new(),
             headings_named: OnceCell::new(),
         };
@@ -343,7 +323,7 @@ impl<'s, 'a> Document<'s, 'a> {
         let first = line.text.lines().next().map_or(0, str::len);
         Some(BoxedItem {
             depth,
-            mark,
+            mark: self.legend.applied(&line.text, mark),
             at: line.offset(1),
             text: line.offset(mark.rest.min(first))..line.offset(0) + first,
             heading,
@@ -369,28 +349,6 @@ impl<'s, 'a> Document<'s, 'a> {
             }
         }
     }
-}
-
-/// Reports whether a text is one capital letter.
-fn is_capital(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
-}
-
-/// Returns the word and the number that a text begins with, as a phase does in any language:
-/// `Phase 2`, `第2`.
-pub(crate) fn named(text: &str) -> Option<&str> {
-    let text = heading::after_mark(text).trim_start_matches(['*', '~', '`']);
-    let word = text.find(|c: char| c.is_ascii_digit())?;
-    let (before, after) = text.split_at(word);
-    let trimmed = before.trim_end();
-    let is_word = !trimmed.is_empty() && trimmed.chars().all(char::is_alphabetic);
-    let is_apart = trimmed.len() < before.len() || !trimmed.is_ascii();
-    let digits = after
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(after.len());
-    let number = after.get(..digits)?.trim_end_matches('.');
-    (is_word && is_apart).then(|| text.get(..word + number.len()))?
 }
 
 /// Returns the first index of each of these names.

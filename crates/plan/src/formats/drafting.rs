@@ -57,14 +57,19 @@ impl<'a> Walk<'_, '_, 'a> {
             .details
             .splice(0..0, inherited.details.iter().cloned());
         draft.attributes.inherit(&inherited.attributes);
+        let fields = item.blocks.iter().flat_map(items_of);
         if mark.at.is_some() {
             self.reader.note_said(&draft, line.text.tail(mark.rest));
+            for field in fields {
+                let field = self.reader.first_line(field);
+                self.reader.unknown_status(&field, &mut draft);
+            }
         } else {
             self.note_own_status(&mut draft, line);
             if let Some((_, title)) = status::trailing(&draft.title) {
                 draft.title = title.to_owned();
             }
-            for field in item.blocks.iter().flat_map(items_of) {
+            for field in fields {
                 let field = self.reader.first_line(field);
                 self.reader.status_field(&field, &mut draft);
             }
@@ -272,6 +277,7 @@ impl<'a> Walk<'_, '_, 'a> {
             rest: inline.text.len() - heading::after_mark(&inline.text).len(),
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
+        let mark = self.document.legend.applied(&inline.text, mark);
         let line = TaskLine {
             inline: &inline,
             mark,

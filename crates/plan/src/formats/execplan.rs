@@ -7,9 +7,9 @@
 use crate::fields::identify;
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
-use crate::formats::document::{BoxedItem, Document, Heading, named};
+use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
-use crate::formats::numbers;
+use crate::formats::numbers::{self, named};
 use crate::tasks::{heading, section};
 
 pub(crate) const FORMAT: Format = Format {

@@ -227,7 +227,8 @@ impl Generic {
         }
         let has_mark = status::leading_mark(item.text).is_some();
         let is_listed = match &self.items {
-            Some(items) if item.number.is_some() => items.contains(&item.item.range.start),
+            Some(items) if items.contains(&item.item.range.start) => true,
+            Some(_) if item.number.is_some() => false,
             _ => lists_work(item, scope),
         };
         match item.mark.is_some() || is_listed || has_mark {

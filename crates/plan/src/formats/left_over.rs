@@ -15,6 +15,7 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::generic;
 use crate::formats::lines::Role;
 use crate::formats::numbered_lists;
+use crate::formats::task_headings;
 use crate::lines::outline::Block;
 use crate::lines::source::Source;
 use crate::tasks::done;
@@ -37,12 +38,14 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
         found,
         findings,
     };
+    let has_tasks = |it: &Heading| holds(&starts, &document.section(it));
+    let left_out = task_headings::left_out(document, has_tasks);
     for heading in &document.headings {
         let is_work = heading.is_work() && !document.is_in(heading.parent, |it| !it.is_work());
         if !is_work || holds(&starts, &document.section(heading)) {
             continue;
         }
-        let is_beside_tasks = is_beside_tasks(document, heading, &starts);
+        let is_beside_tasks = left_out.contains(&heading.at);
         if heading.task().is_some() || is_beside_tasks || is_beside_task(document, heading, &starts)
         {
             left.add(Role::Structure, heading.range.start);
@@ -116,18 +119,6 @@ fn rows(document: &Document<'_, '_>, found: &Collected) -> Vec<usize> {
         }
     }
     places
-}
-
-/// Reports whether a heading is one of a series (`Phase 2`, `3. Docs`) of which another one has
-/// tasks, and has something below it.
-fn is_beside_tasks(document: &Document<'_, '_>, heading: &Heading, starts: &[usize]) -> bool {
-    let Some(word) = heading.series().filter(|_| heading.end > heading.at + 1) else {
-        return false;
-    };
-    let mut others = document.headings.iter().filter(|other| {
-        other.parent == heading.parent && other.level == heading.level && other.at != heading.at
-    });
-    others.any(|other| other.series() == Some(word) && holds(starts, &document.section(other)))
 }
 
 /// Reports whether an inner heading stands right beside one that is a task, and has something below

@@ -2,8 +2,8 @@
 //!
 //! Each file after the first few is one format; [`numbers`] and [`finish`] are what several share.
 //! A document is read by [`walk`], whose lists are in [`items`] and whose tasks in [`drafting`].
-//! [`table`] lists them; [`generic`] reads what is of none of them, if [`verdict`] finds only
-//! one way to do so.
+//! [`table`] lists them, and [`reading`] chooses among what they find; [`generic`] reads what is of
+//! none of them, if [`verdict`] finds only one way to do so.
 
 pub(crate) mod below;
 pub(crate) mod collected;
@@ -15,6 +15,7 @@ mod items;
 mod left_over;
 pub(crate) mod lines;
 mod place;
+pub(crate) mod reading;
 pub(crate) mod table;
 mod task_headings;
 mod verdict;

@@ -1,7 +1,8 @@
-//! Which numbered lists of a document without boxes may be tasks.
+//! Which lists of a document without boxes may be tasks: those with numbers, or with ids.
 
 use std::collections::BTreeSet;
 
+use crate::fields::identify;
 use crate::formats::document::{Document, Heading};
 use crate::formats::task_headings;
 use crate::lines::outline::{Block, Item};
@@ -9,13 +10,13 @@ use crate::lines::text;
 use crate::tasks::phase;
 use crate::tasks::section;
 
-/// A numbered list that is in no other one.
-pub(crate) struct NumberedList<'d> {
+/// A list that is in no other one.
+pub(crate) struct OuterList<'d> {
     heading: Option<&'d Heading>,
     pub(crate) items: &'d [Item],
 }
 
-impl NumberedList<'_> {
+impl OuterList<'_> {
     /// Reports whether it is work by the heading above it.
     fn is_work(&self, document: &Document<'_, '_>) -> bool {
         self.heading.is_some_and(|it| {
@@ -30,6 +31,11 @@ impl NumberedList<'_> {
             .is_none_or(|it| !section::lists_bullets(&it.title) && is_title_of_others(document, it))
     }
 
+    /// Reports whether its section consists of it.
+    fn is_alone(&self, document: &Document<'_, '_>) -> bool {
+        self.heading.is_some_and(|it| document.own(it).len() == 1)
+    }
+
     fn first_number(&self, document: &Document<'_, '_>) -> Option<u32> {
         number(document.source.slice(self.items.first()?.range.clone()))
     }
@@ -41,7 +47,8 @@ impl NumberedList<'_> {
 
 /// Returns the places of the items of several lists that may all be the work: those that no heading
 /// tells apart, except of rules above the sections, or those that go on with the numbers of a list
-/// that a heading calls the work.
+/// that a heading calls the work. A single one may be as well where there is no list of bullets, or
+/// where its section has nothing else: the heading may call it the work in another language.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
     let lists = find(document);
     let has_named = lists.iter().any(|list| list.is_work(document));
@@ -54,7 +61,11 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
     }
     let are_certain = match has_named {
         true => chosen.iter().all(|list| list.is_work(document)),
-        false => lists.len() < 2,
+        false => match lists.as_slice() {
+            [] => true,
+            [only] => all(document).len() > 1 && !only.is_alone(document),
+            _ => false,
+        },
     };
     let items = chosen.iter().flat_map(|list| list.items);
     (!are_certain).then(|| items.map(|item| item.range.start).collect())
@@ -63,8 +74,8 @@ pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>
 /// Returns the lists that headings call the work, and those that go on with their numbers.
 fn with_further<'l, 'd>(
     document: &Document<'_, '_>,
-    lists: &'l [NumberedList<'d>],
-) -> Vec<&'l NumberedList<'d>> {
+    lists: &'l [OuterList<'d>],
+) -> Vec<&'l OuterList<'d>> {
     let (mut chosen, mut next) = (Vec::new(), None);
     for list in lists {
         let goes_on = next.is_some() && list.first_number(document) == next;
@@ -113,9 +124,17 @@ fn number(line: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| is_item)
 }
 
-/// Returns the numbered lists, except those below headings of something else than work, and those
-/// of one item that goes on with nothing.
-pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> {
+/// Returns the lists with numbers or ids, except those below headings of something else than work,
+/// and those of one item that goes on with nothing.
+pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
+    let mut lists = all(document);
+    lists.retain(|list| is_numbered(document, list.items) || have_ids(document, list.items));
+    lists
+}
+
+/// Returns all lists that are in no other one, except those below headings of something else than
+/// work.
+fn all<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
     let mut found = Vec::new();
     let mut above = None;
     for (at, block) in document.blocks.iter().enumerate() {
@@ -123,11 +142,11 @@ pub(crate) fn find<'d>(document: &'d Document<'_, '_>) -> Vec<NumberedList<'d>> 
             Block::Heading { .. } => {
                 above = document.headings.binary_search_by_key(&at, |it| it.at).ok();
             }
-            Block::List(items) if is_numbered(document, items) => {
+            Block::List(items) => {
                 let is_other = |it: &Heading| !it.is_work() || task_headings::describes(it);
                 if !document.is_in(above, is_other) {
                     let heading = above.and_then(|at| document.headings.get(at));
-                    found.push(NumberedList { heading, items });
+                    found.push(OuterList { heading, items });
                 }
             }
             _ => {}
@@ -140,6 +159,17 @@ fn is_numbered(document: &Document<'_, '_>, items: &[Item]) -> bool {
     let first = items.first();
     let first = first.and_then(|item| number(document.source.slice(item.range.clone())));
     first.is_some_and(|first| first > 1 || items.len() > 1)
+}
+
+/// Reports whether each of several items begins with an id that has a number, in brackets or not.
+fn have_ids(document: &Document<'_, '_>, items: &[Item]) -> bool {
+    items.len() > 1
+        && items.iter().all(|item| {
+            let found = identify::of_item(document.source.slice(item.text.clone()));
+            found.is_some_and(|found| {
+                !found.bare_number && found.id.contains(|c: char| c.is_ascii_digit())
+            })
+        })
 }
 
 /// Reports whether a heading is the title of a document that has sections.

@@ -1,25 +1,18 @@
-//! All formats, and which of them a document has.
+//! All formats, and which of them take a document for their own.
 
-use serde::{Deserialize, Serialize};
-
-use crate::fields::names::{KnownNames, ReadAs};
-use crate::finding::{FindingCode, Findings, Pending};
+use crate::fields::names::KnownNames;
+use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
-use crate::formats::generic::FirstRead;
 use crate::formats::left_over;
-use crate::formats::verdict::{self, Verdict};
 use crate::formats::walk::{self, Decide};
-use crate::formats::whole;
 use crate::formats::{
     agent_os, agent_os_v1, antigravity_plan, antigravity_task, backlog_md, bmad_story, claude_plan,
     conductor, cursor, execplan, gsd_plan, gsd_roadmap, kiro, openspec, ralph, spec_kit,
     status_table, superpowers,
 };
-use crate::tasks::draft::Draft;
-use orchestrate_core::task::TaskStatus;
 
 /// The formats of Markdown; those of JSON are recognised by their fields.
 pub(crate) const FORMATS: &[Format] = &[
@@ -43,35 +36,6 @@ pub(crate) const FORMATS: &[Format] = &[
     bmad_story::FORMAT,
 ];
 
-/// How many titles of a reading are shown.
-const SHOWN_TITLES: usize = 3;
-
-/// One way to read a document that can be read in several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
-    /// The word that chooses it.
-    pub read: String,
-    /// How many tasks are open.
-    pub tasks: usize,
-    /// What to say of its tasks if none of them is open: `2 tasks, all done`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<String>,
-    /// The titles of the first of them.
-    pub titles: Vec<String>,
-    /// Why it fits.
-    pub why: String,
-}
-
-/// A document that was read; nothing if it cannot be read.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub(crate) collected: Collected,
-    /// The name of its format, or the way in which it was read.
-    pub(crate) format: &'static str,
-    /// The ways to read it, if there are several.
-    pub(crate) readings: Vec<Reading>,
-}
-
 impl Decide for Format {
     fn decide(&self, node: &Node<'_>, scope: &Scope<'_>) -> Decision {
         self.decision(node, scope)
@@ -84,7 +48,7 @@ impl Decide for Format {
 
 impl Format {
     /// Reads a document of this format.
-    fn read(
+    pub(super) fn read(
         &self,
         document: &Document<'_, '_>,
         known: &KnownNames,
@@ -107,15 +71,15 @@ impl Format {
 }
 
 /// What the formats say of a document.
-struct Claimed {
+pub(super) struct Claimed {
     /// Those that take it for their own, each with why it fits.
-    mine: Vec<(&'static Format, String)>,
+    pub(super) mine: Vec<(&'static Format, String)>,
     /// Why it contradicts one of them.
-    contradiction: Option<String>,
+    pub(super) contradiction: Option<String>,
 }
 
 impl Claimed {
-    fn new(document: &Document<'_, '_>) -> Self {
+    pub(super) fn new(document: &Document<'_, '_>) -> Self {
         let (mut mine, mut weakly) = (Vec::new(), Vec::new());
         let mut contradiction = None;
         for format in FORMATS {
@@ -140,265 +104,10 @@ impl Claimed {
     }
 
     /// Returns the format of the document, if it is certain.
-    fn only(&self) -> Option<&'static Format> {
+    pub(super) fn only(&self) -> Option<&'static Format> {
         match self.mine.as_slice() {
             [(format, _)] if self.contradiction.is_none() => Some(format),
             _ => None,
         }
     }
-}
-
-/// One way to read a document, with what it finds.
-struct Found {
-    way: ReadAs,
-    why: String,
-    collected: Collected,
-    findings: Findings,
-}
-
-impl Found {
-    /// Returns the document as it was read, and adds what was found to other findings.
-    fn into_read(self, findings: &mut Findings) -> Read {
-        findings.append(self.findings);
-        Read {
-            collected: self.collected,
-            format: self.way.word(),
-            readings: Vec::new(),
-        }
-    }
-}
-
-/// Reads a document in its format, or in the one way that fits; if several do, or if its format is
-/// contradicted, that is an error, and the first way counts.
-pub(crate) fn read(
-    document: &Document<'_, '_>,
-    way: Option<ReadAs>,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let claimed = Claimed::new(document);
-    if let Some(way) = way {
-        return chosen(document, way, &claimed, known, findings);
-    }
-    if let Some(format) = claimed.only() {
-        return in_format(document, format, known, findings);
-    }
-    let (why, ways) = match verdict::judge(document, known) {
-        Verdict::Certain(first) if claimed.mine.is_empty() => {
-            return certain(document, *first, known, findings);
-        }
-        Verdict::Ambiguous(why, ways) => (why, ways),
-        Verdict::Certain(_) => ("", verdict::ways(document, known)),
-    };
-    let why = match (claimed.mine.is_empty(), &claimed.contradiction) {
-        (true, _) => why,
-        (false, Some(why)) => why,
-        (false, None) => "it has the marks of several formats",
-    };
-    let mut all = of_formats(document, &claimed, known);
-    for way in ways {
-        if all.iter().all(|found| found.way != way) {
-            all.push(in_way(document, way, known));
-        }
-    }
-    let readings: Vec<Reading> = all
-        .iter()
-        .filter(|found| is_choosable(document, &found.collected))
-        .map(reading)
-        .collect();
-    findings.error(ambiguous(document, why, &readings));
-    let first = all.into_iter().next();
-    let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
-    Read {
-        format: "ambiguous",
-        readings,
-        ..first.into_read(findings)
-    }
-}
-
-/// Reads a document in the chosen way, which is that of a format if the document is not certain.
-fn chosen(
-    document: &Document<'_, '_>,
-    way: ReadAs,
-    claimed: &Claimed,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let formats = match claimed.only() {
-        Some(_) => Vec::new(),
-        None => of_formats(document, claimed, known),
-    };
-    let of_format = formats.into_iter().find(|found| found.way == way);
-    // Who chooses a way wants its tasks, whatever the document says of its status.
-    let found = of_format.unwrap_or_else(|| in_way(document, way, known));
-    found.into_read(findings)
-}
-
-/// Reads a document in each format that claims it, as long as their tasks are different things: the
-/// word for these chooses the format.
-fn of_formats(document: &Document<'_, '_>, claimed: &Claimed, known: &KnownNames) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
-    for (format, why) in &claimed.mine {
-        let mut findings = Findings::default();
-        let collected = format.read(document, known, &mut findings);
-        let way = way_of(document, &collected);
-        // One that finds no tasks would choose nothing.
-        if !collected.drafts.is_empty() && all.iter().all(|found| found.way != way) {
-            all.push(Found {
-                way,
-                why: why.clone(),
-                collected,
-                findings,
-            });
-        }
-    }
-    all
-}
-
-/// Returns the way whose word says what the tasks of a format are in a document.
-fn way_of(document: &Document<'_, '_>, found: &Collected) -> ReadAs {
-    let Some(at) = found.drafts.first().map(|draft| draft.at) else {
-        return ReadAs::Whole;
-    };
-    let source = document.source;
-    if at < document.start {
-        let line = source.slice(source.line_start(source.line_of(at))..document.start);
-        return match line.trim_start().starts_with('-') {
-            true => ReadAs::Items,
-            false => ReadAs::Whole,
-        };
-    }
-    let next = document.boxes.partition_point(|boxed| boxed.at < at);
-    let next_box = document.boxes.get(next);
-    let begins_box = next_box.is_some_and(|boxed| source.line_of(boxed.at) == source.line_of(at));
-    if document.headings.iter().any(|own| own.range.start == at) {
-        ReadAs::Headings
-    } else if begins_box {
-        ReadAs::Boxes
-    } else if document
-        .tables()
-        .any(|(_, table)| table.rows.iter().any(|row| row.at == at))
-    {
-        ReadAs::Table
-    } else {
-        ReadAs::Items
-    }
-}
-
-/// Reports whether a reading has tasks, or makes a goal of the document.
-fn is_choosable(document: &Document<'_, '_>, found: &Collected) -> bool {
-    !found.drafts.is_empty() || whole::task(found, document.start).is_some()
-}
-
-/// Reads a document in its format.
-fn in_format(
-    document: &Document<'_, '_>,
-    format: &Format,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let mut collected = format.read(document, known, findings);
-    end_all(document, &mut collected, findings);
-    Read {
-        collected,
-        format: format.name,
-        readings: Vec::new(),
-    }
-}
-
-/// Reads a document in the one way that fits, which was read first.
-fn certain(
-    document: &Document<'_, '_>,
-    first: FirstRead,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let mut read = finished(document, first, known).into_read(findings);
-    end_all(document, &mut read.collected, findings);
-    read
-}
-
-/// Takes the open tasks for what the document says of all its work, if that is not to be done.
-fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    let said = whole::status_of(&found.notes);
-    let Some(status) = document.status().or(said) else {
-        return note_limit(document, found, findings);
-    };
-    for draft in found.drafts.iter_mut().filter(|it| it.status.runs()) {
-        draft.status = status;
-        let reason = "the document says that all its work is done, or not to be done";
-        findings.skip(draft.at, reason);
-    }
-}
-
-/// Warns of a status of the whole document that limits itself, so that it does not count.
-fn note_limit(document: &Document<'_, '_>, found: &Collected, findings: &mut Findings) {
-    let is_open = found.drafts.iter().any(|draft| draft.status.runs());
-    let said = whole::limited_status_of(&found.notes).filter(|_| is_open);
-    if let Some(said) = said {
-        let message = format!(
-            "`{}` is more than a word for done, so the open tasks are run",
-            said.trim()
-        );
-        let found = Pending::new(document.start, FindingCode::LookAlike, said, message);
-        findings.warn(found.suggest(Some("write `Done` alone if nothing is left".to_owned())));
-    }
-}
-
-/// Reads a document in a way.
-fn in_way(document: &Document<'_, '_>, way: ReadAs, known: &KnownNames) -> Found {
-    finished(document, FirstRead::new(document, way, known), known)
-}
-
-fn finished(document: &Document<'_, '_>, first: FirstRead, known: &KnownNames) -> Found {
-    let way = first.way;
-    let mut findings = Findings::default();
-    let mut collected = first.finish(document, known, &mut findings);
-    left_over::record(document, &mut collected, &mut findings);
-    Found {
-        way,
-        why: way.tasks().to_owned(),
-        collected,
-        findings,
-    }
-}
-
-fn reading(found: &Found) -> Reading {
-    let drafts = &found.collected.drafts;
-    let open = drafts.iter().filter(|draft| draft.status.runs());
-    let titles: Vec<String> = open.map(|draft| draft.title.clone()).collect();
-    let tasks = match drafts.is_empty() {
-        true => 1,
-        false => titles.len(),
-    };
-    Reading {
-        read: found.way.word().to_owned(),
-        tasks,
-        over: (tasks == 0).then(|| over(drafts)),
-        titles: titles.into_iter().take(SHOWN_TITLES).collect(),
-        why: found.why.clone(),
-    }
-}
-
-/// Says of tasks, none of which is open, how many they are.
-fn over(drafts: &[Draft]) -> String {
-    let are_done = drafts.iter().all(|it| it.status == TaskStatus::Done);
-    let noun = if drafts.len() == 1 { "task" } else { "tasks" };
-    let how = if are_done { "all done" } else { "none open" };
-    format!("{} {noun}, {how}", drafts.len())
-}
-
-fn ambiguous(document: &Document<'_, '_>, why: &str, readings: &[Reading]) -> Pending {
-    let message = format!("this plan can be read in several ways, since {why}");
-    let found = Pending::new(document.start, FindingCode::Ambiguous, "", message);
-    let words: Vec<&str> = readings.iter().map(|own| own.read.as_str()).collect();
-    let Some((last, others)) = words.split_last() else {
-        return found;
-    };
-    let choice = match others.is_empty() {
-        true => (*last).to_owned(),
-        false => format!("{} or {last}", others.join(", ")),
-    };
-    let advice = format!("choose {choice}; `read:` in the front matter keeps the choice");
-    found.suggest(Some(advice))
 }

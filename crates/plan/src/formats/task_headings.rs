@@ -1,10 +1,10 @@
 //! Which headings of a document of no known format are tasks, or may be.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::formats::below;
-use crate::formats::document::{Document, Heading};
+use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::lines::text;
 use crate::tasks::heading;
 use crate::tasks::section;
@@ -82,6 +82,11 @@ impl TaskHeadings {
                 let first = self.tasks.partition_point(|task| *task < it.at);
                 self.tasks.get(first).is_some_and(|task| *task < it.end)
             };
+            let with = series.iter().filter(|it| has_task(it)).count();
+            // One numbered section of a document may hold all its tasks.
+            if with == 1 && !has_word(&series) {
+                continue;
+            }
             for empty in without_work(&series, has_task) {
                 let next = document.headings.partition_point(|it| it.at <= empty.at);
                 let parts = document.headings.iter().skip(next);
@@ -201,19 +206,24 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
 /// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
 /// them are work that is to be done.
 pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
-    let series = series_of_work(document);
-    let mut empty = series
-        .iter()
-        .flat_map(|own| without_work(own, |it| document.holds_work(it)));
-    empty.next().is_some()
+    let is_work = |own: &&BoxedItem| !document.is_below(own, |it| !it.is_work());
+    let boxes = document.boxes.iter().filter(is_work).count();
+    all_series(document).iter().any(|series| {
+        let mut with = series.iter().filter(|it| document.holds_work(it));
+        // One numbered section of a document may hold all its tasks.
+        let only = with
+            .next()
+            .filter(|_| with.next().is_none() && !has_word(series));
+        only.is_none_or(|it| document.boxes_below(it).len() < boxes)
+            && !without_work(series, |it| document.holds_work(it)).is_empty()
+    })
 }
 
 /// Returns the sections of a series that have no work though others have, and are to be done.
 fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) -> Vec<&'d Heading> {
     let (with, mut without): (Vec<&Heading>, Vec<&Heading>) =
         series.iter().copied().partition(|it| has_work(it));
-    // One numbered section of a document may hold all its tasks.
-    if with.is_empty() || (with.len() == 1 && !has_word(series)) {
+    if with.is_empty() {
         return Vec::new();
     }
     without.retain(|it| is_open_work(it));
@@ -266,6 +276,21 @@ fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
     series
 }
 
+/// Reports whether several headings are counted.
+pub(crate) fn has_series(document: &Document<'_, '_>) -> bool {
+    !all_series(document).is_empty()
+}
+
+/// Returns the blocks of the sections without work of each series in which another one has some.
+pub(crate) fn left_out(
+    document: &Document<'_, '_>,
+    has_work: impl Fn(&Heading) -> bool,
+) -> BTreeSet<usize> {
+    let series = all_series(document);
+    let without = series.iter().flat_map(|own| without_work(own, &has_work));
+    without.map(|it| it.at).collect()
+}
+
 /// Returns the series of at least two headings that speak of work, beside each other or in sections
 /// beside each other.
 fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
@@ -287,14 +312,19 @@ fn all_series<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
 
 /// Reports whether a heading goes on with a series, in the same section or in the next one.
 fn continues(document: &Document<'_, '_>, series: &Series<'_>, heading: &Heading) -> bool {
-    let Some(last) = series.last() else {
+    let (Some(last), Some(word)) = (series.last(), heading.series()) else {
         return false;
     };
-    if last.level != heading.level || last.series() != heading.series() {
+    if last.level != heading.level {
         return false;
     }
+    let is_same = last.series() == Some(word);
     if last.parent == heading.parent {
-        return true;
+        // `PR 1` and `Improvement 2` beside each other are of one kind.
+        return is_same || (!word.is_empty() && last.series() != Some(""));
+    }
+    if !is_same {
+        return false;
     }
     let sections = [last, heading].map(|it| document.headings.get(it.parent?));
     let [Some(own), Some(other)] = sections else {

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::formats::document::{Document, named};
+use crate::formats::document::Document;
 use crate::formats::generic::{self, FirstRead};
 use crate::formats::numbered_lists;
+use crate::formats::numbers::named;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
 use crate::tasks::draft::Draft;
@@ -152,7 +153,7 @@ impl Seen {
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else if self.items > 0 && numbered_lists::items_alike(document).is_some() {
-            Some("several numbered lists look like tasks")
+            Some("lists with numbers or ids may be tasks")
         } else if self.items > 0 && !numbered_lists::lines_in_text(document).is_empty() {
             Some("numbered lines below a text may go on with the list above it")
         } else {

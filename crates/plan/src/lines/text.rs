@@ -70,6 +70,12 @@ pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| is_same_word(known, word))
 }
 
+/// Reports whether a text is one capital letter.
+pub(crate) fn is_capital(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
+}
+
 /// Reports whether two words are the same, whichever ASCII letters are capitals.
 #[inline]
 pub(crate) fn is_same_word(one: &str, other: &str) -> bool {

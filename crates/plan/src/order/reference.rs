@@ -191,15 +191,21 @@ impl<'a> References<'a> {
         if pieces.first().is_some_and(|piece| is_nothing(piece.text)) {
             return found;
         }
+        let mut counted = None;
         for Piece { at, text } in pieces {
             if found.tasks.len() > MAX_DEPENDENCIES {
                 break;
             }
+            // `Phases 1 and 2` are two phases; `2.1` is the id of a task.
+            let is_number = text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains('.');
+            counted = phase_word(text).or(counted.filter(|_| is_number));
+            let of_phase = counted.filter(|_| is_number);
+            let of_phase = of_phase.map(|word| format!("{word} {text}"));
             let piece = Piece {
                 at: list.offset + at,
-                text,
+                text: of_phase.as_deref().unwrap_or(text),
             };
-            match self.named(task, text) {
+            match self.named(task, piece.text) {
                 Some(tasks) => {
                     self.warn_of_number(task, &piece, &tasks, findings);
                     self.warn_of_list(task, &piece, &tasks, findings);
@@ -221,10 +227,9 @@ impl<'a> References<'a> {
         findings: &mut Findings,
     ) {
         let bare = without_words(piece.text);
-        let Some(placed) = self.in_own_list(task, bare) else {
+        let (Some(placed), Ok(number)) = (self.in_own_list(task, bare), bare.parse()) else {
             return;
         };
-        let number = bare.parse().unwrap_or_default();
         let mut named = PREFIXES
             .iter()
             .filter_map(|prefix| self.numbers(prefix, number..=number)?.next());
@@ -374,7 +379,7 @@ impl<'a> References<'a> {
             .or_else(|| self.one(task, bare))
             .or_else(|| self.range(task, bare))
             .or_else(|| self.phase(piece))
-            .or_else(|| self.phases_between(piece))
+            .or_else(|| self.phases(piece))
             .or_else(|| self.joined(task, bare))
             .or_else(|| self.named(task, without_remark(piece)?))
     }
@@ -398,17 +403,14 @@ impl<'a> References<'a> {
         self.phases.get(label.as_str()).cloned()
     }
 
-    /// Returns the tasks of the phases from one to another (`Phases 1-6 complete`), each of which
-    /// has to exist.
-    fn phases_between(&self, piece: &str) -> Option<Vec<usize>> {
-        let (word, rest) = piece.split_once(' ')?;
-        let word = word.strip_suffix('s')?;
-        if !text::is_one_of(word, words::PHASES) {
-            return None;
-        }
+    /// Returns the tasks of the phases that a word counts, one (`Phases 1`) or from one to another
+    /// (`Phases 1-6 complete`), each of which has to exist.
+    fn phases(&self, piece: &str) -> Option<Vec<usize>> {
+        let word = phase_word(piece)?;
+        let (_, rest) = piece.split_once(' ')?;
         let end = rest.find(|c: char| c.is_alphabetic()).unwrap_or(rest.len());
         let (range, remark) = rest.split_at_checked(end)?;
-        let (first, last) = range.trim().split_once(['-', '–', '—'])?;
+        let (first, last) = range.split_once(['-', '–', '—']).unwrap_or((range, range));
         let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         if !status::of_text(remark).is_some_and(|said| remark.is_empty() || !said.runs()) {
             return None;
@@ -578,7 +580,7 @@ fn is_name(text: &str) -> bool {
 fn is_counted_phase(piece: &str) -> bool {
     let is_short =
         piece.split_whitespace().count() == 2 && piece.ends_with(|c: char| c.is_ascii_digit());
-    is_short && phase::of_heading(piece).is_some_and(|phase| phase.label.is_some())
+    is_short && phase_word(piece).is_some()
 }
 
 /// Returns what stands before the remark in parentheses that ends a piece: `Task 1 (the parser)`.
@@ -596,20 +598,19 @@ fn without_words(piece: &str) -> &str {
     }
 }
 
-/// Words before the number of a task, and before that of a phase.
+/// Words before the number of a task.
 const TASKS: &[&str] = &["task", "tasks", "step", "steps", "story", "stories"];
-const PHASES: &[&str] = &[
-    "phase",
-    "phases",
-    "stage",
-    "stages",
-    "milestone",
-    "milestones",
-];
 
 /// Reports whether a word may stand before the number of a task or a phase, or of several.
 pub(crate) fn is_counted(word: &str) -> bool {
-    text::is_one_of(word, TASKS) || text::is_one_of(word, PHASES)
+    text::is_one_of(word, TASKS) || phase_word(word).is_some()
+}
+
+/// Returns the word for a phase, or for several, that a text begins with, as one counts.
+fn phase_word(text: &str) -> Option<&str> {
+    let word = text.split(' ').next()?;
+    let one = word.strip_suffix('s').unwrap_or(word);
+    text::is_one_of(one, words::PHASES).then_some(one)
 }
 
 /// A part of a text with its byte offset.
@@ -745,6 +746,35 @@ mod tests {
             offset: 0,
         };
         references.resolve(&name("other", None), &list, findings)
+    }
+
+    #[test]
+    fn the_word_before_a_number_counts_those_after_it() {
+        let mut tasks = ["T1", "T2", "T3", "T4", "T5"].map(|id| name(id, id.strip_prefix('T')));
+        let [first, second, third, fourth, _] = &mut tasks;
+        (first.phase, second.phase, third.phase) = (Some("P1"), Some("P1"), Some("P1"));
+        fourth.phase = Some("P2");
+        let references = References::new(&tasks, &[]);
+        let table: [(&str, &[usize], usize); 9] = [
+            ("Phases 1 and 2", &[0, 1, 2, 3], 0),
+            ("Phases 1-2", &[0, 1, 2, 3], 0),
+            ("Phase 2, 1", &[3, 0, 1, 2], 0),
+            ("Phases 1, 3 and T5", &[0, 1, 2, 4], 1),
+            ("Phases 3", &[], 1),
+            ("Phase 2, task 1", &[3, 0], 0),
+            ("Phase 2, Task 1 and 5", &[3, 0, 4], 0),
+            ("Steps 3, 4 and 5", &[2, 3, 4], 0),
+            ("tasks 1–3 and 5", &[0, 1, 2, 4], 0),
+        ];
+        for (text, expected, errors) in table {
+            let mut findings = Findings::default();
+            let found = resolve(&references, text, &mut findings);
+            assert_eq!(
+                (found.tasks.as_slice(), findings.errors.len()),
+                (expected, errors),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
+use crate::tasks::legend::Legend;
 use crate::tasks::status;
 use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::ids::TaskId;
@@ -193,6 +194,7 @@ pub(crate) struct TaskLine<'l, 'a> {
 /// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
+    pub(crate) legend: &'s Legend,
     pub(crate) known: &'s KnownNames,
     pub(crate) findings: &'s mut Findings,
 }
@@ -213,6 +215,7 @@ impl<'a> Reader<'_, 'a> {
         }
         let line = self.first_line(item);
         let mark = read_box(&line.text)?;
+        let mark = self.legend.applied(&line.text, mark);
         Some((line, mark))
     }
 
@@ -707,23 +710,40 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.
-    pub(crate) fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
-        let Some((word, at)) = attributes::detail_key(&line.text) else {
+    pub(crate) fn status_field(&mut self, line: &Inline<'_>, draft: &mut Draft) -> bool {
+        let Some(said) = attributes::status_place(&line.text) else {
             return false;
         };
-        if !word.eq_ignore_ascii_case("status") {
+        let value = line.text.part(said.clone());
+        let Some(status) = status::of_cell(value) else {
+            self.unknown_status(line, draft);
             return false;
+        };
+        draft.status = status;
+        let place = line.offset(said.start);
+        draft.marks.extend(done::mark(value, place));
+        true
+    }
+
+    /// Withholds an open task whose field says a status that is not known, unless a box or a mark
+    /// says how far it is.
+    pub(crate) fn unknown_status(&mut self, line: &Inline<'_>, draft: &mut Draft) {
+        let Some(said) = attributes::status_place(&line.text) else {
+            return;
+        };
+        let value = line.text.part(said.clone());
+        // What follows text in a plain line may be a part of it: `The page shows: - Status: a badge`.
+        let mut details = draft.details.iter();
+        let is_first = details.next().is_none_or(|first| *first == line.text);
+        let is_field = is_first || line.text.starts_with(['*', '_']);
+        let is_known = status::of_cell(value).is_some() || !status::may_be(value);
+        if is_known || !is_field || !draft.status.runs() {
+            return;
         }
-        let said = line.text.tail(at);
-        let value = said.trim_matches(['*', '_', ' ', '`']);
-        let status = status::of_cell(value).filter(|_| !value.is_empty());
-        if let (Some(status), Some(start)) = (status, said.find(value)) {
-            draft.status = status;
-            draft
-                .marks
-                .extend(done::mark(value, line.offset(at + start)));
+        if draft.marks.is_empty() {
+            draft.status = TaskStatus::Blocked;
         }
-        status.is_some()
+        self.note_unknown_status(draft, value, line.offset(said.start));
     }
 
     /// Warns of attributes of a box below a task, which is its step: they have no effect.

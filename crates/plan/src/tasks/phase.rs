@@ -1,8 +1,10 @@
 //! Parses headings that begin a phase or name a priority.
 
-use crate::lines::text::{is_one_of, next_word, position};
+use crate::lines::text::{is_capital, is_one_of, next_word, position};
+use crate::tasks::checkbox::read_box;
 use crate::tasks::section::each_word;
 use crate::words::{LEVELS, PHASES};
+use orchestrate_core::text::parts::Parts;
 
 /// Before or after a level in a heading that names a priority.
 const PRIORITY: &str = "priority";
@@ -17,7 +19,8 @@ pub(crate) struct Phase {
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or names a priority; a box
 /// may be before it.
 pub(crate) fn of_heading(title: &str) -> Option<Phase> {
-    let title = without_box(title);
+    // A letter in its box is no word of its own.
+    let title = read_box(title).map_or(title, |found| title.tail(found.rest));
     let mut before: Option<&str> = None;
     let mut rest = title;
     while let Some((word, after)) = next_word(rest) {
@@ -39,20 +42,6 @@ pub(crate) fn of_heading(title: &str) -> Option<Phase> {
 fn decimals(after: &str) -> &str {
     let end = position(after, |c| !c.is_ascii_digit() && c != '.');
     after.get(..end).unwrap_or(after).trim_end_matches('.')
-}
-
-/// Returns a heading without its box, in which a letter is no word of its own.
-fn without_box(title: &str) -> &str {
-    match title.as_bytes() {
-        [
-            b'[',
-            b' ' | b'x' | b'X' | b'~' | b'/' | b'-' | b'!',
-            b']',
-            b' ',
-            ..,
-        ] => title.get(4..).unwrap_or(title),
-        _ => title,
-    }
 }
 
 /// Reports whether a text begins with `Phase N`, `Stage N` or `Milestone N`, rather than naming one
@@ -90,10 +79,8 @@ fn is_number(word: &str) -> bool {
     let words = [
         "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     ];
-    let mut letters = word.chars();
-    let is_capital = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
     word.starts_with(|c: char| c.is_ascii_digit())
-        || is_capital
+        || is_capital(word)
         || word.bytes().all(is_roman)
         || is_one_of(word, &words)
 }

@@ -42,6 +42,7 @@ impl Reader<'_, '_> {
         // A box may be shown as code.
         let bare = said.trim_start_matches('`');
         let in_cell = read_box(bare.trim_end_matches('`'));
+        let in_cell = in_cell.map(|mark| self.legend.applied(bare, mark));
         let status = in_cell
             .map(|mark| mark.status)
             .or_else(|| done::status_of_cell(said))
@@ -89,7 +90,8 @@ impl Reader<'_, '_> {
             draft.status = struck;
         }
         if status.is_none() {
-            self.note_unknown_status(row, &mut draft);
+            draft.details.push(format!("Status: {said}"));
+            self.note_unknown_status(&draft, said, row.status.start);
         }
         // A row that is too short has no such cell, and one with a box needs none.
         if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
@@ -100,21 +102,6 @@ impl Reader<'_, '_> {
             draft.marks.extend(of_cell);
         }
         draft
-    }
-
-    /// Warns of a status that is not known, which stays a detail. Whether the task is to be run is
-    /// not known then either: only a box beside it says so.
-    fn note_unknown_status(&mut self, row: &Row, draft: &mut Draft) {
-        let said = self.source.slice(row.status.clone());
-        draft.details.push(format!("Status: {said}"));
-        let effect = match draft.status.runs() {
-            true => "the box counts",
-            false => "this task is not run",
-        };
-        let message = format!("unknown status `{said}`: {effect}");
-        let code = FindingCode::InvalidValue;
-        let found = Pending::new(row.status.start, code, said, message);
-        self.findings.warn(found);
     }
 
     /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail

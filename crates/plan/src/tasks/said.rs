@@ -1,4 +1,5 @@
-//! What is said of open boxes whose text, or whose heading, says that their work is over.
+//! What is said of open boxes whose text, or whose heading, says that their work is over, and of
+//! statuses that are not known.
 //!
 //! The boxes count: such a task is run.
 
@@ -35,6 +36,18 @@ impl Reader<'_, '_> {
         )));
         true
     }
+
+    /// Warns of a status that is not known. Whether the task is to be run is not known then either:
+    /// only a box or a mark beside it says so.
+    pub(crate) fn note_unknown_status(&mut self, draft: &Draft, said: &str, at: usize) {
+        let effect = match draft.status.runs() {
+            true => "its mark counts",
+            false => "this task is not run",
+        };
+        let message = format!("unknown status `{said}`: {effect}");
+        self.findings
+            .warn(Pending::new(at, FindingCode::InvalidValue, said, message));
+    }
 }
 
 /// Returns the status that a detail such as `**Status**: done` says.
@@ -43,9 +56,7 @@ fn said_in(detail: &str) -> Option<(TaskStatus, &str)> {
         .filter(|detail| detail.starts_with(['*', '_', 'S', 's']))?
         .lines()
         .next()?;
-    let (_, value) =
-        attributes::detail_key(line).filter(|(word, _)| word.eq_ignore_ascii_case("status"))?;
-    let value = line.get(value..)?.trim_matches(['*', '_', ' ', '`']);
+    let value = line.get(attributes::status_place(line)?)?;
     let status = status::of_text(value).filter(|status| *status != TaskStatus::Todo)?;
     Some((status, value))
 }

@@ -138,6 +138,13 @@ fn says_where(word: &str) -> bool {
     is_link || word.contains("://") || word.contains(|c: char| c.is_ascii_digit())
 }
 
+/// Reports whether a text that says no known status may say another one, rather than a number, code
+/// or the values that there are.
+pub(crate) fn may_be(text: &str) -> bool {
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    !is_number && !text.contains('`') && !lists_values(text)
+}
+
 /// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a
 /// done task also when or where it was done.
 fn of_words(text: &str) -> Option<TaskStatus> {

@@ -355,3 +355,76 @@ fn headings_beside_tasks_are_listed_and_letters_count() {
     let lines: Vec<usize> = plan.skipped.iter().map(|skipped| skipped.line).collect();
     assert_eq!(lines, [13]);
 }
+
+#[test]
+fn the_only_lists_of_a_document_may_be_tasks_in_any_language() {
+    let list = "1. Dach decken\n2. Wände streichen\n3. Boden legen\n";
+    let german = format!("# Umbau\n\nWir bauen das Haus um.\n\n## Aufgaben\n\n{list}");
+    let title = format!("# Umbau\n\n{list}");
+    let facts = format!("# Umbau\n\n## Overview\n\n{list}");
+    let beside = format!("# Umbau\n\n## Haus\n\n- alt\n- schön und gross\n\n## Grund\n\n{list}");
+    let ids = "# P\n\n## Entries\n\n- [DL-001] Write it\n- [DL-002] Print it\n";
+    require(&[
+        (&german, "items 3 | whole 1"),
+        (&title, "items 3 | whole 1"),
+        (&facts, "whole 1"),
+        (&beside, "items 3 | whole 1"),
+        (
+            &beside.replace("Grund\n", "Grund\n\nSo geht es:\n"),
+            "whole 1",
+        ),
+        (&beside.replace("Haus", "Goals"), "items 3 | whole 1"),
+        (
+            "# 計画\n\n## 手順\n\n1. 屋根を直す\n2. 壁を塗る\n",
+            "items 2 | whole 1",
+        ),
+        (ids, "items 2 | whole 1"),
+        (
+            &ids.replace("[DL-001]", "**[DL-001]**")
+                .replace("[DL-002]", "**[DL-002]**"),
+            "items 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Entries\n\n- T1: Write it\n- T2: Print it\n",
+            "items 2 | whole 1",
+        ),
+        (
+            "# P\n\n## Entries\n\n- [one] Write it\n- [two] Print it\n",
+            "whole 1",
+        ),
+        ("# P\n\n## Tasks\n\n1. Write it\n2. Print it\n", "items 2"),
+    ]);
+}
+
+#[test]
+fn headings_that_different_words_count_are_one_series() {
+    let two = "# P\n\n## Work\n\n### PR 1: Parse\n\nText.\n\n### Improvement 2: Print\n\nText.\n";
+    let three = two.replace("### Imp", "### PR 2: Read\n\nText.\n\n### Imp");
+    let beside_task = two.replace("PR 1", "Task 1");
+    let in_plan = format!(
+        "# P\n\n## Context\n\nSlow.\n\n{}\n## Verification\n\nTry.\n",
+        &two[5..]
+    );
+    require(&[
+        (two, "headings 2 | whole 1"),
+        (&three, "headings 3 | whole 1"),
+        (&beside_task, "headings 2 | whole 1"),
+        (&in_plan, "headings 2 | whole 1"),
+    ]);
+}
+
+#[test]
+fn numbered_sections_without_boxes_beside_others_with_boxes_are_asked_about() {
+    let plan = "# P\n\n## 1. Parser\n\nWrite it.\n\n## 2. Printer\n\n- [ ] Write\n\n## Docs\n\n- [ ] Tell\n";
+    let full = plan.replace("Write it.", "- [ ] Parse");
+    let all_in_one = plan.replace("## Docs", "## Acceptance criteria");
+    let described = plan.replace("Parser", "Background");
+    let two = plan.replace("## Docs", "## 3. Docs");
+    require(&[
+        (plan, "headings 2 | boxes 2 | whole 1"),
+        (&full, "boxes 3"),
+        (&all_in_one, "boxes 1"),
+        (&described, "boxes 2"),
+        (&two, "headings 3 | boxes 2 | whole 1"),
+    ]);
+}

@@ -581,6 +581,7 @@ fn front_matter_is_read_and_checked() {
         merge: Some(orchestrate_core::event::settings::MergeMode::Review),
         review: Some(orchestrate_core::ReviewMode::Always),
         read: Some(ReadAs::Boxes),
+        read_by_model: false,
         lines: (2..)
             .zip(front_matter::keys())
             .map(|(line, key)| ((*key).to_owned(), line))

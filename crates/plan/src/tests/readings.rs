@@ -3,7 +3,7 @@
 
 use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::FindingCode;
-use crate::formats::table::Reading;
+use crate::formats::reading::Reading;
 use crate::parse;
 use crate::parse::Plan;
 

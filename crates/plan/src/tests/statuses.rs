@@ -193,3 +193,102 @@ errors 1: this plan can be read in several ways, since boxes and rows of a table
 ",
     );
 }
+
+#[test]
+fn an_unknown_status_below_a_heading_is_not_run() {
+    reads(
+        "# P\n\n### Task 1: Parse\n\n**Status**: Parked upstream\n\nText.\n\n### Task 2: Print\n\n- Status: Ready for dev\n\n\
+         ### Task 3: Answer\n\nThe page shows:\n\n- Status: 404\n- Status: a badge\n\n### Task 4: [ ] Ship\n\n**Status:** Parked\n",
+        "\
+T1 [blocked] Parse | details **Status**: Parked upstream / Text.
+T2 [blocked] Print | details Status: Ready for dev
+T3 [todo] Answer | details The page shows: / Status: 404 / Status: a badge
+T4 [todo] Ship | details **Status:** Parked
+> T3: nothing comes before
+> T4: after T3: its number
+warnings 5: unknown status `Parked upstream`: this task is not run
+warnings 11: unknown status `Ready for dev`: this task is not run
+warnings 22: unknown status `Parked`: its mark counts
+",
+    );
+}
+
+#[test]
+fn what_a_document_says_of_its_marks_counts() {
+    for legend in [
+        "Legend: `[ ]` open, `[~]` done / dropped, `[>]` deferred, `[x]` finished.",
+        "```\n[ ] open\n[~] dropped\n[>] on hold\n```",
+        "- `[ ]` = open\n- `[~]` = dropped\n- `[>]` - on hold\n- `[x]` = done",
+        "| Mark | Meaning |\n|---|---|\n| `[ ]` | open |\n| `[~]` | dropped |\n| `[>]` | on hold |",
+        "**Marks**: [~] out of scope · [>] postponed · [x] done",
+        "## Marks\n\n- [ ] Pending\n- [x] Done\n- [~] Dropped\n- [>] Deferred",
+    ] {
+        let source = format!(
+            "# P\n\n{legend}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n- [>] Sell\n- [/] Ship\n"
+        );
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let runs: Vec<bool> = plan.tasks.iter().map(|task| task.status.runs()).collect();
+        assert_eq!(
+            (runs, errors),
+            (vec![true, false, false, true], vec![]),
+            "{legend}"
+        );
+        assert_eq!(plan.warnings, [], "{legend}");
+    }
+}
+
+#[test]
+fn marks_that_are_not_explained_mean_the_usual() {
+    for text in [
+        "Change `[ ]` to `[x]` when it passes, and to `[~]` when you begin.",
+        "`[~]` done",
+        "[ ] Build\n[~] Paint the house",
+    ] {
+        let source = format!("# P\n\n{text}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n");
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let runs: Vec<bool> = plan.tasks.iter().map(|task| task.status.runs()).collect();
+        assert_eq!((runs, errors), (vec![true, true], vec![]), "{text}");
+        assert_eq!(plan.warnings, [], "{text}");
+    }
+}
+
+#[test]
+fn a_mark_with_another_meaning_is_said() {
+    reads(
+        "# P\n\nMarks: `[ ]` open, `[!]` important, `[x]` cancelled\n\n- [ ] Build\n- [!] Paint\n- [x] Ship\n",
+        "\
+build [todo] Build
+paint [blocked] Paint
+ship [done] Ship
+warnings 3: `[!]` means `important` here, which is no known status, so it is read as it usually is
+errors 3: `[x]` means `cancelled` here, so no task can be ticked with it
+",
+    );
+}
+
+#[test]
+fn a_legend_in_another_language_is_said() {
+    for legend in [
+        "Legende: `[ ]` offen, `[x]` fertig, `[~]` verworfen",
+        "- `[ ]` offen\n- `[x]` fertig\n- `[~]` verworfen",
+    ] {
+        let source = format!("# P\n\n{legend}\n\n## Aufgaben\n\n- [ ] Bauen\n- [~] Malen\n");
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let said: Vec<&str> = plan.warnings.iter().map(|own| own.text.as_str()).collect();
+        assert_eq!((said, errors), (vec!["verworfen"], vec![]), "{legend}");
+    }
+}
+
+#[test]
+fn an_unknown_status_below_a_box_is_said() {
+    reads(
+        "# P\n\n- [ ] Parse\n  - **Status**: Parked upstream\n- [x] Print\n  - Status: Parked\n- [ ] Ship\n  - Show it\n  - Status: a badge\n",
+        "\
+parse [todo] Parse | details **Status**: Parked upstream
+print [done] Print | details Status: Parked
+ship [todo] Ship | details Show it / Status: a badge
+> parse / ship: nothing comes before; together: nothing orders them
+warnings 4: unknown status `Parked upstream`: its mark counts
+",
+    );
+}

@@ -45,6 +45,10 @@ test-all *ARGS:
 durations *ARGS:
     ORCHESTRATE_DURATIONS=40 cargo test --test orchestrate {{ARGS}} -- --test-threads=1
 
+# Packs every crate as it would be published, and builds a program against what was packed.
+packages:
+    .ci/packages
+
 # Writes docs/events.json, the schema of the events, from the type.
 events:
     ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event::schema

@@ -14,8 +14,7 @@
 )]
 
 use orchestrate::prelude::*;
-use orchestrate::{Message, Price, tool_fn};
-use serde_json::json;
+use orchestrate::{Message, Price, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Shout {

@@ -309,6 +309,9 @@ pub(crate) struct WatchArgs {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) json: JsonLinesArgs,
+    /// With --json, begin after this event (its `seq`); 0 is the beginning
+    #[arg(long, value_name = "SEQ", requires = "json", default_value_t = 0)]
+    pub(crate) from: u64,
 }
 
 #[derive(Debug, Args)]

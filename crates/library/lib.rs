@@ -48,6 +48,7 @@ mod start;
 mod tool;
 
 pub use orchestrate_macros::main;
+pub use serde_json::{Value, json};
 
 pub use child::{Child, ChildHandle, Outcome};
 pub use error::{Error, Result};

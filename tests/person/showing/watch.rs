@@ -63,12 +63,19 @@ fn a_run_is_followed_as_json() -> Outcome {
         return fail(watched.stdout);
     };
     let last: Value = serde_json::from_str(last)?;
-    let are_same =
-        told.len() > events.len() && told[told.len() - 1 - events.len()..told.len() - 1] == *events;
-    if are_same && last["type"] == "run.finished" && last["status"] == "succeeded" {
-        return Ok(());
+    // From the beginning, whenever the reader comes.
+    let are_same = told[..told.len() - 1] == *events;
+    if !are_same || last["type"] != "run.finished" || last["status"] != "succeeded" {
+        return fail(format!("{}\n{}", ran.stdout, watched.stdout));
     }
-    fail(format!("{}\n{}", ran.stdout, watched.stdout))
+    // A reader that has seen some goes on after them, and one that has seen what is not there is
+    // told so.
+    let rest = world.types(&["watch", "--json", "--from", "3"], 0)?;
+    assert_eq!(rest.stdout.lines().collect::<Vec<_>>()[..events.len() - 3], events[3..]);
+    let unknown = world.types(&["watch", "--json", "--from", "9999"], 2)?;
+    says(&unknown, &["there is no event 9999", "follow the run from its beginning"])?;
+    let text = world.types(&["watch", "--from", "3"], 2)?;
+    says(&text, &["--json"])
 }
 
 fn live_lines_are_shown_on_a_terminal() -> Outcome {

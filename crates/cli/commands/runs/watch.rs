@@ -2,6 +2,7 @@
 //! the run's state.
 
 use orchestrate_coordinator::Archive;
+use orchestrate_core::run::feed::{Feed, Followed};
 use orchestrate_core::run::request::{Holder, Purpose};
 use orchestrate_core::{Recorded, RunId, RunState};
 use orchestrate_journal::Store;
@@ -45,8 +46,13 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
     };
     // Before anything that takes time: what is recorded from now on is shown.
     let state = store.state(&run)?;
+    let mut display = Display::new(style);
+    if arguments.json.json {
+        let events = store.events(&run, arguments.from, usize::MAX)?;
+        display.facts(&missed(&state, arguments.from, events)?);
+    }
     let runs = context.runs()?;
-    let watched = run::runtime()?.block_on(watch(&runs, &store, state, style))?;
+    let watched = run::runtime()?.block_on(watch(&runs, &store, state, display))?;
     match (watched, format) {
         (Watched::Left(exit_code), _) => {
             output::note(&format!(
@@ -74,11 +80,10 @@ async fn watch(
     runs: &Archive,
     store: &Store,
     mut state: RunState,
-    style: Style,
+    mut display: Display,
 ) -> Result<Watched, CommandError> {
     let run = &state.run_id.clone();
     let mut signals = Signals::listen()?;
-    let mut display = Display::new(style);
     if worker(store, run)?.is_some() {
         progress::waiting_for_user(&state)
             .iter()
@@ -108,6 +113,27 @@ async fn watch(
             }
         }
     }
+}
+
+/// Returns the events of a state that a reader has not seen, of all that follow what it has seen.
+fn missed(
+    state: &RunState,
+    seen: u64,
+    events: Vec<Recorded>,
+) -> Result<Vec<Recorded>, CommandError> {
+    let feed = Feed::<()>::new(seen, state.seq);
+    let mut feed = feed.map_err(|error| CommandError::usage(error.to_string()))?;
+    let given = feed.facts(events);
+    let mut missed = Vec::new();
+    for followed in given.map_err(|error| CommandError::internal(error.to_string()))? {
+        match followed {
+            Followed::Fact(fact) => missed.push(*fact),
+            // What is recorded later is read as everything that happens from now on.
+            Followed::CaughtUp(_) => break,
+            Followed::Live(()) => {}
+        }
+    }
+    Ok(missed)
 }
 
 /// Returns the process that works on the run's tasks.

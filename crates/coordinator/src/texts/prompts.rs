@@ -16,77 +16,77 @@ use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
 const SHIPPED: [(&str, &str); 21] = [
-    ("agent", include_str!("../../../../prompts/system/agent.md")),
+    ("agent", include_str!("../../prompts/system/agent.md")),
     (
         "strict",
-        include_str!("../../../../prompts/system/strict.md"),
+        include_str!("../../prompts/system/strict.md"),
     ),
-    ("task", include_str!("../../../../prompts/system/task.md")),
-    ("map", include_str!("../../../../prompts/system/map.md")),
+    ("task", include_str!("../../prompts/system/task.md")),
+    ("map", include_str!("../../prompts/system/map.md")),
     (
         "conflict",
-        include_str!("../../../../prompts/system/conflict.md"),
+        include_str!("../../prompts/system/conflict.md"),
     ),
     (
         "markers",
-        include_str!("../../../../prompts/system/markers.md"),
+        include_str!("../../prompts/system/markers.md"),
     ),
     (
         "undecided",
-        include_str!("../../../../prompts/system/undecided.md"),
+        include_str!("../../prompts/system/undecided.md"),
     ),
     (
         "deletions",
-        include_str!("../../../../prompts/system/deletions.md"),
+        include_str!("../../prompts/system/deletions.md"),
     ),
     (
         "claims",
-        include_str!("../../../../prompts/system/claims.md"),
+        include_str!("../../prompts/system/claims.md"),
     ),
     (
         "unstorable",
-        include_str!("../../../../prompts/system/unstorable.md"),
+        include_str!("../../prompts/system/unstorable.md"),
     ),
     (
         "task_check",
-        include_str!("../../../../prompts/system/task_check.md"),
+        include_str!("../../prompts/system/task_check.md"),
     ),
     (
         "run_check",
-        include_str!("../../../../prompts/system/run_check.md"),
+        include_str!("../../prompts/system/run_check.md"),
     ),
     (
         "rejected",
-        include_str!("../../../../prompts/system/rejected.md"),
+        include_str!("../../prompts/system/rejected.md"),
     ),
     (
         "retried",
-        include_str!("../../../../prompts/system/retried.md"),
+        include_str!("../../prompts/system/retried.md"),
     ),
-    ("rest", include_str!("../../../../prompts/system/rest.md")),
+    ("rest", include_str!("../../prompts/system/rest.md")),
     (
         "changes_requested",
-        include_str!("../../../../prompts/system/changes_requested.md"),
+        include_str!("../../prompts/system/changes_requested.md"),
     ),
     (
         "no_verdict",
-        include_str!("../../../../prompts/system/no_verdict.md"),
+        include_str!("../../prompts/system/no_verdict.md"),
     ),
     (
         "invalid_answer",
-        include_str!("../../../../prompts/system/invalid_answer.md"),
+        include_str!("../../prompts/system/invalid_answer.md"),
     ),
     (
         "invalid_plan",
-        include_str!("../../../../prompts/system/invalid_plan.md"),
+        include_str!("../../prompts/system/invalid_plan.md"),
     ),
     (
         "new_work",
-        include_str!("../../../../prompts/system/new_work.md"),
+        include_str!("../../prompts/system/new_work.md"),
     ),
     (
         "children_ended",
-        include_str!("../../../../prompts/system/children_ended.md"),
+        include_str!("../../prompts/system/children_ended.md"),
     ),
 ];
 

@@ -27,20 +27,20 @@ use crate::texts::prompts::{TextWithin, passed_over, text_within};
 const SHIPPED: [(&str, &str); 7] = [
     (
         "implementer",
-        include_str!("../../../../agents/implementer.md"),
+        include_str!("../../agents/implementer.md"),
     ),
-    ("tester", include_str!("../../../../agents/tester.md")),
-    ("reviewer", include_str!("../../../../agents/reviewer.md")),
+    ("tester", include_str!("../../agents/tester.md")),
+    ("reviewer", include_str!("../../agents/reviewer.md")),
     (
         "researcher",
-        include_str!("../../../../agents/researcher.md"),
+        include_str!("../../agents/researcher.md"),
     ),
-    ("resolver", include_str!("../../../../agents/resolver.md")),
+    ("resolver", include_str!("../../agents/resolver.md")),
     (
         "coordinator",
-        include_str!("../../../../agents/coordinator.md"),
+        include_str!("../../agents/coordinator.md"),
     ),
-    ("planner", include_str!("../../../../agents/planner.md")),
+    ("planner", include_str!("../../agents/planner.md")),
 ];
 
 /// The folders of a project's roles, nearest first, with the products that they are written for.

@@ -25,7 +25,7 @@ macro_rules! built_in {
             $name,
             include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
-                "/../../prompts/tools/",
+                "/prompts/tools/",
                 $name,
                 ".xml"
             )),

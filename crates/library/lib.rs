@@ -39,6 +39,7 @@
 mod child;
 mod error;
 mod event;
+mod hook;
 mod land;
 mod model;
 pub mod prelude;
@@ -53,6 +54,7 @@ pub use serde_json::{Value, json};
 pub use child::{Child, ChildHandle, Outcome};
 pub use error::{Error, Result};
 pub use event::{Event, Events, Fact, PendingCall, Question, Sent};
+pub use hook::{HookedCall, Verdict};
 pub use land::{Land, Landed};
 pub use model::{GivenModel, Message, Model, Price, Reply, Request, ToolCall, ToolSpec};
 pub use role::Role;

@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 use crate::child::{Child, ChildHandle, Outcome};
 use crate::error::{Error, Result};
 use crate::event::Events;
+use crate::hook::{Hook, HookedCall, Verdict};
 use crate::land::{Land, Landed};
 use crate::model::{Given, GivenModel, Price};
 use crate::role::Role;
@@ -330,6 +331,28 @@ impl Builder {
     fn rule(mut self, decision: RuleDecision, rule: String) -> Self {
         let rule = RuleText::new(decision, rule, "the program");
         self.settings.run.rules.push(rule);
+        self
+    }
+
+    /// Lets a function decide about each call before the rules do: it can deny the call or change
+    /// its arguments. One that takes more than a minute denies.
+    ///
+    /// ```no_run
+    /// # fn main() -> orchestrate::Result<()> {
+    /// let session = orchestrate::Session::open(".")?.before_tool(|call| async move {
+    ///     match call.tool() {
+    ///         "install_package" => call.deny("the packages are frozen"),
+    ///         _ => call.allow(),
+    ///     }
+    /// });
+    /// # Ok(()) }
+    /// ```
+    pub fn before_tool<F, W>(mut self, hook: F) -> Self
+    where
+        F: Fn(HookedCall) -> W + Send + Sync + 'static,
+        W: Future<Output = Verdict> + Send + 'static,
+    {
+        self.settings.before_tool = Some(Arc::new(Hook(hook)));
         self
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(what_a_stream_has_given_and_what_follows_are_everything),
         sandboxed!(a_model_is_asked_again_where_that_can_help),
         sandboxed!(calls_wait_for_the_program),
+        sandboxed!(a_hook_denies_and_changes_calls),
         sandboxed!(what_cannot_be_is_an_error_before_anything_starts),
     ]
 }
@@ -373,6 +374,48 @@ fn calls_wait_for_the_program() -> Outcome {
             heard.iter().any(|text| text.contains("not here")),
             "{heard:?}"
         );
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn a_hook_denies_and_changes_calls() -> Outcome {
+    let world = World::plain()?;
+    let model = |request: &Request| {
+        let write = |path: &str| json!({"path": path, "content": "x\n"});
+        Ok(match request.turn {
+            1 => Reply::text("").call("write_file", write("secret.txt")),
+            2 => Reply::text("").call("write_file", write("draft.txt")),
+            _ => Reply::text("I wrote it."),
+        })
+    };
+    runtime()?.block_on(async {
+        let builder = open(&world, model)?.before_tool(|call| async move {
+            let path = call.arguments()["path"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            match path.as_str() {
+                "secret.txt" => call.deny("that file is not for you"),
+                "draft.txt" => call.change(json!({"path": "final.txt", "content": "y\n"})),
+                _ => call.allow(),
+            }
+        });
+        let session = builder.start("hook").await?;
+        let child = session.spawn(Child::new("Write")).await?;
+        let outcome = session.merge(&[child]).await?;
+        let commit = outcome[0].commit.clone().ok_or("nothing was committed")?;
+        let files = world.git(&format!("ls-tree --name-only {commit}"))?;
+        assert!(
+            files.contains("final.txt") && !files.contains("draft.txt"),
+            "{files}"
+        );
+        assert!(!files.contains("secret.txt"), "{files}");
+        let events = until_rest(&session).await?;
+        let refused = events.iter().filter_map(fact).any(|fact| {
+            fact.kind == "tool.finished" && fact.json.to_string().contains("not for you")
+        });
+        assert!(refused, "{events:#?}");
         session.finish().await?;
         Ok(())
     })

@@ -71,9 +71,18 @@ fn a_run_is_followed_as_json() -> Outcome {
     // A reader that has seen some goes on after them, and one that has seen what is not there is
     // told so.
     let rest = world.types(&["watch", "--json", "--from", "3"], 0)?;
-    assert_eq!(rest.stdout.lines().collect::<Vec<_>>()[..events.len() - 3], events[3..]);
+    assert_eq!(
+        rest.stdout.lines().collect::<Vec<_>>()[..events.len() - 3],
+        events[3..]
+    );
     let unknown = world.types(&["watch", "--json", "--from", "9999"], 2)?;
-    says(&unknown, &["there is no event 9999", "follow the run from its beginning"])?;
+    says(
+        &unknown,
+        &[
+            "there is no event 9999",
+            "follow the run from its beginning",
+        ],
+    )?;
     let text = world.types(&["watch", "--from", "3"], 2)?;
     says(&text, &["--json"])
 }

@@ -603,7 +603,8 @@ impl Coordinator {
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
                 plan_names: KnownNames::of_run(&state.settings),
                 identities: self.identities()?,
-                executor: Executor::redacting(tools, self.redactor.clone())?,
+                executor: Executor::redacting(tools, self.redactor.clone())?
+                    .with_hook(self.settings.before_tool.clone()),
                 results: Arc::new(Results::open(
                     &self.settings.state_dir,
                     &state.settings,

@@ -17,20 +17,11 @@ use crate::error::CoordinatorError;
 /// The shipped texts by name.
 const SHIPPED: [(&str, &str); 21] = [
     ("agent", include_str!("../../prompts/system/agent.md")),
-    (
-        "strict",
-        include_str!("../../prompts/system/strict.md"),
-    ),
+    ("strict", include_str!("../../prompts/system/strict.md")),
     ("task", include_str!("../../prompts/system/task.md")),
     ("map", include_str!("../../prompts/system/map.md")),
-    (
-        "conflict",
-        include_str!("../../prompts/system/conflict.md"),
-    ),
-    (
-        "markers",
-        include_str!("../../prompts/system/markers.md"),
-    ),
+    ("conflict", include_str!("../../prompts/system/conflict.md")),
+    ("markers", include_str!("../../prompts/system/markers.md")),
     (
         "undecided",
         include_str!("../../prompts/system/undecided.md"),
@@ -39,10 +30,7 @@ const SHIPPED: [(&str, &str); 21] = [
         "deletions",
         include_str!("../../prompts/system/deletions.md"),
     ),
-    (
-        "claims",
-        include_str!("../../prompts/system/claims.md"),
-    ),
+    ("claims", include_str!("../../prompts/system/claims.md")),
     (
         "unstorable",
         include_str!("../../prompts/system/unstorable.md"),
@@ -55,14 +43,8 @@ const SHIPPED: [(&str, &str); 21] = [
         "run_check",
         include_str!("../../prompts/system/run_check.md"),
     ),
-    (
-        "rejected",
-        include_str!("../../prompts/system/rejected.md"),
-    ),
-    (
-        "retried",
-        include_str!("../../prompts/system/retried.md"),
-    ),
+    ("rejected", include_str!("../../prompts/system/rejected.md")),
+    ("retried", include_str!("../../prompts/system/retried.md")),
     ("rest", include_str!("../../prompts/system/rest.md")),
     (
         "changes_requested",
@@ -80,10 +62,7 @@ const SHIPPED: [(&str, &str); 21] = [
         "invalid_plan",
         include_str!("../../prompts/system/invalid_plan.md"),
     ),
-    (
-        "new_work",
-        include_str!("../../prompts/system/new_work.md"),
-    ),
+    ("new_work", include_str!("../../prompts/system/new_work.md")),
     (
         "children_ended",
         include_str!("../../prompts/system/children_ended.md"),

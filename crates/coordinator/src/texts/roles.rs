@@ -25,21 +25,12 @@ use crate::texts::prompts::{TextWithin, passed_over, text_within};
 
 /// The shipped roles.
 const SHIPPED: [(&str, &str); 7] = [
-    (
-        "implementer",
-        include_str!("../../agents/implementer.md"),
-    ),
+    ("implementer", include_str!("../../agents/implementer.md")),
     ("tester", include_str!("../../agents/tester.md")),
     ("reviewer", include_str!("../../agents/reviewer.md")),
-    (
-        "researcher",
-        include_str!("../../agents/researcher.md"),
-    ),
+    ("researcher", include_str!("../../agents/researcher.md")),
     ("resolver", include_str!("../../agents/resolver.md")),
-    (
-        "coordinator",
-        include_str!("../../agents/coordinator.md"),
-    ),
+    ("coordinator", include_str!("../../agents/coordinator.md")),
     ("planner", include_str!("../../agents/planner.md")),
 ];
 

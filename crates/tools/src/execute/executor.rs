@@ -32,6 +32,7 @@ use crate::call::permit;
 use crate::call::{Authorization, Permit, authorize};
 use crate::execute::EndGuard;
 use crate::execute::Replay;
+use crate::execute::call_hook::{self, CallHook};
 use crate::execute::may_stand_in;
 use crate::execute::record;
 use crate::execute::{Alternative, Attempt, Attempted, caught, with_way_to_ask};
@@ -60,6 +61,8 @@ const MAX_FORBIDDEN: usize = 1_000;
 pub struct Executor {
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    /// The program's own say about calls.
+    hook: Option<Arc<dyn CallHook>>,
 }
 
 /// The state that the executor shares with the tasks of running calls.
@@ -117,7 +120,13 @@ impl Executor {
         Ok(Executor {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
+            hook: None,
         })
+    }
+
+    /// Lets a program's hook decide about each call before the rules do.
+    pub fn with_hook(self, hook: Option<Arc<dyn CallHook>>) -> Executor {
+        Executor { hook, ..self }
     }
 
     /// Returns the specifications, for a model, of the tools that a role grants.
@@ -178,7 +187,9 @@ impl Executor {
         call: &ToolCall,
         scope: &CallScope,
     ) -> Result<Decided, Box<CallRefusal>> {
-        let mut call = self.shared.prepare(call, scope)?;
+        let mut call = self
+            .hooked(self.shared.prepare(call, scope)?, scope)
+            .await?;
         let mut authorization = self.shared.judged(&call, scope);
         // What the rules refuse anyway is not looked up.
         let foreseen = match authorization {
@@ -235,6 +246,30 @@ impl Executor {
                     })),
                 }
             }
+        }
+    }
+
+    /// Returns a prepared call as the program's hook lets it be decided about.
+    async fn hooked(
+        &self,
+        prepared: PreparedCall,
+        scope: &CallScope,
+    ) -> Result<PreparedCall, Box<CallRefusal>> {
+        let Some(hook) = &self.hook else {
+            return Ok(prepared);
+        };
+        let asked = ToolCall {
+            id: prepared.record.call.clone(),
+            name: prepared.record.tool.clone(),
+            arguments: self
+                .shared
+                .redactor
+                .value(prepared.record.arguments.clone()),
+        };
+        match call_hook::ask(hook.as_ref(), &scope.agent, &asked).await {
+            Ok(None) => Ok(prepared),
+            Ok(Some(arguments)) => self.shared.prepare(&ToolCall { arguments, ..asked }, scope),
+            Err(denied) => Err(refused(prepared.record, denied)),
         }
     }
 

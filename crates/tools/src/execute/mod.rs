@@ -2,6 +2,7 @@
 //! fails.
 
 mod alternatives;
+mod call_hook;
 mod circuit_breaker;
 mod executor;
 mod failures;
@@ -15,6 +16,7 @@ mod resolver;
 mod restore_point;
 
 pub(crate) use alternatives::may_stand_in;
+pub use call_hook::{CallHook, HookRuling};
 pub(crate) use circuit_breaker::{CircuitBreaker, Finding, Need};
 pub use executor::Executor;
 pub(crate) use failures::{Alternative, Attempt, Attempted, caught, with_way_to_ask};

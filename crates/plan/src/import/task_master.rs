@@ -17,6 +17,7 @@ use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::cycles;
+use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "task-master",
@@ -27,6 +28,9 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
 
 /// The name of a list of tasks.
 pub(crate) const TASKS: &str = "tasks";
+
+/// What some versions hold all tags in, beside others.
+const TAGS: &str = "tags";
 
 /// The maximum number of numbers that are taken for those of tasks in one list of subtasks.
 const MAX_MISREAD: usize = 20;
@@ -77,8 +81,11 @@ fn tags<'a>(file: &File<'a>) -> Vec<Tag<'a>> {
             list: *list,
         }));
     };
+    let mut members = object.members();
+    let nested = object.member(TAGS).filter(|tags| tags.is_object());
+    members.extend(nested.map(Json::members).into_iter().flatten());
     let mut tags = Vec::new();
-    for member in object.members() {
+    for member in members {
         let name = member.name;
         if name == TASKS && member.value.is_array() {
             let list = member.value;
@@ -129,6 +136,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             }
         }
     }
+    shorten(&mut records, reader);
     if open.len() > 1 && reader.tag.is_none() {
         let message = format!(
             "several tags have open tasks, and a run follows one: {}",
@@ -255,6 +263,35 @@ fn within(parent: &Record, subtask: &mut Record, reader: &mut Reader<'_, '_>) {
     // Some files write the whole id, `1.2`.
     let last = id.text.rsplit('.').next().unwrap_or(&id.text);
     id.text = format!("{}.{last}", own.text);
+}
+
+/// Shortens the ids that are too long only because each level of a file adds to them.
+fn shorten(records: &mut [Record], reader: &mut Reader<'_, '_>) {
+    let mut shorter: HashMap<String, String> = HashMap::new();
+    for (at, record) in (1..).zip(records.iter_mut()) {
+        let Some(id) = &mut record.id else { continue };
+        if record.parent.is_none() || id.text.len() <= TaskId::MAX_BYTES {
+            continue;
+        }
+        let number = format!("-{at}");
+        let end = id
+            .text
+            .floor_char_boundary(TaskId::MAX_BYTES - number.len());
+        let short = format!("{}{number}", id.text.head(end));
+        let message = format!(
+            "an id has at most {} bytes, so this one is shortened to `{short}`",
+            TaskId::MAX_BYTES
+        );
+        let code = FindingCode::InvalidId;
+        let found = Pending::new(id.offset, code, &id.text, message);
+        reader.findings.warn(found);
+        shorter.insert(std::mem::replace(&mut id.text, short.clone()), short);
+    }
+    for on in records.iter_mut().flat_map(|record| &mut record.depends) {
+        if let Some(short) = shorter.get(&on.text) {
+            on.text.clone_from(short);
+        }
+    }
 }
 
 fn id_of(record: &Record) -> Option<&str> {

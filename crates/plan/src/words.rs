@@ -138,3 +138,13 @@ pub(crate) const TASKS: &[(&str, &str)] = &[("task", "T"), ("step", "S"), ("stor
 pub(crate) const PHASES: &[&str] = &["phase", "stage", "milestone"];
 /// Words of a heading that names a priority.
 pub(crate) const LEVELS: &[&str] = &["critical", "urgent", "high", "medium", "normal", "low"];
+
+/// Beginnings of words that a task may follow as what is depended on, beside the keys for it, and
+/// what may stand between.
+#[rustfmt::skip]
+pub(crate) const AFTER: &[&str] = &[
+    "blocked", "builds", "depend", "follows", "once", "relies", "until", "wait",
+];
+pub(crate) const LINKS: &[&str] = &["by", "for", "on"];
+/// The word before `task` or `phase` that means one without its number.
+pub(crate) const PREVIOUS: &str = "previous";

@@ -4,6 +4,7 @@
 //! set to done has its subtasks set to done. So a task with subtasks is a group, whose subtasks are
 //! told what it says.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::finding::{FindingCode, Pending};
@@ -43,7 +44,7 @@ const TASK: Format = Format {
 
 /// The tasks of one tag, or of a file without tags.
 struct Tag<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     list: Json<'a>,
 }
 
@@ -77,25 +78,41 @@ fn tags<'a>(file: &File<'a>) -> Vec<Tag<'a>> {
             .first()
             .filter(|_| has_tasks && !file.has_lines());
         return Vec::from_iter(list.map(|list| Tag {
-            name: "",
+            name: Cow::Borrowed(""),
             list: *list,
         }));
     };
-    let mut members = object.members();
-    let nested = object.member(TAGS).filter(|tags| tags.is_object());
-    members.extend(nested.map(Json::members).into_iter().flatten());
-    let mut tags = Vec::new();
-    for member in members {
-        let name = member.name;
-        if name == TASKS && member.value.is_array() {
-            let list = member.value;
-            return vec![Tag { name: "", list }];
+    let mut tags: Vec<Tag<'_>> = Vec::new();
+    for member in object.members() {
+        if member.name == TASKS && member.value.is_array() {
+            return vec![Tag {
+                name: Cow::Borrowed(""),
+                list: member.value,
+            }];
         }
-        let within = member.value.member(TASKS).filter(|list| list.is_array());
-        let list = within.or(Some(member.value).filter(|_| is_bare_tag(&member)));
-        tags.extend(list.map(|list| Tag { name, list }));
+        tags.extend(tag(&member));
+    }
+    let nested = object.member(TAGS).filter(|tags| tags.is_object());
+    for member in nested.map(Json::members).into_iter().flatten() {
+        let Some(mut tag) = tag(&member) else {
+            continue;
+        };
+        if tags.iter().any(|known| known.name == tag.name) {
+            tag.name = Cow::Owned(format!("{TAGS}.{}", tag.name));
+        }
+        tags.push(tag);
     }
     tags
+}
+
+/// Returns a member as a tag, if it is one.
+fn tag<'a>(member: &Member<'a>) -> Option<Tag<'a>> {
+    let within = member.value.member(TASKS).filter(|list| list.is_array());
+    let list = within.or(Some(member.value).filter(|_| is_bare_tag(member)));
+    Some(Tag {
+        name: Cow::Borrowed(member.name),
+        list: list?,
+    })
 }
 
 /// Reports whether a member is a tag whose tasks stand right below it.
@@ -155,7 +172,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
 
 /// Leaves only the tag with this name; an unknown one is an error.
 fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>) {
-    let known: Vec<&str> = tags.iter().map(|tag| tag.name).collect();
+    let known: Vec<&str> = tags.iter().map(|tag| tag.name.as_ref()).collect();
     if !known.contains(&chosen) {
         let at = tags.first().map_or(0, |tag| tag.list.offset);
         let message = format!("the file has no tag `{chosen}`");
@@ -185,13 +202,13 @@ fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_, 'a>, records: &mut Vec<
             TaskId::MAX_BYTES
         );
         let code = FindingCode::InvalidId;
-        let found = Pending::new(tag.list.offset, code, tag.name, message);
+        let found = Pending::new(tag.list.offset, code, &tag.name, message);
         return reader.findings.error(found);
     }
     let first = records.len();
     add(tag.list, &format!("{}.", tag.name), reader, records);
     for record in records.iter_mut().skip(first) {
-        record.section = Some(tag.name.to_owned());
+        record.section = Some(tag.name.to_string());
     }
 }
 

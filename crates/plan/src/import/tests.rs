@@ -707,10 +707,14 @@ fn a_tag_may_be_the_list_of_its_tasks() {
 #[test]
 fn tags_may_stand_within_the_tags_of_a_file() {
     let nested = r#"{"version": "1.0", "tags": {"master": {"tasks": [
-        {"id": 1, "title": "Parse it", "status": "pending"}]}},
+        {"id": 1, "title": "Parse it", "status": "pending"}]},
+        "sprint-0": {"tasks": [{"id": 1, "title": "Try it", "status": "pending"}]}},
         "sprint-0": {"tasks": [{"id": 1, "title": "Plan it", "status": "pending"}]}}"#;
     let said = errors(nested).concat();
-    assert!(said.contains("`sprint-0` (1), `master` (1)"), "{said}");
+    assert!(
+        said.contains("`sprint-0` (1), `master` (1), `tags.sprint-0` (1)"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -54,31 +54,32 @@ pub(crate) const REVIEW: &str = "review";
 /// Beginnings of headings below which boxes are checks or remarks rather than tasks.
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[&str] = &[
-    "acceptance", "success criteria", "success metrics", "exit criteria", "validation",
-    "verification", "definition of done", "done when", "notes", "note", "outcomes",
-    "progress", "prerequisites", "out of scope", "non goals", "self review", "quality gates",
-    "done criteria",
+    "acceptance", "success", "validation", "verification", "definition of", "done when", "note",
+    "outcomes", "progress", "prerequisites", "out of scope", "non goals", "self review",
+    "quality gates", "assumptions", "test plan",
 ];
 /// First words of those that are no such label above a list (`**Notes:**`), where work stands as
 /// well.
 #[rustfmt::skip]
 pub(crate) const GENERAL: &[&str] = &[
-    "notes", "note", "validation", "verification", "outcomes", "progress", "checklist",
+    "note", "validation", "verification", "outcomes", "progress", "checklist",
 ];
 /// Ends of such headings, unless they name work.
 pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "checkpoints", "legend"];
-/// A heading of which this is a word is one of checks alone, or beside a word that says what is
-/// checked: one of these, of [`CHECKS`] or of [`OF_PERSON`].
-pub(crate) const CHECKLIST: &str = "checklist";
+/// The word of a heading of a bug report that says how to see the bug.
+pub(crate) const REPRODUCE: &str = "reproduce";
+/// A heading of which one of these is a word is one of checks alone, or beside a word that says what
+/// is checked: one of [`CHECKED`], of [`CHECKS`] or of [`OF_PERSON`].
+pub(crate) const CHECKLIST: &[&str] = &["checklist", "check", "gate"];
 #[rustfmt::skip]
 pub(crate) const CHECKED: &[&str] = &[
-    "release", "final", "readiness", "merge", "deployment", "launch", "execution",
+    "release", "final", "merge", "pr", "deployment", "launch", "execution", "constitution",
 ];
 
 /// Words of a heading below which a list is work.
 #[rustfmt::skip]
 pub(crate) const WORK: &[&str] = &[
-    "plan", "task", "tasks", "steps", "todo", "todos", "implementation", "remaining", "priorities",
+    "plan", "task", "step", "todo", "implementation", "remaining", "priorities",
 ];
 /// First words of headings that describe a document, so that a series of such ones alone is no
 /// work.
@@ -86,7 +87,7 @@ pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context"
 /// Whole headings below which bullets are tasks, also in the plural.
 #[rustfmt::skip]
 pub(crate) const LISTS: &[&str] = &[
-    "todo", "to do", "tasks", "task list", "todo list", "remaining", "next steps", "action items",
+    "todo", "to do", "task", "task list", "todo list", "remaining", "next step", "action item",
     "backlog", "what s next", "what is next", "follow up",
 ];
 
@@ -94,8 +95,8 @@ pub(crate) const LISTS: &[&str] = &[
 pub(crate) const PERSON: &[&str] = &["manual", "human", "user"];
 #[rustfmt::skip]
 pub(crate) const OF_PERSON: &[&str] = &[
-    "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
-    "review", "approval", "qa", "required", "check", "verify", "verifies",
+    "step", "task", "action", "test", "testing", "verification", "validation", "review", "approval",
+    "qa", "required", "check", "verify", "verifies",
 ];
 /// Words of which one is among the first three of each title of a task of a person, unless that says
 /// "by hand".
@@ -115,15 +116,15 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
     "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
-    "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot", "risks",
+    "postponed", "idea", "future", "later", "someday", "icebox", "parking lot", "risk",
     "references", "alternatives", "post mvp", "long term",
 ];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];
 #[rustfmt::skip]
 pub(crate) const NOUNS: &[&str] = &[
-    "work", "items", "tasks", "features", "ideas", "scope", "enhancements", "improvements", "plan",
-    "steps", "goals", "phases", "milestones", "issues",
+    "work", "item", "task", "feature", "idea", "scope", "enhancement", "improvement", "plan", "step",
+    "goal", "phase", "milestone", "issue", "assessment",
 ];
 /// Remarks in parentheses at the end of a heading that put its section off.
 #[rustfmt::skip]

@@ -2,7 +2,7 @@
 //! that are no tasks; text that would reach no agent.
 
 use crate::parse::read;
-use crate::tests::styles::reads;
+use crate::tests::styles::{reads, written};
 use crate::{FindingCode, KnownNames, Plan};
 
 fn plan(source: &str) -> Plan {
@@ -660,4 +660,13 @@ ENV-03 [todo] Scripts | details Some.
 > ENV-03: after ENV-01: dependency
 ",
     );
+}
+
+#[test]
+fn the_status_of_a_line_of_several_fields_is_written() {
+    let plan = "# Bot\n\n### ENV-01: Structure\n\n\
+        **Priority**: High | **Status**: Pending | **Dependencies**: None\n\n\
+        ### ENV-02: Hooks\n\n**Status**: Pending | **Dependencies**: ENV-01\n";
+    let done = plan.replacen("Pending", "Done", 1);
+    written(plan, &["ENV-01"], &done);
 }

@@ -201,6 +201,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     } = read.collected;
     front_matter::note_others(&front_matter, keys, source, findings);
     bare_ids::take(&mut drafts);
+    assign::count_on(&mut drafts);
     let names = assign::assign(&drafts, findings);
     let mut files = Vec::with_capacity(drafts.len());
     for draft in &drafts {

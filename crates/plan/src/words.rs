@@ -18,7 +18,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Todo,
         sure: &["todo", "to_do", "open", "pending", "planned", "not_started", "not_done"],
-        of_things: &["new", "ready", "next", "backlog", "draft", "proposed", "queued"],
+        of_things: &["new", "ready", "next", "backlog", "draft"],
     },
     StatusWords {
         status: TaskStatus::Done,
@@ -26,12 +26,12 @@ pub(crate) const STATUS: &[StatusWords] = &[
             "done", "complete", "completed", "finished", "merged", "implemented", "resolved",
             "fixed",
         ],
-        of_things: &["closed", "shipped", "delivered", "released"],
+        of_things: &["closed", "shipped", "released"],
     },
     StatusWords {
         status: TaskStatus::InProgress,
         sure: &["in_progress", "wip", "doing", "ongoing", "started", "partially_done"],
-        of_things: &["active", "partial"],
+        of_things: &["active"],
     },
     StatusWords {
         status: TaskStatus::Cancelled,
@@ -39,12 +39,12 @@ pub(crate) const STATUS: &[StatusWords] = &[
             "cancelled", "canceled", "abandoned", "obsolete", "removed", "superseded", "replaced",
             "moved",
         ],
-        of_things: &["dropped", "skipped", "rejected", "won't_do", "wont_do"],
+        of_things: &["dropped", "skipped", "rejected"],
     },
     StatusWords {
         status: TaskStatus::Blocked,
         sure: &["blocked", "on_hold", "deferred", "postponed"],
-        of_things: &["paused", "waiting"],
+        of_things: &["waiting"],
     },
 ];
 
@@ -54,31 +54,32 @@ pub(crate) const REVIEW: &str = "review";
 /// Beginnings of headings below which boxes are checks or remarks rather than tasks.
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[&str] = &[
-    "acceptance", "success criteria", "success metrics", "exit criteria", "validation",
-    "verification", "definition of done", "done when", "notes", "note", "outcomes",
-    "progress", "prerequisites", "out of scope", "non goals", "self review", "quality gates",
-    "done criteria",
+    "acceptance", "success", "validation", "verification", "definition of", "done when", "note",
+    "progress", "prerequisites", "out of scope", "non goals", "assumptions", "test plan",
 ];
 /// First words of those that are no such label above a list (`**Notes:**`), where work stands as
 /// well.
 #[rustfmt::skip]
 pub(crate) const GENERAL: &[&str] = &[
-    "notes", "note", "validation", "verification", "outcomes", "progress", "checklist",
+    "note", "validation", "verification", "progress", "checklist",
 ];
 /// Ends of such headings, unless they name work.
 pub(crate) const CHECKS_AT_END: &[&str] = &["criteria", "checkpoints", "legend"];
-/// A heading of which this is a word is one of checks alone, or beside a word that says what is
-/// checked: one of these, of [`CHECKS`] or of [`OF_PERSON`].
-pub(crate) const CHECKLIST: &str = "checklist";
+/// The word of a heading of a bug report that says how to see the bug.
+pub(crate) const REPRODUCE: &str = "reproduce";
+/// A heading of which one of these is a word is one of checks alone, or beside a word that says
+/// what is checked: one of [`CHECKED`], of [`CHECKS`] or of [`OF_PERSON`].
+pub(crate) const CHECKLIST: &[&str] = &["checklist", "check", "gate"];
 #[rustfmt::skip]
 pub(crate) const CHECKED: &[&str] = &[
-    "release", "final", "readiness", "merge", "deployment", "launch", "execution",
+    "release", "quality", "final", "merge", "pr", "deployment", "launch", "execution",
+    "constitution",
 ];
 
 /// Words of a heading below which a list is work.
 #[rustfmt::skip]
 pub(crate) const WORK: &[&str] = &[
-    "plan", "task", "tasks", "steps", "todo", "todos", "implementation", "remaining", "priorities",
+    "plan", "task", "step", "todo", "implementation", "remaining", "priorities",
 ];
 /// First words of headings that describe a document, so that a series of such ones alone is no
 /// work.
@@ -86,16 +87,16 @@ pub(crate) const DOCUMENT: &[&str] = &["background", "goals", "scope", "context"
 /// Whole headings below which bullets are tasks, also in the plural.
 #[rustfmt::skip]
 pub(crate) const LISTS: &[&str] = &[
-    "todo", "to do", "tasks", "task list", "todo list", "remaining", "next steps", "action items",
-    "backlog", "what s next", "what is next", "follow up",
+    "todo", "to do", "task", "task list", "todo list", "remaining", "next step", "backlog",
+    "what s next", "what is next", "follow up",
 ];
 
 /// Who does the work that waits for a person, before one of [`OF_PERSON`].
 pub(crate) const PERSON: &[&str] = &["manual", "human", "user"];
 #[rustfmt::skip]
 pub(crate) const OF_PERSON: &[&str] = &[
-    "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
-    "review", "approval", "qa", "required", "check", "verify", "verifies",
+    "step", "task", "action", "test", "testing", "verification", "validation", "review", "approval",
+    "qa", "required", "check", "verify", "verifies",
 ];
 /// Words of which one is among the first three of each title of a task of a person, unless that says
 /// "by hand".
@@ -103,8 +104,7 @@ pub(crate) const BY_PERSON: &[&str] = &["ask", "manual", "manually", "user"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[
-    "manual", "human", "blocked", "blockers", "waiting", "open questions", "questions", "sign off",
-    "approvals", "decisions needed",
+    "manual", "human", "blocked", "waiting", "open questions", "questions", "sign off", "approvals",
 ];
 #[rustfmt::skip]
 pub(crate) const WAITING_FOR: &[&str] = &[
@@ -115,21 +115,20 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
     "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
-    "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot", "risks",
-    "references", "alternatives", "post mvp", "long term",
+    "postponed", "idea", "future", "later", "icebox", "risk", "references", "post mvp", "long term",
 ];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];
 #[rustfmt::skip]
 pub(crate) const NOUNS: &[&str] = &[
-    "work", "items", "tasks", "features", "ideas", "scope", "enhancements", "improvements", "plan",
-    "steps", "goals", "phases", "milestones", "issues",
+    "work", "item", "task", "idea", "scope", "enhancement", "plan", "step", "goal", "phase",
+    "milestone", "assessment",
 ];
 /// Remarks in parentheses at the end of a heading that put its section off.
 #[rustfmt::skip]
 pub(crate) const PUT_OFF: &[&str] = &[
-    "deferred", "postponed", "out of scope", "future", "later", "on hold", "cancelled",
-    "abandoned", "obsolete", "superseded", "skip",
+    "deferred", "postponed", "out of scope", "future", "later", "on hold", "cancelled", "abandoned",
+    "obsolete", "superseded",
 ];
 
 /// Words before the number of a task or a step, with the letter of its id.
@@ -137,4 +136,11 @@ pub(crate) const TASKS: &[(&str, &str)] = &[("task", "T"), ("step", "S"), ("stor
 /// Words before the number of a phase.
 pub(crate) const PHASES: &[&str] = &["phase", "stage", "milestone"];
 /// Words of a heading that names a priority.
-pub(crate) const LEVELS: &[&str] = &["critical", "urgent", "high", "medium", "normal", "low"];
+pub(crate) const LEVELS: &[&str] = &["critical", "high", "medium", "low"];
+
+/// Beginnings of words that a task may follow as what is depended on, beside the keys for it, and
+/// what may stand between.
+pub(crate) const AFTER: &[&str] = &["blocked", "once", "until", "wait"];
+pub(crate) const LINKS: &[&str] = &["by", "for", "on"];
+/// The word before `task` or `phase` that means one without its number.
+pub(crate) const PREVIOUS: &str = "previous";

@@ -679,6 +679,7 @@ impl LineReader<'_> {
         let found = unknown_key(self.inline.offset(part.at), word);
         match key::grave_slip(word) {
             Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+            None if is_of_program(word, value) => {}
             None => findings.warn(found.suggest(Some(advice.to_owned()))),
         }
     }
@@ -780,6 +781,17 @@ impl LineReader<'_> {
         let found = Pending::new(offset, FindingCode::UnknownKey, word, message);
         findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
     }
+}
+
+/// Reports whether a key and its value are code: a quoted value, or a name with capitals within.
+fn is_of_program(word: &str, value: &str) -> bool {
+    let names = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut names = names.chain([word]).filter(|name| name.is_ascii());
+    value.trim_start().starts_with(['\'', '"', '{', '['])
+        || names.any(|name| {
+            let inner = name.trim_start_matches(|c: char| c.is_ascii_uppercase());
+            name.len() == inner.len() && inner.contains(|c: char| c.is_ascii_uppercase())
+        })
 }
 
 fn unknown_key(offset: usize, word: &str) -> Pending {

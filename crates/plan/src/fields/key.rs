@@ -1,7 +1,6 @@
 //! The keys of attributes, in every English spelling, and the words that are most likely typos of
 //! them.
 
-use crate::lines::text::is_one_of;
 use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The key of an attribute.
@@ -42,15 +41,6 @@ const KEYS: &[(&[&str], Key)] = &[
     (&["branch"], Key::Branch),
     (&["run"], Key::Run),
     (&["review"], Key::Review),
-];
-
-/// Those that parentheses of prose begin with, too (`(after: login)`).
-const WORDS_OF_PROSE: &[&str] = &[
-    "after",
-    "needs",
-    "requires",
-    "prerequisite",
-    "prerequisites",
 ];
 
 /// Ordinary words that are one letter off a key, or two off a long one.
@@ -117,9 +107,11 @@ fn normal_word(word: &str) -> String {
     word.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-/// Reports whether a key is a word that parentheses of prose begin with, too.
+/// Reports whether a key is a word that parentheses of prose begin with, too (`(after: login)`),
+/// unlike `depends` and `blocked by`.
 pub(crate) fn is_word_of_prose(word: &str) -> bool {
-    is_one_of(word.trim(), WORDS_OF_PROSE)
+    let word = normal_word(word);
+    key_of(&word) == Some(Key::Depends) && !word.starts_with("dep") && !word.contains('_')
 }
 
 /// Returns the grave key that a word in parentheses most likely is a typo of: one letter off, or

@@ -15,10 +15,11 @@ pub(crate) fn has_task_fields(document: &Document<'_, '_>, heading: &Heading) ->
         key.is_some_and(|key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify))
     };
     document.own(heading).iter().any(|block| match block {
-        Block::Paragraph(range) => document
-            .source
-            .lines(range.clone())
-            .any(|(_, line)| makes_task(line.trim())),
+        Block::Paragraph(range) => {
+            let lines = Inline::new(document.source, range.clone());
+            let mut fields = lines.lines();
+            fields.any(|field| makes_task(lines.slice(field).trim()))
+        }
         _ => items_of(block).iter().any(|item| {
             let line = Inline::new(document.source, item.text.clone());
             makes_task(&line.text)

@@ -49,7 +49,8 @@ const KEYS: &[&str] = &[
     "tags",
 ];
 
-/// The elements of which at least one is in a task, and what one without a name is about.
+/// The elements of which at least one is in a task without a title, and what one without a name is
+/// about.
 const PARTS: &[&str] = &["name", "action", "what-built", "decision", "files"];
 const SUBJECTS: &[&str] = &["what-built", "decision", "action"];
 
@@ -65,9 +66,60 @@ struct Element<'a> {
     range: Range<usize>,
     /// The place of what is between them.
     inner: Range<usize>,
-    /// The value of its attribute `type`.
-    kind: &'a str,
+    attributes: Attributes<'a>,
     is_closed: bool,
+}
+
+/// What stands in the opening tag of an element.
+struct Attributes<'a>(&'a str);
+
+impl<'a> Attributes<'a> {
+    /// Returns the value of an attribute; empty if there is none.
+    fn value(&self, name: &str) -> &'a str {
+        let mut rest = self.0;
+        while let Some((before, after)) = rest.split_once('=') {
+            let value = after.trim_start();
+            let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+                rest = after;
+                continue;
+            };
+            let (value, after) = value.tail(1).split_once(quote).unwrap_or((value, ""));
+            if before.trim() == name {
+                return value;
+            }
+            rest = after;
+        }
+        ""
+    }
+
+    /// Returns the type of the element.
+    fn kind(&self) -> &'a str {
+        self.value("type")
+    }
+
+    /// Returns what the element is called.
+    fn title(&self) -> &'a str {
+        match self.value("title").trim() {
+            "" => self.value("name").trim(),
+            title => title,
+        }
+    }
+}
+
+/// Returns what stands in an opening tag, before the `>` that ends it.
+fn in_tag(rest: &str) -> Option<&str> {
+    let mut quote = None;
+    for (at, c) in rest.char_indices() {
+        match quote {
+            Some(open) if open == c => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None if c == '>' => return Some(rest.head(at)),
+            None => {}
+        }
+    }
+    // A quote that is not closed is an apostrophe.
+    rest.split_once('>').map(|(attributes, _)| attributes)
 }
 
 fn claims(document: &Document<'_, '_>) -> Claim {
@@ -118,13 +170,16 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     for (at, own) in elements.into_iter().enumerate() {
         let mut draft = read(source, &own, findings);
         draft.section_index = at;
-        let is_checkpoint = own.kind.starts_with(CHECKPOINT);
+        let is_checkpoint = own.attributes.kind().starts_with(CHECKPOINT);
         phase += usize::from(is_checkpoint);
         draft.phase = phase;
         phase += usize::from(is_checkpoint);
         if is_checkpoint {
             draft.status = TaskStatus::Blocked;
-            findings.skip(draft.at, format!("it is work of a person ({})", own.kind));
+            findings.skip(
+                draft.at,
+                format!("it is work of a person ({})", own.attributes.kind()),
+            );
         }
         found.add(source, draft, own.range.end);
     }
@@ -152,7 +207,7 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
     for (offset, line) in source.lines(document.start..length) {
         let text = line.trim_start();
         let rest = text.strip_prefix(&opening);
-        let Some((attributes, _)) = rest.and_then(|rest| rest.split_once('>')) else {
+        let Some(attributes) = rest.and_then(in_tag) else {
             continue;
         };
         let is_longer = !attributes.is_empty() && !attributes.starts_with([' ', '\t']);
@@ -166,7 +221,7 @@ fn elements_named<'a>(document: &Document<'_, 'a>, name: &str) -> Vec<Element<'a
         found.push(Element {
             range: start..end,
             inner: after..closed.unwrap_or(length),
-            kind: kind(attributes),
+            attributes: Attributes(attributes),
             is_closed: closed.is_some(),
         });
     }
@@ -194,20 +249,9 @@ fn is_in_code(document: &Document<'_, '_>, at: usize) -> bool {
 }
 
 fn has_part(source: &Source<'_>, own: &Element<'_>) -> bool {
-    PARTS
-        .iter()
-        .any(|part| child(source, own.inner.clone(), part).is_some())
-}
-
-/// Returns the value of the attribute `type`.
-fn kind(attributes: &str) -> &str {
-    let value = attributes
-        .split_once("type=")
-        .map_or("", |(_, value)| value);
-    let quoted = value.strip_prefix(['"', '\'']);
-    quoted
-        .and_then(|value| value.split(['"', '\'']).next())
-        .unwrap_or("")
+    let mut parts = PARTS.iter();
+    !own.attributes.title().is_empty()
+        || parts.any(|part| child(source, own.inner.clone(), part).is_some())
 }
 
 /// Returns the place of what is in the first element with this name.
@@ -245,19 +289,33 @@ fn read(source: &Source<'_>, own: &Element<'_>, findings: &mut Findings) -> Draf
         ..Draft::default()
     };
     let mut details = source.slice(own.inner.clone()).to_owned();
-    if let Some(place) = said(source, own, "name") {
-        let written = source.slice(place.clone());
-        details = details.replace(&format!("<name>{written}</name>"), "");
-        draft.title = written.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(found) = heading::task(&draft.title) {
-            draft.number = Some(found.number.to_owned());
-            draft.id = Some(Located {
-                text: found.id(),
-                offset: place.start,
-            });
-            draft.title = draft.title.tail(found.rest).to_owned();
-        }
-    } else if let Some(place) = SUBJECTS.iter().find_map(|name| said(source, own, name)) {
+    let place = said(source, own, "name");
+    let written = place.clone().map_or("", |place| source.slice(place));
+    details = details.replace(&format!("<name>{written}</name>"), "");
+    let name = match written {
+        "" => own.attributes.title(),
+        written => written,
+    };
+    draft.title = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let offset = place.map_or(own.range.start, |place| place.start);
+    if let Some(found) = heading::task(&draft.title) {
+        draft.number = Some(found.number.to_owned());
+        draft.id = Some(Located {
+            text: found.id(),
+            offset,
+        });
+        draft.title = draft.title.tail(found.rest).to_owned();
+    }
+    let id = own.attributes.value("id");
+    if draft.id.is_none() && !id.is_empty() {
+        draft.id = Some(Located {
+            text: id.to_owned(),
+            offset,
+        });
+    }
+    if name.is_empty()
+        && let Some(place) = SUBJECTS.iter().find_map(|name| said(source, own, name))
+    {
         draft.title = whole::headline(source.slice(place).trim());
     }
     draft.details = vec![details.trim().to_owned()];

@@ -17,6 +17,7 @@ use crate::lines::outline::Block;
 use crate::mark::Mark;
 use crate::tasks::draft::{Draft, Group, items_of};
 use crate::tasks::phase;
+use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
@@ -32,6 +33,9 @@ pub(crate) const FORMAT: Format = Format {
 
 /// What stands in place of a plan that is not written yet.
 const TO_BE_PLANNED: &str = "TBD";
+
+/// Why the box of a phase is no task, though it is all that is open of the phase.
+const LEFT_OPEN: &str = "the plans of this phase are done, but its own box is open";
 
 /// The minimum number of phases that tell a roadmap without plans.
 const LEAST: usize = 2;
@@ -254,6 +258,13 @@ fn end_phase(
     let section = document.section(heading);
     let leaves = found.drafts_in(&section);
     let mark = Mark::of_box(own.at);
+    let plans = found.drafts.part(leaves.clone());
+    let is_left = !plans.is_empty() && plans.iter().all(|plan| plan.status == TaskStatus::Done);
+    if own.mark.status.runs() && is_left && plans.iter().all(|plan| plan.at > section.start) {
+        let end = own.at + document.text(own).len();
+        found.lines.not_run(document.source, own.at..end, LEFT_OPEN);
+        findings.skip(own.at, LEFT_OPEN);
+    }
     for draft in found.drafts.iter_mut().take(leaves.end).skip(leaves.start) {
         if draft.at == section.start {
             draft.status = own.mark.status;

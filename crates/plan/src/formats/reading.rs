@@ -103,8 +103,16 @@ pub(crate) fn read(
         .filter(|found| is_choosable(document, &found.collected))
         .map(reading)
         .collect();
+    let is_over = matches!(readings.as_slice(), [only] if only.over.is_some());
+    let mut all = all.into_iter();
+    if is_over
+        && claimed.contradiction.is_none()
+        && let Some(only) = all.find(|found| is_choosable(document, &found.collected))
+    {
+        return only.into_read(findings);
+    }
     findings.error(ambiguous(document, why, &readings));
-    let first = all.into_iter().next();
+    let first = all.next();
     let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
     Read {
         format: "ambiguous",

@@ -12,6 +12,7 @@ use crate::tasks::draft::Draft;
 use crate::tasks::note::Note;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
+use crate::words;
 
 /// What the task's agent is told before the document itself, which stands in the message anyway.
 const INSTRUCTION: &str = "The goal is everything that the whole of this plan describes.";
@@ -152,11 +153,24 @@ pub(crate) fn status_of(notes: &[Note]) -> Option<TaskStatus> {
     values.find_map(over)
 }
 
-/// Returns what a document says of all its work with a limit (`Completed (design only)`), so that
-/// it does not count.
+/// Returns what a document says of all its work with a limit (`Completed (design only)`), or of some
+/// phases, so that it does not count.
 pub(crate) fn limited_status_of(notes: &[Note]) -> Option<&str> {
     let mut values = notes.iter().flat_map(values_of);
-    values.find(|value| is_limited(value))
+    values.find(|value| is_limited(value) || names_phase(value))
+}
+
+/// Reports whether a status says how far one phase or several are (`Phases 0-1 landed`).
+fn names_phase(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = section::words(&lower);
+    words.windows(2).any(|pair| match pair {
+        [word, number] => {
+            section::is_any_of(word, words::PHASES)
+                && number.starts_with(|c: char| c.is_ascii_digit())
+        }
+        _ => false,
+    })
 }
 
 /// Returns what a part of the document says of its own status.

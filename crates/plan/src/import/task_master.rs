@@ -4,6 +4,7 @@
 //! set to done has its subtasks set to done. So a task with subtasks is a group, whose subtasks are
 //! told what it says.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::finding::{FindingCode, Pending};
@@ -17,6 +18,7 @@ use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::cycles;
+use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "task-master",
@@ -27,6 +29,9 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
 
 /// The name of a list of tasks.
 pub(crate) const TASKS: &str = "tasks";
+
+/// What some versions hold all tags in, beside others.
+const TAGS: &str = "tags";
 
 /// The maximum number of numbers that are taken for those of tasks in one list of subtasks.
 const MAX_MISREAD: usize = 20;
@@ -39,7 +44,7 @@ const TASK: Format = Format {
 
 /// The tasks of one tag, or of a file without tags.
 struct Tag<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     list: Json<'a>,
 }
 
@@ -73,22 +78,41 @@ fn tags<'a>(file: &File<'a>) -> Vec<Tag<'a>> {
             .first()
             .filter(|_| has_tasks && !file.has_lines());
         return Vec::from_iter(list.map(|list| Tag {
-            name: "",
+            name: Cow::Borrowed(""),
             list: *list,
         }));
     };
-    let mut tags = Vec::new();
+    let mut tags: Vec<Tag<'_>> = Vec::new();
     for member in object.members() {
-        let name = member.name;
-        if name == TASKS && member.value.is_array() {
-            let list = member.value;
-            return vec![Tag { name: "", list }];
+        if member.name == TASKS && member.value.is_array() {
+            return vec![Tag {
+                name: Cow::Borrowed(""),
+                list: member.value,
+            }];
         }
-        let within = member.value.member(TASKS).filter(|list| list.is_array());
-        let list = within.or(Some(member.value).filter(|_| is_bare_tag(&member)));
-        tags.extend(list.map(|list| Tag { name, list }));
+        tags.extend(tag(&member));
+    }
+    let nested = object.member(TAGS).filter(|tags| tags.is_object());
+    for member in nested.map(Json::members).into_iter().flatten() {
+        let Some(mut tag) = tag(&member) else {
+            continue;
+        };
+        if tags.iter().any(|known| known.name == tag.name) {
+            tag.name = Cow::Owned(format!("{TAGS}.{}", tag.name));
+        }
+        tags.push(tag);
     }
     tags
+}
+
+/// Returns a member as a tag, if it is one.
+fn tag<'a>(member: &Member<'a>) -> Option<Tag<'a>> {
+    let within = member.value.member(TASKS).filter(|list| list.is_array());
+    let list = within.or(Some(member.value).filter(|_| is_bare_tag(member)));
+    Some(Tag {
+        name: Cow::Borrowed(member.name),
+        list: list?,
+    })
 }
 
 /// Reports whether a member is a tag whose tasks stand right below it.
@@ -129,6 +153,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             }
         }
     }
+    shorten(&mut records, reader);
     if open.len() > 1 && reader.tag.is_none() {
         let message = format!(
             "several tags have open tasks, and a run follows one: {}",
@@ -147,7 +172,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
 
 /// Leaves only the tag with this name; an unknown one is an error.
 fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>) {
-    let known: Vec<&str> = tags.iter().map(|tag| tag.name).collect();
+    let known: Vec<&str> = tags.iter().map(|tag| tag.name.as_ref()).collect();
     if !known.contains(&chosen) {
         let at = tags.first().map_or(0, |tag| tag.list.offset);
         let message = format!("the file has no tag `{chosen}`");
@@ -177,13 +202,13 @@ fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_, 'a>, records: &mut Vec<
             TaskId::MAX_BYTES
         );
         let code = FindingCode::InvalidId;
-        let found = Pending::new(tag.list.offset, code, tag.name, message);
+        let found = Pending::new(tag.list.offset, code, &tag.name, message);
         return reader.findings.error(found);
     }
     let first = records.len();
     add(tag.list, &format!("{}.", tag.name), reader, records);
     for record in records.iter_mut().skip(first) {
-        record.section = Some(tag.name.to_owned());
+        record.section = Some(tag.name.to_string());
     }
 }
 
@@ -255,6 +280,35 @@ fn within(parent: &Record, subtask: &mut Record, reader: &mut Reader<'_, '_>) {
     // Some files write the whole id, `1.2`.
     let last = id.text.rsplit('.').next().unwrap_or(&id.text);
     id.text = format!("{}.{last}", own.text);
+}
+
+/// Shortens the ids that are too long only because each level of a file adds to them.
+fn shorten(records: &mut [Record], reader: &mut Reader<'_, '_>) {
+    let mut shorter: HashMap<String, String> = HashMap::new();
+    for (at, record) in (1..).zip(records.iter_mut()) {
+        let Some(id) = &mut record.id else { continue };
+        if record.parent.is_none() || id.text.len() <= TaskId::MAX_BYTES {
+            continue;
+        }
+        let number = format!("-{at}");
+        let end = id
+            .text
+            .floor_char_boundary(TaskId::MAX_BYTES - number.len());
+        let short = format!("{}{number}", id.text.head(end));
+        let message = format!(
+            "an id has at most {} bytes, so this one is shortened to `{short}`",
+            TaskId::MAX_BYTES
+        );
+        let code = FindingCode::InvalidId;
+        let found = Pending::new(id.offset, code, &id.text, message);
+        reader.findings.warn(found);
+        shorter.insert(std::mem::replace(&mut id.text, short.clone()), short);
+    }
+    for on in records.iter_mut().flat_map(|record| &mut record.depends) {
+        if let Some(short) = shorter.get(&on.text) {
+            on.text.clone_from(short);
+        }
+    }
 }
 
 fn id_of(record: &Record) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! Tests of the formats of other trackers: each row is a file and everything that is read from it.
 
-use crate::{KnownNames, Plan, write_boxes};
+use crate::{FindingCode, KnownNames, Plan, write_boxes};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::Task;
 
@@ -702,4 +702,35 @@ fn a_tag_may_be_the_list_of_its_tasks() {
     let found = errors(phases).join("\n");
     let expected = "this JSON is no plan that is known: `tasks` was found below `phases` (known";
     assert!(found.contains(expected), "{found}");
+}
+
+#[test]
+fn tags_may_stand_within_the_tags_of_a_file() {
+    let nested = r#"{"version": "1.0", "tags": {"master": {"tasks": [
+        {"id": 1, "title": "Parse it", "status": "pending"}]},
+        "sprint-0": {"tasks": [{"id": 1, "title": "Try it", "status": "pending"}]}},
+        "sprint-0": {"tasks": [{"id": 1, "title": "Plan it", "status": "pending"}]}}"#;
+    let said = errors(nested).concat();
+    assert!(
+        said.contains("`sprint-0` (1), `master` (1), `tags.sprint-0` (1)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_id_that_its_levels_make_too_long_is_shortened() {
+    let long = r#"{"tasks": [{"id": "the-first-level-of-the-work", "title": "One", "subtasks": [
+        {"id": "the-second-level-of-the-work", "title": "Two", "subtasks": [
+        {"id": "a-third-level", "title": "Three", "status": "pending"},
+        {"id": "another", "title": "Four", "status": "pending", "dependencies": ["a-third-level"]}
+        ]}]}]}"#;
+    let plan = Plan::parse(long, &KnownNames::default()).unwrap();
+    let ids: Vec<&str> = plan.tasks.iter().map(|task| task.id.as_str()).collect();
+    let short = "the-first-level-of-the-work.the-second-level-of-the-work.a-thi-3";
+    let other = "the-first-level-of-the-work.the-second-level-of-the-work.another";
+    assert_eq!(ids, [short, other]);
+    let depends = plan.tasks.iter().flat_map(|task| &task.depends);
+    assert_eq!(depends.map(TaskId::as_str).collect::<Vec<_>>(), [short]);
+    let warned = plan.warnings.iter().map(|warning| warning.code);
+    assert_eq!(warned.collect::<Vec<_>>(), [FindingCode::InvalidId]);
 }

@@ -188,7 +188,23 @@ impl<'a> Inline<'a> {
         [0].into_iter()
             .chain(further)
             .zip(ends)
-            .map(|(start, end)| start..end)
+            .flat_map(|(start, end)| self.fields(start..end))
+    }
+
+    /// Splits a line of several fields: `**Priority**: high | **Status**: done`.
+    fn fields(&self, line: Range<usize>) -> Vec<Range<usize>> {
+        const BAR: &str = " | ";
+        let text = self.slice(line.clone());
+        let mut parts = Vec::new();
+        let mut start = line.start;
+        if text.starts_with("**") && text.split(BAR).all(|part| part.starts_with("**")) {
+            for (at, _) in text.match_indices(BAR) {
+                parts.push(start..line.start + at);
+                start = line.start + at + BAR.len();
+            }
+        }
+        parts.push(start..line.end);
+        parts
     }
 
     /// Returns the ranges of the lines that begin in none of these ranges, which are in order.

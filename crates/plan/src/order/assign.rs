@@ -14,6 +14,8 @@ use orchestrate_core::ids::TaskId;
 #[derive(Clone, Debug)]
 pub(crate) struct Name<'d> {
     pub(crate) id: TaskId,
+    /// Whether the id is made of the title.
+    pub(crate) is_slug: bool,
     /// The number of `Task N` or of an ordered list.
     pub(crate) number: Option<&'d str>,
     pub(crate) title: &'d str,
@@ -81,6 +83,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
         names.push(Name {
             id,
+            is_slug: draft.id.is_none() || things.contains(&at),
             number,
             title,
             list: lists.get(at).copied().unwrap_or(0),
@@ -89,6 +92,22 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         });
     }
     names
+}
+
+/// Numbers the items of lists whose markers are all `1.`, as these are shown.
+pub(crate) fn count_on(drafts: &mut [Draft]) {
+    let is_same = |one: &Draft, next: &Draft| {
+        let are_first = [one, next].map(|draft| draft.number.as_deref() == Some("1"));
+        are_first == [true, true] && one.section_index == next.section_index
+    };
+    for list in drafts.chunk_by_mut(is_same) {
+        if list.len() == 1 {
+            continue;
+        }
+        for (number, draft) in (1..).zip(list) {
+            draft.number = Some(number.to_string());
+        }
+    }
 }
 
 /// Returns the index of the list that each draft stands in.

@@ -74,10 +74,8 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
         full_at: 0,
         reach: Reach::default(),
     };
-    let prose = Prose {
-        names: tasks.names,
-        references: &References::new(tasks.names, tasks.groups),
-    };
+    let references = References::new(tasks.names, tasks.groups);
+    let prose = Prose::new(tasks.names, &references);
     orderer.written(&prose);
     orderer.extras();
     orderer.barriers();

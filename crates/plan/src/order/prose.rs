@@ -1,15 +1,12 @@
 //! Warns of open tasks that say in words what they depend on, where it has no effect: `Wire it up,
 //! depends on T1`.
 //!
-//! What follows such words counts only if it is clearly a task or a phase: an id, `task 3`, `Phase
-//! 2`, `#3`, `§1`, a range of these, or the number of a task that nothing is counted with. `needs 3
-//! retries`, `requires Node 20` and `after section 4` are text. Nothing is said of what the task
-//! depends on anyway.
+//! What follows such words counts only if it is likely a task or a phase: an id, `task 3`, `Phase
+//! 2`, `#3`, a number that nothing is counted with, or the first word of one task's title. Nothing
+//! is said of what the task depends on anyway.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::fields::attributes::Located;
 use crate::fields::{identify, key};
@@ -22,49 +19,8 @@ use crate::order::reference::{
 };
 use crate::tasks::draft::Draft;
 use crate::tasks::phase;
+use crate::words;
 use orchestrate_core::text::parts::Parts;
-
-/// Words that a task may follow, perhaps after one of [`LINKS`] and a few others.
-const WORDS: [&str; 18] = [
-    "after",
-    "blocked",
-    "builds",
-    "depend",
-    "dependencies",
-    "dependency",
-    "dependent",
-    "depends",
-    "follows",
-    "needs",
-    "once",
-    "prerequisite",
-    "prerequisites",
-    "relies",
-    "requires",
-    "until",
-    "wait",
-    "waits",
-];
-const LINKS: &[&str] = &["by", "for", "on"];
-
-/// Words between two references, beside those of a list.
-const JOINING: &[&str] = &["to", "through", "-", "–", "—", "&", "or"];
-
-/// Those of [`WORDS`] after which a number means a task though none has it.
-const SURE: &[&str] = &[
-    "blocked",
-    "depend",
-    "dependencies",
-    "dependency",
-    "dependent",
-    "depends",
-];
-
-/// Words before `task` or `phase` that mean one without its number.
-const EARLIER: &[&str] = &["previous", "preceding", "prior", "earlier", "above"];
-
-/// Words after a number that is not the number of things.
-const VERBS: &[&str] = &["is", "are", "has", "have", "was", "were", "being"];
 
 /// Marks around a reference, and those that end a clause.
 const MARKS: [char; 8] = ['*', '_', '`', '[', ']', '(', '~', '"'];
@@ -73,8 +29,8 @@ const ENDS: [char; 7] = ['.', ',', ';', ':', ')', '!', '?'];
 /// The number of words that may stand before the first reference (`after the review of T1`).
 const FEW_WORDS: usize = 4;
 
-/// The maximum length of what is looked at after one of [`WORDS`].
-const MAX_BYTES: usize = 300;
+/// The maximum number of words of one list of references.
+const MAX_WORDS: usize = 50;
 
 /// The maximum number of mentions of tasks that are resolved in a plan: far more than findings are
 /// shown, since the parts of a group all have its remarks.
@@ -82,8 +38,10 @@ const MAX_MENTIONS: usize = 1_000;
 
 /// Reads what texts say of dependencies.
 pub(crate) struct Prose<'a> {
-    pub(crate) names: &'a [Name<'a>],
+    names: &'a [Name<'a>],
     pub(crate) references: &'a References<'a>,
+    /// The number of tasks whose titles begin with a word in upper case.
+    titles: HashMap<&'a str, usize>,
 }
 
 /// What a text says of a dependency.
@@ -92,7 +50,22 @@ struct Said<'t> {
     list: &'t str,
 }
 
-impl Prose<'_> {
+impl<'a> Prose<'a> {
+    pub(crate) fn new(names: &'a [Name<'a>], references: &'a References<'a>) -> Self {
+        let mut titles = HashMap::new();
+        for name in names {
+            let first = first_word(name.title);
+            if first.starts_with(char::is_uppercase) {
+                *titles.entry(first).or_default() += 1;
+            }
+        }
+        Self {
+            names,
+            references,
+            titles,
+        }
+    }
+
     /// Resolves text in parentheses after a word such as `after`, given the plan before it: returns
     /// its tasks if all of it names tasks, else a finding. Without a colon it may be about
     /// something else (`after 5 minutes`), which is none.
@@ -108,7 +81,9 @@ impl Prose<'_> {
         if unknown.errors.is_empty() && !found.has_prose {
             return found;
         }
-        let names_some = self.mentioned(&text.text, name, false).is_some();
+        let names_some = self
+            .mention(name, &text.text, &words_of(&text.text))
+            .is_some();
         let word = before
             .trim_end()
             .rsplit(|c: char| !c.is_alphabetic())
@@ -175,56 +150,93 @@ impl Prose<'_> {
 
     /// Returns everything that a text says of dependencies.
     fn said_in<'t>(&self, text: &'t str, name: &Name<'_>) -> Vec<Said<'t>> {
-        static SEARCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-            let mut builder = AhoCorasick::builder();
-            builder.match_kind(MatchKind::LeftmostLongest);
-            builder.ascii_case_insensitive(true).build(WORDS).ok()
-        });
         let mut said = Vec::new();
-        let mut end = 0;
-        for found in SEARCHER.iter().flat_map(|all| all.find_iter(text)) {
-            let (before, after) = (text.head(found.start()), text.tail(found.end()));
-            let is_part = before.ends_with(is_in_word) || after.starts_with(is_in_word);
-            if is_part || is_field(before, after) || found.start() < end {
-                continue;
-            }
-            let near = after.trim_start_matches([' ', ':', '*', '_', '`']);
-            let start = text.len() - near.len();
-            let near = near.head(near.floor_char_boundary(MAX_BYTES));
-            let is_sure = is_one_of(text.part(found.range()), SURE);
-            if let Some(list) = self.mentioned(near, name, is_sure) {
-                end = start + list.end;
+        for line in text.lines() {
+            let words = words_of(line);
+            let mut end = 0;
+            for (at, word) in words.iter().enumerate() {
+                let own = bare(word);
+                if own.at < end || !names_dependency(own.text) || is_field(word, words.get(at + 1))
+                {
+                    continue;
+                }
+                let Some(list) = self.mention(name, line, words.tail(at + 1)) else {
+                    continue;
+                };
+                end = list.end;
                 said.push(Said {
-                    words: text.part(found.start()..end),
-                    list: near.part(list),
+                    words: line.part(own.at..end),
+                    list: line.part(list),
                 });
             }
         }
         said
     }
 
-    /// Returns where the references stand that follow one of [`WORDS`].
-    fn mentioned(&self, near: &str, name: &Name<'_>, is_sure: bool) -> Option<Range<usize>> {
-        let words = words_of(near);
-        let begin = words
-            .iter()
-            .take_while(|word| is_one_of(bare(word).text, LINKS));
-        let begin = begin.count();
-        for first in begin..=begin + FEW_WORDS {
-            let mention = Mention {
-                references: self.references,
-                name,
-                words: words.tail(first),
-                may_be_number: first == begin,
-                is_sure,
+    /// Returns where the references stand that such words of a line begin with, but for a few.
+    fn mention(&self, name: &Name<'_>, line: &str, words: &[Piece<'_>]) -> Option<Range<usize>> {
+        let links = words.iter().map(bare);
+        let links = links.take_while(|word| is_one_of(word.text, words::LINKS));
+        let begin = links.count();
+        let mut found: Option<Range<usize>> = None;
+        let mut called = None;
+        let mut is_bridged = false;
+        for (at, word) in words.iter().enumerate().take(MAX_WORDS).skip(begin) {
+            let own = bare(word);
+            let next = words.get(at + 1).map_or("", |next| next.text);
+            let place = Place {
+                called: called.map(|at| line.tail(at)),
+                is_linked: begin > 0 || found.is_some(),
+                may_be_number: (at == begin || found.is_some())
+                    && (ends_clause(word) || counts_nothing(next)),
             };
-            let found = mention.range(near);
-            if found.is_some() || ends_clause(words.get(first)?) {
-                return found;
+            let is_previous = own.text == words::PREVIOUS && is_counted(bare_text(next));
+            if is_counted(own.text) {
+                called = Some(own.at);
+            } else if is_previous || self.is_reference(name, own.text, &place) {
+                let start = found.map_or(called.unwrap_or(own.at), |found| found.start);
+                found = Some(start..own.at + own.text.len());
+                is_bridged = false;
+            } else if is_bridged || (found.is_none() && at >= begin + FEW_WORDS) {
+                break;
+            } else {
+                is_bridged = found.is_some();
+                called = called.filter(|_| is_bridged);
+            }
+            if ends_clause(word) && !(found.is_some() && word.text.ends_with(',')) {
+                break;
             }
         }
-        None
+        found
     }
+
+    /// Reports whether a word is a reference, perhaps after a word such as `tasks`.
+    fn is_reference(&self, name: &Name<'_>, word: &str, place: &Place<'_>) -> bool {
+        let text = word.trim_start_matches(['#', '§']);
+        if text.len() < word.len() || place.called.is_some() {
+            let begins = text.starts_with(|c: char| c.is_ascii_digit());
+            return begins || place.called.is_some_and(phase::begins);
+        }
+        if !text.contains(|c: char| c.is_ascii_digit()) {
+            return self.titles.get(text) == Some(&1) && first_word(name.title) != text;
+        }
+        let is_named = || self.references.named(name, text).is_some();
+        if !text.contains(char::is_alphabetic) {
+            return place.may_be_number && (place.is_linked || is_named());
+        }
+        let first = text.split(['–', '—', '-', '/', '+', '|']).next();
+        is_clear(text) || first.is_some_and(is_clear) || is_named()
+    }
+}
+
+/// Where a word stands that may be a reference.
+struct Place<'t> {
+    /// The text from the word on that says what is counted (`tasks`).
+    called: Option<&'t str>,
+    /// Whether it stands after a word such as `on`, or after another reference.
+    is_linked: bool,
+    /// Whether a number alone may be that of a task.
+    may_be_number: bool,
 }
 
 impl Said<'_> {
@@ -238,71 +250,16 @@ impl Said<'_> {
     }
 }
 
-/// Words that may begin with references.
-struct Mention<'m, 'r> {
-    references: &'m References<'r>,
-    name: &'m Name<'m>,
-    words: &'m [Piece<'m>],
-    /// Whether a number alone may be that of a task.
-    may_be_number: bool,
-    /// Whether it is one, be it of no task.
-    is_sure: bool,
+/// Reports whether a task may follow a word as what is depended on.
+fn names_dependency(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    key::key_of(&lower) == Some(key::Key::Depends)
+        || words::AFTER.iter().any(|stem| lower.starts_with(stem))
 }
 
-impl Mention<'_, '_> {
-    /// Returns where the references stand.
-    fn range(&self, near: &str) -> Option<Range<usize>> {
-        let mut found: Option<Range<usize>> = None;
-        let mut called = None;
-        for (at, word) in self.words.iter().enumerate() {
-            let own = bare(word);
-            let is_joint = found.is_some() && joins(own.text);
-            let next = self.words.get(at + 1).map(bare);
-            let next = next.filter(|next| is_counted(next.text));
-            if let Some(next) = next.filter(|_| is_one_of(own.text, EARLIER)) {
-                return Some(own.at..next.at + next.text.len());
-            }
-            if is_counted(own.text) {
-                called = Some(own.at);
-            } else if self.is_reference(at, &own, called.map(|at| near.tail(at))) {
-                let start = found.map_or(called.unwrap_or(own.at), |found| found.start);
-                found = Some(start..own.at + own.text.len());
-            } else if !is_joint {
-                break;
-            }
-            if ends_clause(word) && !word.text.ends_with(',') {
-                break;
-            }
-        }
-        found
-    }
-
-    /// Reports whether a word is a reference, perhaps after a word such as `tasks`.
-    fn is_reference(&self, at: usize, word: &Piece<'_>, called: Option<&str>) -> bool {
-        let text = word.text.trim_start_matches(['#', '§']);
-        let begins = text.starts_with(|c: char| c.is_ascii_digit());
-        if text.len() < word.text.len() || called.is_some() {
-            return begins || called.is_some_and(phase::begins);
-        }
-        let first = text.split(['–', '—', '-', '/', '+', '|']).next();
-        let is_name = is_clear(text) || first.is_some_and(is_clear);
-        let is_number = !text.contains(char::is_alphabetic);
-        if !text.contains(|c: char| c.is_ascii_digit())
-            || is_number && !(self.may_be_number && self.counts_nothing(at))
-        {
-            return false;
-        }
-        let is_sure = is_number && self.is_sure;
-        is_name || is_sure || self.references.named(self.name, text).is_some()
-    }
-
-    /// Reports whether no things are counted by a number.
-    fn counts_nothing(&self, at: usize) -> bool {
-        let next = self.words.get(at + 1).map_or("", |next| next.text);
-        let is_followed = next.starts_with(char::is_alphanumeric);
-        let ends = self.words.get(at).is_some_and(ends_clause);
-        ends || !is_followed || joins(next) || is_one_of(next, VERBS)
-    }
+/// Reports whether no things are counted by a number before such a word.
+fn counts_nothing(next: &str) -> bool {
+    !next.starts_with(char::is_alphanumeric) || is_one_of(next, CONNECTING)
 }
 
 /// Reports whether a word has the form of an id, and not that of another name (`S3`, `H2`).
@@ -313,17 +270,13 @@ fn is_clear(word: &str) -> bool {
 
 /// Reports whether a word is the key of a field in brackets. These are read elsewhere, where it is
 /// said which have no effect.
-fn is_field(before: &str, after: &str) -> bool {
-    let is_key = after.strip_prefix(" on").unwrap_or(after).starts_with(':');
-    is_key && before.ends_with(['(', '[', '{'])
+fn is_field(word: &Piece<'_>, next: Option<&Piece<'_>>) -> bool {
+    let is_key = word.text.ends_with(':') || next.is_some_and(|next| next.text == "on:");
+    is_key && word.text.starts_with(['(', '[', '{'])
 }
 
-fn joins(word: &str) -> bool {
-    is_one_of(word, CONNECTING) || is_one_of(word, JOINING)
-}
-
-fn is_in_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '-'
+fn first_word(title: &str) -> &str {
+    bare_text(title.split_whitespace().next().unwrap_or(""))
 }
 
 /// Returns a word without the marks around it.
@@ -331,8 +284,13 @@ fn bare<'t>(word: &Piece<'t>) -> Piece<'t> {
     let text = word.text.trim_start_matches(MARKS);
     Piece {
         at: word.at + word.text.len() - text.len(),
-        text: text.trim_end_matches(|c| MARKS.contains(&c) || ENDS.contains(&c)),
+        text: bare_text(text),
     }
+}
+
+fn bare_text(word: &str) -> &str {
+    let text = word.trim_start_matches(MARKS);
+    text.trim_end_matches(|c| MARKS.contains(&c) || ENDS.contains(&c))
 }
 
 /// Reports whether a clause ends with a word.
@@ -383,26 +341,18 @@ mod tests {
             "depends on 3",
             "requires 1-3",
             "after T9",
-            "relies on `T3`",
-            "builds on Task 2",
-            "follows T1..T3",
             "waits for T4",
-            "dependent on US-7",
-            "after 2 is merged",
             "depends on the previous task",
             "once task 3 is merged",
             "blocked by 12",
         ] {
             let first = "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n- [ ] T004 d\n- [ ] T005 e\n";
-            let words = form.split(" is ").next().unwrap();
-            let words = words.trim_end_matches('`');
-            assert_eq!(
-                warned(&format!("{first}- [ ] T006 Wire it up, {form}\n")),
-                [words]
-            );
+            let begins = |said: Vec<String>| matches!(said.as_slice(), [one] if form.starts_with(one.as_str()));
+            let title = warned(&format!("{first}- [ ] T006 Wire it up, {form}\n"));
+            assert!(begins(title), "{form}");
             let below =
                 format!("{first}- [ ] T006 Wire it up\n  - Wire all of it.\n    It {form}.\n");
-            assert_eq!(warned(&below), [words]);
+            assert!(begins(warned(&below)), "{form}");
         }
     }
 
@@ -434,6 +384,30 @@ mod tests {
             assert!(warned(&plan).is_empty(), "{:?}", warned(&plan));
             let plan = format!("- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n- [ ] 4. Make it ({text})\n");
             assert!(warned(&plan).is_empty(), "{:?}", warned(&plan));
+        }
+    }
+
+    #[test]
+    fn a_task_may_be_called_by_the_first_word_of_its_title() {
+        for form in [
+            "depends on Alpha",
+            "waits for Alpha and Beta",
+            "after Alpha",
+        ] {
+            let plan = format!("- [ ] Alpha parser\n- [ ] Beta\n- [ ] Delta {form}\n");
+            assert_eq!(warned(&plan), [form]);
+        }
+        for form in ["(after Alpha)", "(needs Alpha, Beta)", "(blocked by #3)"] {
+            let plan = format!("- [ ] Alpha (see #3)\n- [ ] Beta\n- [ ] Delta {form}\n");
+            let (plan, errors) = parse::read(&plan, &KnownNames::default());
+            assert!(errors.is_empty(), "{errors:?}");
+            let codes: Vec<FindingCode> = plan.warnings.iter().map(|own| own.code).collect();
+            let depends = plan.tasks.iter().flat_map(|task| &task.depends).count();
+            assert_eq!(
+                (codes, depends),
+                (vec![FindingCode::UnknownDependency], 0),
+                "{form}"
+            );
         }
     }
 }

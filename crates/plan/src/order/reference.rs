@@ -545,6 +545,10 @@ fn number_of<'a>(task: &'a Name<'a>) -> Option<&'a str> {
     if let Some(number) = task.number {
         return Some(bare_number(number));
     }
+    // A title may end with any number.
+    if task.is_slug {
+        return None;
+    }
     let id = task.id.as_str();
     let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = id.tail(prefix.len());
@@ -668,6 +672,7 @@ mod tests {
     fn name<'d>(id: &'d str, number: Option<&'d str>) -> Name<'d> {
         Name {
             id: TaskId::new(id.to_owned()),
+            is_slug: false,
             number,
             title: id,
             list: 0,

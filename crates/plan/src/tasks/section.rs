@@ -60,7 +60,13 @@ pub(crate) fn kind(title: &str) -> Kind {
         }
     }
     let without_remark = lower.split_once('(').map(|(before, _)| plain(before));
-    if holds_checks(&whole)
+    // A priority says nothing of what has it.
+    let of_priority = lower
+        .strip_prefix("priority")
+        .and_then(|rest| rest.split_once([':', '–', '—']));
+    if of_priority.is_some_and(|(_, rest)| holds_checks(&plain(rest)))
+        || is_state_of_phase(&whole)
+        || holds_checks(&whole)
         || without_remark.is_some_and(|before| holds_checks(&before))
         || is_log(&lower)
     {
@@ -84,6 +90,15 @@ fn plain(lower: &str) -> String {
     plain
 }
 
+/// Reports whether a word is one of these, be it in the plural.
+pub(crate) fn is_any_of(word: &str, known: &[&str]) -> bool {
+    known.contains(&word) || known.contains(&singular(word))
+}
+
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').unwrap_or(word)
+}
+
 fn is_number(word: &&str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -91,18 +106,19 @@ fn is_number(word: &&str) -> bool {
 /// Reports whether a heading is one of these, alone or before a noun.
 fn names(heading: &str, known: &[&str]) -> bool {
     let mut rests = known.iter().filter_map(|name| heading.strip_prefix(name));
-    rests.any(|rest| match rest.strip_prefix(' ') {
-        Some(noun) => words::NOUNS.contains(&noun),
-        None => rest.is_empty(),
+    rests.any(|rest| match rest.split_once(' ') {
+        Some(("" | "s", noun)) => is_any_of(noun, words::NOUNS),
+        Some(_) => false,
+        None => matches!(rest, "" | "s"),
     })
 }
 
 fn waits(heading: &str) -> bool {
     let (who, what) = heading.split_once(' ').unwrap_or((heading, ""));
     let next = what.split(' ').next().unwrap_or(what);
-    let is_of_person = words::PERSON.contains(&who) && words::OF_PERSON.contains(&next);
+    let is_of_person = words::PERSON.contains(&who) && is_any_of(next, words::OF_PERSON);
     let is_for_person =
-        words::PERSON.contains(&next) && words::OF_PERSON.iter().any(|noun| what.ends_with(noun));
+        words::PERSON.contains(&next) && what.rsplit(' ').next().is_some_and(is_deed);
     is_of_person
         || (is_for_person && matches!(who, "needs" | "requires"))
         || words::WAITING.contains(&heading)
@@ -127,13 +143,13 @@ pub(crate) fn is_of_person(title: &str) -> bool {
     let (first, second, third) = (words.next(), words.next(), words.next());
     match first {
         Some("manually") => true,
-        Some("manual") => is_deed(second) || is_deed(third),
+        Some("manual") => second.is_some_and(is_deed) || third.is_some_and(is_deed),
         Some("ask") => second == Some("the") && third == Some("user"),
         Some("user") if second == Some("manual") => true,
-        Some("user") if second == Some("acceptance") => is_deed(third),
-        Some(_) if second == Some("manually") => is_deed(third),
+        Some("user") if second == Some("acceptance") => third.is_some_and(is_deed),
+        Some(_) if second == Some("manually") => third.is_some_and(is_deed),
         Some(_) if is_for_others(first) => false,
-        Some(_) if third == Some("manually") => is_deed(words.next()),
+        Some(_) if third == Some("manually") => words.next().is_some_and(is_deed),
         _ => false,
     }
 }
@@ -155,27 +171,31 @@ fn is_for_others(first: Option<&str>) -> bool {
 }
 
 /// Reports whether a word is a deed of a person, also as a verb of one (`reviews`, `verifies`).
-fn is_deed(word: Option<&str>) -> bool {
-    let Some(word) = word else { return false };
-    let verb = word.strip_suffix('s').unwrap_or(word);
-    [word, verb]
-        .iter()
-        .any(|word| words::OF_PERSON.contains(word))
+fn is_deed(word: &str) -> bool {
+    is_any_of(word, words::OF_PERSON)
 }
 
 fn holds_checks(heading: &str) -> bool {
     let mut ends = words::CHECKS_AT_END.iter();
     let is_checks = ends.any(|end| heading.ends_with(end));
-    let names_work = || heading.split(' ').any(|word| words::WORK.contains(&word));
-    let is_checklist = heading == words::CHECKLIST
-        || (has_word(heading, words::CHECKLIST) && says_what_is_checked(heading));
-    begins_with(heading, words::CHECKS) || ((is_checks || is_checklist) && !names_work())
+    let names_work = || heading.split(' ').any(|word| is_any_of(word, words::WORK));
+    let says_how = has_word(heading, words::REPRODUCE);
+    let begins = says_how || begins_with(heading, words::CHECKS);
+    begins || ((is_checks || is_checklist(heading)) && !names_work())
+}
+
+/// Reports whether a heading names a list of checks, alone or with what is checked.
+fn is_checklist(heading: &str) -> bool {
+    let mut others = heading.split(' ');
+    let count = others.clone().count();
+    others.any(|word| is_any_of(word, words::CHECKLIST))
+        && (count == 1 || says_what_is_checked(heading))
 }
 
 fn says_what_is_checked(heading: &str) -> bool {
     let known = [words::CHECKED, words::CHECKS, words::OF_PERSON].concat();
     let mut firsts = known.iter().filter_map(|name| name.split(' ').next());
-    firsts.any(|first| has_word(heading, first))
+    firsts.any(|first| !words::CHECKLIST.contains(&first) && has_word(heading, first))
 }
 
 fn has_word(heading: &str, word: &str) -> bool {
@@ -199,10 +219,16 @@ fn is_log(heading: &str) -> bool {
         && !is_counted
 }
 
+/// Reports whether a heading is about how far a phase is: `Phase 1 Status`.
+fn is_state_of_phase(heading: &str) -> bool {
+    let words: Vec<&str> = heading.split(' ').collect();
+    matches!(words.as_slice(), [phase, _, "status"] if words::PHASES.contains(phase))
+}
+
 /// Reports whether a text begins with one of these, as whole words.
 fn begins_with(text: &str, starts: &[&str]) -> bool {
     let mut rests = starts.iter().filter_map(|start| text.strip_prefix(start));
-    rests.any(|rest| rest.is_empty() || rest.starts_with(' '))
+    rests.any(|rest| matches!(rest.split(' ').next(), Some("" | "s")))
 }
 
 /// Reports whether a lowered heading is struck out as a whole, but for a remark after it that does
@@ -234,15 +260,17 @@ pub(crate) fn lists_bullets(title: &str) -> bool {
     let lower = title.to_lowercase();
     let without_remark = lower.split('(').next().unwrap_or(&lower);
     let heading = plain(without_remark);
-    let singular = heading.strip_suffix('s').unwrap_or(&heading);
-    words::LISTS.contains(&heading.as_str()) || words::LISTS.contains(&singular)
+    is_any_of(&heading, words::LISTS)
 }
 
 /// Reports whether an ordered list below such a heading is work.
 pub(crate) fn lists_work(title: &str) -> bool {
     let lower = title.to_lowercase();
     let words = words(&lower);
-    words.iter().any(|word| words::WORK.contains(word))
+    if words.contains(&words::REPRODUCE) {
+        return false;
+    }
+    words.iter().any(|word| is_any_of(word, words::WORK))
         || words.windows(2).any(|pair| pair.join(" ") == "to do")
 }
 
@@ -252,7 +280,7 @@ pub(crate) fn names_list(title: &str) -> bool {
     let lower = title.to_lowercase();
     let head = lower.split(['(', ':', '–', '—']).next().unwrap_or(&lower);
     let last = words(head).pop();
-    lists_bullets(title) || last.is_some_and(|last| words::WORK.contains(&last))
+    lists_bullets(title) || last.is_some_and(|last| is_any_of(last, words::WORK))
 }
 
 /// Returns the number that a heading begins with.
@@ -283,7 +311,7 @@ pub(crate) fn label(line: &str) -> Option<&str> {
 /// would not.
 pub(crate) fn kind_of_label(label: &str) -> Kind {
     let first = each_word(label).next();
-    let is_general = first.is_some_and(|first| text::is_one_of(first, words::GENERAL));
+    let is_general = first.is_some_and(|first| is_any_of(&first.to_lowercase(), words::GENERAL));
     match kind(label) {
         Kind::Checks if is_general => Kind::Work,
         kind => kind,
@@ -363,6 +391,21 @@ mod tests {
             ("Dialog", Work),
             ("Phase 5: Polish (OPTIONAL)", Optional),
             ("Acceptance criteria (optional)", Checks),
+            ("Risk Assessment", Dropped),
+            ("Risk engine", Work),
+            ("Checks & Validation", Checks),
+            ("Phase 1 Status", Checks),
+            ("Order status", Work),
+            ("Steps to reproduce", Checks),
+            ("Quality Checks", Checks),
+            ("Health check", Work),
+            ("Test plan", Checks),
+            ("PR checklist", Checks),
+            ("Gates", Checks),
+            ("Assumptions", Checks),
+            ("Constitution Check", Checks),
+            ("Definition of Ready", Checks),
+            ("Priority 2 — Acceptance criteria validation", Checks),
         ];
         for (title, expected) in table {
             assert_eq!(kind(title), expected, "{title}");

@@ -8,6 +8,7 @@ use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 use crate::tasks::phase;
+use crate::tasks::section;
 use crate::words;
 
 /// The marks that people put where others have a box. A cross stands for work that is not done yet:
@@ -262,7 +263,7 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
     let lower = heading.trim_end_matches([':', ' ']).to_lowercase();
     let noun = lower
         .rsplit_once(' ')
-        .filter(|(_, noun)| words::NOUNS.contains(noun));
+        .filter(|(_, noun)| section::is_any_of(noun, words::NOUNS));
     let words = noun.map_or(lower.as_str(), |(words, _)| words);
     // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
     let says_none = words == "complete" || !words.contains(char::is_alphanumeric);

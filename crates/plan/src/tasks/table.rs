@@ -219,12 +219,11 @@ impl Grid<'_, '_> {
     }
 
     fn places(&self) -> Option<Places> {
-        let first_is_id = self.all(0, is_number) || self.all(0, is_id);
+        let first_is_id = self.all(0, is_number) || self.all(0, is_id_with_mark);
         let id = self.named(ID_COLUMNS).or(first_is_id.then_some(0));
         let called = self.named(TASK_COLUMNS);
-        let status = self
-            .named(STATUS_COLUMNS)
-            .or_else(|| self.column_of_marks());
+        let of_marks = self.column_of_marks().filter(|at| Some(*at) != id);
+        let status = self.named(STATUS_COLUMNS).or(of_marks);
         if called.is_none() && id.is_none() && status == Some(0) && self.is_legend() {
             return None;
         }
@@ -232,7 +231,7 @@ impl Grid<'_, '_> {
         let title = called
             .or_else(|| self.other(id, status))
             .or_else(|| self.unnamed(id, status?))
-            .or_else(|| is_listed.then_some(usize::from(first_is_id)));
+            .or_else(|| is_listed.then_some(self.said(usize::from(first_is_id))));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
         let is_tracked = status.is_some() || is_plan;
@@ -270,7 +269,19 @@ impl Grid<'_, '_> {
         let heading = self.columns.first().cloned().unwrap_or(0..0);
         let heading = plain(self.source.slice(heading));
         let is_named = FIRST_COLUMNS.contains(&heading.as_str());
-        self.body.len() >= LEAST_ROWS && (is_named || self.all(0, begins_with_id))
+        self.body.len() >= LEAST_ROWS
+            && (is_named || self.all(0, is_id_with_mark) || self.all(0, begins_with_id))
+    }
+
+    /// Returns the first column, of those from one on, that says what a task is rather than who does
+    /// it, or where; else that one.
+    fn said(&self, from: usize) -> usize {
+        let mut columns = (from..).zip(self.columns.iter().skip(from));
+        let found = columns.find(|(_, cell)| {
+            let heading = plain(self.source.slice((*cell).clone()));
+            from == 0 || key_of(&heading).is_none()
+        });
+        found.map_or(from, |(at, _)| at)
     }
 
     /// Reports whether the first column has a different status in each row: the table says what
@@ -324,12 +335,23 @@ impl Grid<'_, '_> {
                 others.push((column.clone(), cell));
             }
         }
-        let status = places.status.and_then(|at| line.cells.get(at));
+        let mut status = places.status.and_then(|at| line.cells.get(at)).cloned();
+        let mut id = places.id.and_then(|at| line.cell(at));
+        if status.is_none()
+            && let Some(cell) = &mut id
+            && let Some((_, rest)) = status::leading_mark(self.source.slice(cell.clone()))
+            && !rest.is_empty()
+        {
+            let start = cell.end - rest.len();
+            let mark = self.source.slice(cell.start..start).trim_end();
+            status = Some(cell.start..cell.start + mark.len());
+            cell.start = start;
+        }
         Some(Row {
             at: line.at,
-            id: places.id.and_then(|at| line.cell(at)),
+            id,
             title,
-            status: status.cloned().unwrap_or(line.at..line.at),
+            status: status.unwrap_or(line.at..line.at),
             is_beside_marks: places.has_done_marks,
             others,
         })
@@ -364,6 +386,11 @@ fn begins_with_id(text: &str) -> bool {
 /// Reports whether a cell is such an id.
 fn is_id(text: &str) -> bool {
     leading_id(text).is_some_and(|found| found.rest == text.len())
+}
+
+/// Reports whether a cell is such an id, perhaps after a mark of its status.
+fn is_id_with_mark(text: &str) -> bool {
+    is_id(status::leading_mark(text).map_or(text, |(_, rest)| rest))
 }
 
 /// Returns the id of a task or of a milestone that a cell begins with; a number has parts (`1.2`).

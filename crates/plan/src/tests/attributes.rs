@@ -450,3 +450,18 @@ fn ids(source: &str) -> Vec<String> {
     let tasks = plan(source).tasks;
     tasks.iter().map(|task| task.id.to_string()).collect()
 }
+
+#[test]
+fn code_in_parentheses_has_no_keys() {
+    for code in [
+        "withCredentials: true, all of it",
+        "state: user, isLoading; getters: isGuest",
+        "path: '/library', meta: { requiresAuth: true }",
+    ] {
+        let (plan, errors) = read(
+            &format!("- [ ] T1 Guard the routes ({code})\n"),
+            &KnownNames::default(),
+        );
+        assert!(errors.is_empty() && plan.warnings.is_empty(), "{code}");
+    }
+}

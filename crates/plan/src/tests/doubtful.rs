@@ -3,6 +3,7 @@
 
 use crate::KnownNames;
 use crate::parse::read;
+use crate::tests::styles::reads;
 
 /// Returns the format or the way in which a text is read, or the ways among which one has to
 /// choose, with the number of tasks of each.
@@ -427,4 +428,43 @@ fn numbered_sections_without_boxes_beside_others_with_boxes_are_asked_about() {
         (&described, "boxes 2"),
         (&two, "headings 3 | boxes 2 | whole 1"),
     ]);
+}
+
+#[test]
+fn a_report_of_a_bug_lists_no_work() {
+    let report = "# The page is empty\n\n## Steps to reproduce\n\n1. Open the page\n2. Click on it\n\n\
+        ## Expected behaviour\n\nIt is drawn.\n";
+    reads(
+        report,
+        "\
+the_page_is [todo] The page is empty | details The goal is everything that the whole of this plan describes.
+> the_page_is: nothing comes before
+warnings 1: nothing in it is certain to be a task, so the whole document is the goal of one agent
+",
+    );
+}
+
+#[test]
+fn a_status_that_names_phases_is_quoted() {
+    let plan = "# Faster index\n\n**Status:** In Progress (Phases 0-1 landed; Phase 2 begun)\n\n\
+        - [ ] Measure it\n- [ ] Speed it up\n";
+    let (plan, _) = read(plan, &KnownNames::default());
+    let said = plan.warnings.iter().map(|own| own.text.trim());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        ["In Progress (Phases 0-1 landed; Phase 2 begun)"]
+    );
+}
+
+#[test]
+fn rows_that_are_all_done_are_certain() {
+    let plan = "# Completed work\n\nText.\n\n| Item | Status | Where |\n|---|---|---|\n\
+        | Parse it | complete | `a.rs` |\n| Print it | complete | `b.rs` |\n\n## Background\n\nText.\n";
+    reads(
+        plan,
+        "\
+parse_it [done] Parse it | details Where: `a.rs`
+print_it [done] Print it | details Where: `b.rs`
+",
+    );
 }

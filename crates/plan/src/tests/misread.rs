@@ -2,6 +2,7 @@
 //! that are no tasks; text that would reach no agent.
 
 use crate::parse::read;
+use crate::tests::styles::{reads, written};
 use crate::{FindingCode, KnownNames, Plan};
 
 fn plan(source: &str) -> Plan {
@@ -622,4 +623,50 @@ fn the_sections_of_a_series_are_one_reading_if_only_one_of_them_holds_boxes() {
     };
     let (plan, errors) = crate::parse::read(source, &chosen);
     assert_eq!((plan.tasks.len(), errors.len()), (2, 0));
+}
+
+#[test]
+fn a_mark_before_the_id_of_a_row_is_its_status() {
+    let table = "# Tasks\n\n| id | role | files | depends-on | acceptance |\n|---|---|---|---|---|\n\
+        | ✅ T01 | craftsman | a.rs | - | The routes are typed |\n\
+        | T02 | craftsman | b.rs | T01 | The gate refuses |\n";
+    reads(
+        table,
+        "\
+T01 [done] The routes are typed | files a.rs | details role: craftsman
+T02 [todo] The gate refuses | files b.rs | details role: craftsman
+warnings 5: `craftsman` is no role, so it is a detail of the task
+warnings 6: `craftsman` is no role, so it is a detail of the task
+errors 1: this plan can be read in several ways, since the rows of a table may be tasks or facts
+",
+    );
+}
+
+#[test]
+fn a_line_may_have_several_fields() {
+    let plan = "# Bot\n\n## Phase 1: Environment\n\n### ENV-01: Structure\n\
+        **Priority**: High | **Status**: Pending | **Dependencies**: None\n\nAll folders.\n\n\
+        **Acceptance Criteria**:\n- [ ] Folders exist\n\n### ENV-02: Hooks\n\
+        **Priority**: High | **Status**: Completed | **Dependencies**: ENV-01\n\n\
+        **Acceptance Criteria**:\n- [x] Hooks run\n\n### ENV-03: Scripts\n\
+        **Status**: Pending | **Dependencies**: ENV-01, ENV-02\n\nSome.\n";
+    reads(
+        plan,
+        "\
+ENV-01 [todo] Structure | details All folders. / **Acceptance Criteria**: / [ ] Folders exist
+ENV-02 [done] Hooks | details **Acceptance Criteria**: / [x] Hooks run
+ENV-03 [todo] Scripts | details Some.
+> ENV-01: nothing comes before
+> ENV-03: after ENV-01: dependency
+",
+    );
+}
+
+#[test]
+fn the_status_of_a_line_of_several_fields_is_written() {
+    let plan = "# Bot\n\n### ENV-01: Structure\n\n\
+        **Priority**: High | **Status**: Pending | **Dependencies**: None\n\n\
+        ### ENV-02: Hooks\n\n**Status**: Pending | **Dependencies**: ENV-01\n";
+    let done = plan.replacen("Pending", "Done", 1);
+    written(plan, &["ENV-01"], &done);
 }

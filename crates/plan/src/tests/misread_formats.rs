@@ -307,3 +307,40 @@ T2 [todo] Send it (ACs: 2)
 ",
     );
 }
+
+#[test]
+fn a_task_of_gsd_may_be_named_in_its_tag() {
+    let plan = "---\nphase: 02\nplan: 01\n---\n\n<tasks>\n\
+        <task id=\"ui-01\" title=\"Draw the list -> page\">\n\
+        <description>\nOne row each.\n</description>\n</task>\n\n\
+        <task type='auto' name='Fill it'>\n<description>\nFrom the store.\n</description>\n\
+        </task>\n</tasks>\n\n<verification_criteria>\n- [ ] It is drawn\n\
+        - [ ] It is filled\n</verification_criteria>\n";
+    reads(
+        plan,
+        "\
+ui-01 [todo] Draw the list -> page | details <description> / One row each. / </description>
+fill_it [todo] Fill it | details <description> / From the store. / </description>
+> ui-01: nothing comes before
+> fill_it: after ui-01: the plan's order
+line 21: the plan's tasks are its `<task>` elements
+line 22: the plan's tasks are its `<task>` elements
+warnings 7: tasks of GSD have no status, so landing will not mark them as done
+",
+    );
+}
+
+#[test]
+fn the_open_box_of_a_phase_whose_plans_are_done_is_said() {
+    let roadmap = "# Roadmap\n\n- [x] **Phase 1: Build**\n- [ ] **Phase 2: Deploy**\n\n\
+        ## Phase Details\n\n### Phase 1: Build\n\nPlans:\n- [x] 01-01: make it\n\n\
+        ### Phase 2: Deploy\n\nPlans:\n- [x] 02-01: put it there\n";
+    reads(
+        roadmap,
+        "\
+01-01 [done] make it
+02-01 [done] put it there
+line 4: the plans of this phase are done, but its own box is open
+",
+    );
+}

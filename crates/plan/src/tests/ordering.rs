@@ -364,3 +364,11 @@ warnings 6: `T3` and `T4` write the same path: the second waits for the first
 ",
     );
 }
+
+#[test]
+fn a_list_whose_markers_are_all_one_counts_on() {
+    reads(
+        "# Tasks\n\n1. [ ] A\n1. [ ] B\n1. [ ] C (depends: 1)\n",
+        &["a: A", "b: B | after a", "c: C | depends a"],
+    );
+}

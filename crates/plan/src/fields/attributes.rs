@@ -165,16 +165,6 @@ impl Attributes {
         self.is_given(Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
     }
 
-    /// Returns the status of a task whose box says this one. What a person does is not run.
-    pub(crate) fn status_beside(&self, said: TaskStatus) -> TaskStatus {
-        let is_open = said == TaskStatus::Todo;
-        let own = match self.by_person {
-            true => Some(TaskStatus::Blocked),
-            false => self.said,
-        };
-        own.filter(|_| is_open).unwrap_or(said)
-    }
-
     /// Adds a group's dependencies and files, and takes its other attributes unless the task sets
     /// its own.
     pub(crate) fn inherit(&mut self, group: &Attributes) {

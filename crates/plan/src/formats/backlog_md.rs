@@ -130,8 +130,10 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     }
     let others = front.words(front.keys.dependencies.as_ref());
     if is_draft {
-        draft.status = TaskStatus::Blocked;
-        findings.skip(draft.at, "it is a draft, which a person has to accept");
+        draft.hold(
+            TaskStatus::Blocked,
+            "it is a draft, which a person has to accept",
+        );
     }
     for on in others.iter().filter(|_| draft.status.runs()) {
         let message = format!(

@@ -123,8 +123,8 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
         draft.phase = phase;
         phase += usize::from(is_checkpoint);
         if is_checkpoint {
-            draft.status = TaskStatus::Blocked;
-            findings.skip(draft.at, format!("it is work of a person ({})", own.kind));
+            let reason = format!("it is work of a person ({})", own.kind);
+            draft.hold(TaskStatus::Blocked, reason);
         }
         found.add(source, draft, own.range.end);
     }

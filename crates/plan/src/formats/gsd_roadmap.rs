@@ -204,7 +204,7 @@ fn holds_plans(document: &Document<'_, '_>, item: &ListItem<'_>) -> bool {
     below.is_some_and(|own| is_listed(document, own))
 }
 
-fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn finish(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
     let mut phases = BTreeSet::new();
     for draft in &mut found.drafts {
         name(draft, &mut phases);
@@ -213,7 +213,7 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
         let heading = document.headings_named().get(name);
         let heading = heading.and_then(|at| document.headings.get(*at));
         if let (Some(heading), Some(own)) = (heading, document.boxes.get(*at)) {
-            end_phase(document, heading, own, found, findings);
+            end_phase(document, heading, own, found);
         }
     }
 }
@@ -249,7 +249,6 @@ fn end_phase(
     heading: &Heading,
     own: &BoxedItem,
     found: &mut Collected,
-    findings: &mut Findings,
 ) {
     let section = document.section(heading);
     let leaves = found.drafts_in(&section);
@@ -260,9 +259,8 @@ fn end_phase(
             draft.marks.insert(0, mark);
             return;
         }
-        if draft.status.runs() && !own.mark.status.runs() {
-            draft.status = own.mark.status;
-            findings.skip(draft.at, "the box of its phase says that it is over");
+        if !own.mark.status.runs() {
+            draft.hold(own.mark.status, "the box of its phase says that it is over");
         }
     }
     found.phases.push(Group {

@@ -9,6 +9,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::Format;
 use crate::formats::generic::FirstRead;
+use crate::formats::held;
 use crate::formats::left_over;
 use crate::formats::table::Claimed;
 use crate::formats::verdict::{self, Verdict};
@@ -221,11 +222,13 @@ fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fi
     let Some(status) = document.status().or(said) else {
         return note_limit(document, found, findings);
     };
-    for draft in found.drafts.iter_mut().filter(|it| it.status.runs()) {
-        draft.status = status;
-        let reason = "the document says that all its work is done, or not to be done";
-        findings.skip(draft.at, reason);
+    for draft in &mut found.drafts {
+        draft.hold(
+            status,
+            "the document says that all its work is done, or not to be done",
+        );
     }
+    held::say(found, findings);
 }
 
 /// Warns of a status of the whole document that limits itself, so that it does not count.
@@ -251,6 +254,7 @@ fn finished(document: &Document<'_, '_>, first: FirstRead, known: &KnownNames) -
     let way = first.way;
     let mut findings = Findings::default();
     let mut collected = first.finish(document, known, &mut findings);
+    held::settle(&mut collected, &mut findings);
     left_over::record(document, &mut collected, &mut findings);
     Found {
         way,

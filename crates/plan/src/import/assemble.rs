@@ -129,6 +129,7 @@ impl<'r> Assembler<'r> {
     fn task(&mut self, record: &Record, depends: Vec<Located>, inherited: &Inherited) {
         let mut attributes = Attributes::default();
         attributes.depends = depends;
+        attributes.by_person = record.by_person;
         attributes.priority = record.rank.map(|rank| MEDIUM.saturating_sub(rank));
         let mut details = inherited.details.clone();
         details.extend(record.details.iter().cloned());
@@ -141,6 +142,7 @@ impl<'r> Assembler<'r> {
                 .withheld
                 .filter(|_| record.status.runs())
                 .unwrap_or(record.status),
+            held: record.held.clone(),
             details,
             section: record.section.clone(),
             attributes,

@@ -139,15 +139,10 @@ fn issue<'a>(
     let mut record = reader.record(&fields, &ISSUE)?;
     let links = links(&fields, reader);
     record.depends = links.blocks;
-    let is_of_person = word(&["assignee"]).eq_ignore_ascii_case(PERSON);
-    let reason = match links.only_if {
-        _ if is_of_person => Some("it is work of a person".to_owned()),
-        Some(on) => Some(format!("it is to be done only if {} fails", on.text)),
-        None => None,
-    };
-    if let Some(reason) = reason.filter(|_| record.status.runs()) {
+    record.by_person = word(&["assignee"]).eq_ignore_ascii_case(PERSON);
+    if let Some(on) = links.only_if.filter(|_| record.status.runs()) {
         record.status = TaskStatus::Blocked;
-        reader.findings.skip(record.at, reason);
+        record.held = Some(format!("it is to be done only if {} fails", on.text).into());
     }
     if record.depends.len() > MAX_DEPENDENCIES_OF_ONE {
         reader.findings.error(too_many_dependencies(record.at));

@@ -1,5 +1,6 @@
 //! The fields of one record, and the record itself before ids and dependencies are resolved.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -86,6 +87,10 @@ pub(crate) struct Record {
     pub(crate) id: Option<Located>,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
+    /// Why no run may start it, unless its status says so.
+    pub(crate) held: Option<Cow<'static, str>>,
+    /// Whether a person does it.
+    pub(crate) by_person: bool,
     pub(crate) details: Vec<String>,
     pub(crate) marks: Vec<Mark>,
     /// The rank of its priority, lowest first.

@@ -3,6 +3,7 @@
 //!
 //! The walk of a document finds the lines. Ids are assigned once all lines are known.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ pub(crate) struct Draft {
     pub(crate) counts: bool,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
+    /// Why no run may start it, unless its own mark says so.
+    pub(crate) held: Option<Cow<'static, str>>,
     pub(crate) details: Vec<String>,
     pub(crate) section: Option<String>,
     /// The index of its section in the document.
@@ -78,6 +81,14 @@ impl Draft {
     pub(crate) fn set_id(&mut self, id: Located) {
         self.counts |= counts(&id.text);
         self.id = Some(id);
+    }
+
+    /// Keeps an open task from being run, for a reason.
+    pub(crate) fn hold(&mut self, status: TaskStatus, reason: impl Into<Cow<'static, str>>) {
+        if self.status.runs() {
+            self.status = status;
+            self.held = Some(reason.into());
+        }
     }
 
     /// Returns where what stands below its line goes.
@@ -290,7 +301,10 @@ impl<'a> Reader<'_, 'a> {
             number,
             counts: is_number || is_counted,
             title,
-            status: attributes.status_beside(mark.status),
+            status: match mark.status {
+                TaskStatus::Todo => attributes.said.unwrap_or_default(),
+                said => said,
+            },
             details,
             section: place.section.clone(),
             section_index: place.section_index,

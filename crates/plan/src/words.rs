@@ -97,9 +97,8 @@ pub(crate) const OF_PERSON: &[&str] = &[
     "step", "steps", "tasks", "action", "actions", "test", "testing", "verification", "validation",
     "review", "approval", "qa", "required", "check", "verify", "verifies",
 ];
-/// Words of which one is among the first three of each title of a task of a person, unless that says
-/// "by hand".
-pub(crate) const BY_PERSON: &[&str] = &["ask", "manual", "manually", "user"];
+/// Words that mark the work of a person (`[HUMAN]`, `(manual)`).
+pub(crate) const BY_PERSON: &[&str] = &["human", "manual"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[

@@ -214,6 +214,12 @@ impl<'a> Walk<'_, '_, 'a> {
                     self.not_run(item.range.start..item.text.end, OPEN_STEP_OF_DONE);
                 }
                 self.reader.warn_of_step(item, &line, mark.rest);
+                let text = line.text.tail(mark.rest);
+                let is_of_person = mark.status.runs() && section::is_of_person(text);
+                if let Some(draft) = self.found.drafts.last_mut().filter(|_| is_of_person) {
+                    let (text, offset) = (text.to_owned(), item.range.start);
+                    draft.steps_of_person.push(Located { text, offset });
+                }
             }
             // A line that is nearly an item belongs to the paragraph above it.
             let first = self.reader.first_line(item);

@@ -71,6 +71,8 @@ pub(crate) struct Draft {
     pub(crate) optional: bool,
     /// The index of the task that it is an optional part of.
     pub(crate) extends: Option<usize>,
+    /// Its steps that a person does.
+    pub(crate) steps_of_person: Vec<Located>,
     /// Whether the whole document is the task.
     pub(crate) goal: bool,
     pub(crate) attributes: Attributes,

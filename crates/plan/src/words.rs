@@ -18,7 +18,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Todo,
         sure: &["todo", "to_do", "open", "pending", "planned", "not_started", "not_done"],
-        of_things: &["new", "ready", "next", "backlog", "draft", "proposed", "queued"],
+        of_things: &["new", "ready", "next", "backlog", "draft", "proposed", "queued", "approved"],
     },
     StatusWords {
         status: TaskStatus::Done,
@@ -37,7 +37,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
         status: TaskStatus::Cancelled,
         sure: &[
             "cancelled", "canceled", "abandoned", "obsolete", "removed", "superseded", "replaced",
-            "moved",
+            "moved", "archived",
         ],
         of_things: &["dropped", "skipped", "rejected", "won't_do", "wont_do"],
     },
@@ -102,7 +102,7 @@ pub(crate) const BY_PERSON: &[&str] = &["human", "manual"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[
-    "manual", "human", "blocked", "blockers", "waiting", "open questions", "questions", "sign off",
+    "blocked", "blockers", "waiting", "open questions", "questions", "sign off",
     "approvals", "decisions needed",
 ];
 #[rustfmt::skip]
@@ -113,7 +113,7 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 /// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
-    "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
+    "won t do", "won t have", "won t fix", "not doing", "not in scope", "rejected", "rollback", "deferred",
     "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot", "risks",
     "references", "alternatives", "post mvp", "long term",
 ];

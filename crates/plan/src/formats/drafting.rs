@@ -161,7 +161,7 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// Returns the mark of a task without a box: an emoji or words that say its status.
     fn mark_without_box(&self, line: &Inline<'_>) -> BoxMark {
-        let own = status::leading_mark(&line.text);
+        let own = status::leading_mark(&line.text).or_else(|| status::leading_word(&line.text));
         let first = line.text.lines().next().map_or("", |first| first);
         let status = own
             .map(|(status, _)| status)

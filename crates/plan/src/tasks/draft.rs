@@ -684,6 +684,18 @@ impl<'a> Reader<'_, 'a> {
                 }
                 other => {
                     open = None;
+                    if let Block::Opaque {
+                        kind: Opaque::Quote,
+                        range,
+                    } = other
+                    {
+                        for (at, line) in self.source.lines(range.clone()) {
+                            let own = line.trim_start_matches(['>', ' ']);
+                            let end = at + line.len();
+                            let line = Inline::new(self.source, end - own.len()..end);
+                            self.status_field(&line, draft);
+                        }
+                    }
                     self.block_detail(other, &mut draft.taken());
                 }
             }
@@ -731,13 +743,13 @@ impl<'a> Reader<'_, 'a> {
             return false;
         };
         let value = line.text.part(said.clone());
-        let Some(status) = status::of_cell(value) else {
+        let Some(status) = done::status_of_cell(value) else {
             self.unknown_status(line, draft);
             return false;
         };
         draft.status = status;
         let place = line.offset(said.start);
-        draft.marks.extend(done::mark(value, place));
+        draft.marks.extend(done::mark_of_cell(value, place));
         true
     }
 

@@ -105,6 +105,7 @@ fn waits(heading: &str) -> bool {
     };
     is_of_person
         || asks(&words)
+        || is_person(heading)
         || words::WAITING.contains(&heading)
         || begins_with(heading, words::WAITING_FOR)
 }

@@ -7,6 +7,7 @@ use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
 use crate::finding::{FindingCode, Pending};
 use crate::formats::document::Heading;
+use crate::formats::held;
 use crate::formats::walk::Walk;
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
@@ -124,9 +125,11 @@ impl<'a> Walk<'_, '_, 'a> {
         // A group is done without its optional tasks.
         match of_group.filter(|_| !(is_done && draft.optional)) {
             Some(TaskStatus::Done) => return draft.hold(TaskStatus::Done, OPEN_STEP_OF_DONE),
-            // The box of the group says so.
-            Some(status) if draft.status.runs() => draft.status = status,
-            _ => {}
+            Some(status) => draft.hold(
+                status,
+                format!("it is a part of what is {}", held::said(status)),
+            ),
+            None => {}
         }
         let Some(above) = self.open.iter().rfind(|open| open.status.is_some()) else {
             return;
@@ -138,7 +141,10 @@ impl<'a> Walk<'_, '_, 'a> {
             return;
         };
         let title = above.title.clone();
-        let reason = format!("under \"{title}\", which says that it is {}", said(status));
+        let reason = format!(
+            "under \"{title}\", which says that it is {}",
+            held::said(status)
+        );
         if status == TaskStatus::Done {
             self.note_done_above(draft, &title, &reason);
         }
@@ -315,13 +321,4 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
 fn is_id(value: &str) -> bool {
     let begins = value.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
     begins && value.contains(|c: char| c.is_ascii_digit()) && TaskId::refusal(value).is_none()
-}
-
-/// Describes a status of what is not run.
-fn said(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Done => "done",
-        TaskStatus::Blocked => "blocked or put off",
-        _ => "cancelled",
-    }
 }

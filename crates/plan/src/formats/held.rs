@@ -62,3 +62,12 @@ fn note_goes_on(before: &Draft, draft: &Draft, findings: &mut Findings) {
     let advice = "write `(depends: …)` with the id of that task to have this one wait";
     findings.warn(found.suggest(Some(advice.to_owned())));
 }
+
+/// Describes a status of what is not run.
+pub(crate) fn said(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Done => "done",
+        TaskStatus::Blocked => "blocked or put off",
+        _ => "cancelled",
+    }
+}

@@ -177,15 +177,12 @@ fn values_of(note: &Note) -> Vec<&str> {
     let mut is_after_prose = false;
     for line in outside_code(&note.text) {
         let line = line.trim();
-        let is_bullet = line.starts_with('-');
-        let field = attributes::detail_key(line.trim_start_matches(['-', '>', ' ']));
-        is_after_prose |= !is_bullet && !line.is_empty() && field.is_none();
         let own = line.trim_start_matches(['-', '>', ' ']);
-        let value = field
-            .filter(|(word, _)| is_status(word) || (is_section && is_state(word)))
-            .filter(|_| !(is_bullet && is_after_prose))
-            .map(|(_, at)| own.tail(at).trim_start_matches(['*', '_']));
-        values.extend(value);
+        is_after_prose |=
+            !line.starts_with('-') && !line.is_empty() && attributes::detail_key(own).is_none();
+        if !(own.starts_with('(') || line.starts_with('-') && is_after_prose) {
+            values.extend(attributes::status_place(own).map(|place| own.part(place)));
+        }
     }
     values
 }
@@ -220,11 +217,6 @@ fn is_limited(text: &str) -> bool {
 
 fn is_status(word: &str) -> bool {
     word.trim().eq_ignore_ascii_case("status")
-}
-
-/// Reports whether a field of a section "Status" says that of the document.
-fn is_state(word: &str) -> bool {
-    word.trim().eq_ignore_ascii_case("state")
 }
 
 /// Returns the first line of a text as a title.

@@ -8,6 +8,7 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
+use crate::tasks::draft::UNKNOWN;
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
@@ -313,6 +314,7 @@ impl<'a> Reader<'_, 'a> {
             let found = invalid(value, &message);
             let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
             self.findings.warn(found.suggest(Some(advice.to_owned())));
+            record.held = Some(UNKNOWN.into());
             TaskStatus::Blocked
         });
     }

@@ -35,6 +35,9 @@ use orchestrate_core::text::parts::{self, Parts};
 /// The role whose agent carries a goal out.
 pub const COORDINATOR: &str = "coordinator";
 
+/// Why a task with a status that is not known is not run.
+pub(crate) const UNKNOWN: &str = "its status is not known";
+
 /// The least length of a line that was wrapped, and the maximum length of a title of several lines.
 const MIN_WRAPPED: usize = 60;
 const MAX_WRAPPED: usize = 240;
@@ -769,7 +772,7 @@ impl<'a> Reader<'_, 'a> {
             return;
         }
         if draft.marks.is_empty() {
-            draft.status = TaskStatus::Blocked;
+            draft.hold(TaskStatus::Blocked, UNKNOWN);
         }
         self.note_unknown_status(draft, value, line.offset(said.start));
     }

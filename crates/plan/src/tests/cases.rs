@@ -166,6 +166,7 @@ fn an_unknown_status_in_a_table_is_said() {
 7 [done] Buy a spade
 > 2: nothing comes before
 > 3: after 2: dependency
+line 10: its status is not known
 warnings 10: unknown status `完成`: this task is not run
 ",
     );

@@ -55,6 +55,8 @@ log_out [blocked] Log out | details Status: 🟢
 print [blocked] Print | details Status: 🟢 Low
 draw [in_progress] Draw
 > draw: nothing comes before
+line 6: its status is not known
+line 7: its status is not known
 warnings 6: unknown status `🟢`: this task is not run
 warnings 7: unknown status `🟢 Low`: this task is not run
 ",
@@ -206,6 +208,8 @@ T3 [todo] Answer | details The page shows: / Status: 404 / Status: a badge
 T4 [todo] Ship | details **Status:** Parked
 > T3: nothing comes before
 > T4: after T3: its number
+line 3: its status is not known
+line 9: its status is not known
 warnings 5: unknown status `Parked upstream`: this task is not run
 warnings 11: unknown status `Ready for dev`: this task is not run
 warnings 22: unknown status `Parked`: its mark counts

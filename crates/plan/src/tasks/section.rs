@@ -146,7 +146,10 @@ fn is_marked(title: &str) -> bool {
     let bare = title.trim_start_matches(['*', '_', ' ']);
     let first = match bare.strip_prefix('[') {
         Some(inner) => inner.split_once(']'),
-        None => bare.split_once([':', '：']),
+        // A manual is a document, too: `Manual: add a chapter`.
+        None => bare
+            .split_once([':', '：'])
+            .filter(|(word, _)| !text::is_same_word("manual", word)),
     };
     first.is_some_and(|(word, _)| is_person(word)) || remark(title).is_some_and(is_person)
 }

@@ -27,7 +27,7 @@ fn holds(source: &str, expected: &[&str]) {
 #[test]
 fn titles_say_that_a_person_does_it() {
     let boxes = "# P\n\n- [ ] User verification of login\n- [ ] Get human approval\n- [ ] HUMAN: pay\n- [ ] Sign it (human)\n\
-                 - [~] [HUMAN] Call them\n- [ ] User verification flow\n- [ ] Human review queue\n- [ ] User manual, chapter 2\n";
+                 - [~] [HUMAN] Call them\n- [ ] User verification flow\n- [ ] Human review queue\n- [ ] User manual, chapter 2\n- [ ] Manual: add a page\n";
     let held = [
         "user",
         "get_human",

@@ -18,7 +18,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
     StatusWords {
         status: TaskStatus::Todo,
         sure: &["todo", "to_do", "open", "pending", "planned", "not_started", "not_done"],
-        of_things: &["new", "ready", "next", "backlog", "draft"],
+        of_things: &["new", "ready", "next", "backlog", "draft", "approved"],
     },
     StatusWords {
         status: TaskStatus::Done,
@@ -37,7 +37,7 @@ pub(crate) const STATUS: &[StatusWords] = &[
         status: TaskStatus::Cancelled,
         sure: &[
             "cancelled", "canceled", "abandoned", "obsolete", "removed", "superseded", "replaced",
-            "moved",
+            "moved", "archived",
         ],
         of_things: &["dropped", "skipped", "rejected"],
     },
@@ -98,13 +98,12 @@ pub(crate) const OF_PERSON: &[&str] = &[
     "step", "task", "action", "test", "testing", "verification", "validation", "review", "approval",
     "qa", "required", "check", "verify", "verifies",
 ];
-/// Words of which one is among the first three of each title of a task of a person, unless that says
-/// "by hand".
-pub(crate) const BY_PERSON: &[&str] = &["ask", "manual", "manually", "user"];
+/// Words that mark the work of a person (`[HUMAN]`, `(manual)`).
+pub(crate) const BY_PERSON: &[&str] = &["human", "manual"];
 /// Whole headings, and beginnings of headings, of what waits for a person.
 #[rustfmt::skip]
 pub(crate) const WAITING: &[&str] = &[
-    "manual", "human", "blocked", "waiting", "open questions", "questions", "sign off", "approvals",
+    "blocked", "waiting", "open questions", "questions", "sign off", "approvals",
 ];
 #[rustfmt::skip]
 pub(crate) const WAITING_FOR: &[&str] = &[
@@ -114,8 +113,9 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 /// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
-    "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
-    "postponed", "idea", "future", "later", "icebox", "risk", "references", "post mvp", "long term",
+    "won t do", "won t have", "won t fix", "not doing", "not in scope", "rejected", "rollback",
+    "deferred", "postponed", "idea", "future", "later", "icebox", "risk", "references", "post mvp",
+    "long term",
 ];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];

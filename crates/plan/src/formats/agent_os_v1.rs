@@ -76,7 +76,7 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
     scope.unless_excluded(Decision::task_if(is_task, numbers::NO_NUMBER))
 }
 
-fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
     finish::number(&mut found.drafts);
-    finish::hold_blocked(&mut found.drafts, BLOCKING, findings);
+    finish::hold_blocked(&mut found.drafts, BLOCKING);
 }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
 
 use crate::finding::{FindingCode, Findings, Pending};
@@ -15,6 +16,7 @@ use crate::formats::format::{Claim, Format};
 use crate::formats::yaml::{Front, one_line};
 use crate::mark::Mark;
 use crate::tasks::draft::Draft;
+use crate::tasks::section;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
@@ -64,6 +66,15 @@ struct Task {
     title: Option<String>,
     status: Option<Spanned<String>>,
     dependencies: Option<Vec<Spanned<String>>>,
+    labels: Option<Labels>,
+}
+
+/// What a task is labelled with; other values than a list say nothing.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Labels {
+    List(Vec<String>),
+    Other(IgnoredAny),
 }
 
 fn claims(document: &Document<'_, '_>) -> Claim {
@@ -123,6 +134,9 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
         title: one_line(front.keys.title.as_ref()),
         ..Draft::default()
     };
+    if let Some(Labels::List(labels)) = &front.keys.labels {
+        draft.attributes.by_person = labels.iter().any(|label| section::is_person(label));
+    }
     let mut is_draft = false;
     if let Some(status) = &front.keys.status {
         is_draft = status.value.eq_ignore_ascii_case(DRAFT);
@@ -130,8 +144,10 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     }
     let others = front.words(front.keys.dependencies.as_ref());
     if is_draft {
-        draft.status = TaskStatus::Blocked;
-        findings.skip(draft.at, "it is a draft, which a person has to accept");
+        draft.hold(
+            TaskStatus::Blocked,
+            "it is a draft, which a person has to accept",
+        );
     }
     for on in others.iter().filter(|_| draft.status.runs()) {
         let message = format!(

@@ -85,9 +85,8 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         return Claim::NotMine;
     }
     let is_open = tasks.iter().any(|task| task.mark.status.runs());
-    match said.filter(|said| is_open && is_over(said.text)) {
-        Some(said) => {
-            let word = said.text;
+    match said.filter(|said| is_open && is_over(said)) {
+        Some(word) => {
             Claim::Contradicting(format!("its status is \"{word}\", but it has open tasks"))
         }
         None => Claim::Mine("it has the sections of a story, with tasks for its criteria"),
@@ -133,19 +132,13 @@ fn names_criteria(text: &str) -> bool {
     })
 }
 
-/// The status that a story says.
-struct Said<'a> {
-    text: &'a str,
-    at: usize,
-}
-
 /// Returns the status in a heading (`## Status: Done`), below the heading "Status", or in a line
 /// (`Status: done`) above all boxes.
-fn status_of<'a>(document: &Document<'_, 'a>) -> Option<Said<'a>> {
+fn status_of<'a>(document: &Document<'_, 'a>) -> Option<&'a str> {
     let source = document.source;
     let end = document.boxes.first().map_or(0, |first| first.at);
     let mut is_heading = false;
-    for (at, line) in source.lines(document.start..end) {
+    for (_, line) in source.lines(document.start..end) {
         let bare = line.trim_start_matches(['#', '*', ' ']);
         let (word, rest) = bare.split_at(text::position(bare, |c| !c.is_alphabetic()));
         let value = rest.trim_start_matches('*');
@@ -157,7 +150,7 @@ fn status_of<'a>(document: &Document<'_, 'a>) -> Option<Said<'a>> {
             false => continue,
         };
         if !text.is_empty() {
-            return Some(Said { text, at });
+            return Some(text);
         }
         is_heading |= line.starts_with('#');
     }
@@ -203,11 +196,6 @@ fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
         }
     }
     warn_of_others(document, findings);
-    if let Some(said) = status_of(document).filter(|said| text::is_same_word("draft", said.text)) {
-        let message = "the story is a draft, which nobody has approved; its tasks run nevertheless";
-        let found = Pending::new(said.at, FindingCode::UnusedKey, said.text, message);
-        findings.warn(found.suggest(Some("write `Approved` once it is".to_owned())));
-    }
 }
 
 /// Warns of what a line above the tasks says that the story depends on: another file.

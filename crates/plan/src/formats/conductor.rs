@@ -6,7 +6,7 @@
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::finish::{self, OF_PERSON};
+use crate::formats::finish::OF_PERSON;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::tasks::phase;
 use orchestrate_core::task::TaskStatus;
@@ -57,7 +57,7 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
     })
 }
 
-fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
     let mut open_phase = None;
     for draft in &mut found.drafts {
         if is_verification(&draft.title) {
@@ -65,7 +65,7 @@ fn refine(_document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fi
             let is_checked = phase.is_some_and(|title| title.contains(CHECKPOINT));
             match is_checked && open_phase != Some(draft.phase) {
                 true => draft.status = TaskStatus::Done,
-                false => finish::hold(draft, OF_PERSON, findings),
+                false => draft.hold(TaskStatus::Blocked, OF_PERSON),
             }
         } else if draft.status.runs() {
             open_phase = Some(draft.phase);

@@ -14,9 +14,7 @@ use crate::tasks::heading::{self, TaskHeading};
 use crate::tasks::legend::{self, Legend};
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
-use crate::tasks::status;
 use crate::tasks::table::{self, Table};
-use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
 /// The blocks of a document below its front matter.
@@ -255,12 +253,12 @@ impl<'s, 'a> Document<'s, 'a> {
         }
     }
 
-    /// Returns the status that the front matter says, unless the work is to be done.
-    pub(crate) fn status(&self) -> Option<TaskStatus> {
+    /// Returns the status that the front matter says.
+    pub(crate) fn status(&self) -> Option<&'a str> {
         let lines = self.source.lines(0..self.start);
         let mut values = lines.filter_map(|(_, line)| line.strip_prefix("status:"));
         let value = values.next()?.trim().trim_matches(['"', '\'']);
-        status::of_text(value).filter(|status| !status.runs())
+        Some(value).filter(|value| !value.is_empty())
     }
 
     /// Reports whether an item with a box stands anywhere below a heading.

@@ -7,6 +7,7 @@ use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
 use crate::finding::{FindingCode, Pending};
 use crate::formats::document::Heading;
+use crate::formats::held;
 use crate::formats::walk::Walk;
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
@@ -32,9 +33,6 @@ const ID_KEYS: &[&str] = &["id", "task id"];
 /// Why an open box below a done task is no task.
 pub(super) const OPEN_STEP_OF_DONE: &str =
     "it is an open step of a task that is done: write it beside that task to have it carried out";
-
-/// Why a task of a person is not run.
-const OF_PERSON: &str = "it is work of a person";
 
 impl<'a> Walk<'_, '_, 'a> {
     /// Adds an item as a task; its parts, if it has such, are tasks of their own.
@@ -114,48 +112,49 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Adds a task, up to the end of its lines, with its steps; it may be withheld.
     fn add(&mut self, mut draft: Draft, end: usize, of_group: Option<TaskStatus>, steps: &[Block]) {
         draft.optional |= self.open.iter().any(|open| open.kind == Kind::Optional);
-        if let Some(reason) = self.withhold(&mut draft, of_group) {
-            self.reader.findings.skip(draft.at, reason);
-        }
-        self.note_person_before(&draft);
+        self.hold(&mut draft, of_group);
         let status = draft.status;
         self.found.add(self.document.source, draft, end);
         self.steps(steps, status);
     }
 
     /// Takes an open task for done, blocked or cancelled if the group or the heading that it is in
-    /// says so, and returns the reason why it is not run.
-    fn withhold(&mut self, draft: &mut Draft, of_group: Option<TaskStatus>) -> Option<String> {
-        if draft.attributes.by_person && draft.status == TaskStatus::Blocked {
-            return Some(self.leave_to_person(draft));
-        }
-        if !draft.status.runs() {
-            return None;
-        }
+    /// says so.
+    fn hold(&mut self, draft: &mut Draft, of_group: Option<TaskStatus>) {
         let is_done = of_group == Some(TaskStatus::Done);
         // A group is done without its optional tasks.
-        if let Some(status) = of_group.filter(|_| !(is_done && draft.optional)) {
-            draft.status = status;
-            return is_done.then(|| OPEN_STEP_OF_DONE.to_owned());
+        match of_group.filter(|_| !(is_done && draft.optional)) {
+            Some(TaskStatus::Done) => return draft.hold(TaskStatus::Done, OPEN_STEP_OF_DONE),
+            Some(status) => draft.hold(
+                status,
+                format!("it is a part of what is {}", held::said(status)),
+            ),
+            None => {}
         }
-        if section::is_of_person(&draft.title) {
-            return Some(self.leave_to_person(draft));
-        }
-        let above = self.open.iter().rfind(|open| open.status.is_some())?;
-        let status = above.status.filter(|status| !status.runs())?;
-        draft.status = status;
+        let Some(above) = self.open.iter().rfind(|open| open.status.is_some()) else {
+            return;
+        };
+        let Some(status) = above
+            .status
+            .filter(|said| !said.runs() && draft.status.runs())
+        else {
+            return;
+        };
         let title = above.title.clone();
-        let reason = format!("under \"{title}\", which says that it is {}", said(status));
+        let reason = format!(
+            "under \"{title}\", which says that it is {}",
+            held::said(status)
+        );
         if status == TaskStatus::Done {
             self.note_done_above(draft, &title, &reason);
         }
-        Some(reason)
+        draft.hold(status, reason);
     }
 
     /// Warns, at the first of them, of open tasks below a heading that says that they are done.
     fn note_done_above(&mut self, draft: &Draft, title: &str, reason: &str) {
-        let last = self.reader.findings.skipped.last();
-        if last.is_some_and(|skipped| skipped.reason == reason) {
+        let last = self.found.drafts.last();
+        if last.is_some_and(|last| last.held.as_deref() == Some(reason)) {
             return;
         }
         let message = format!("this is open, although \"{title}\" above says that it is done");
@@ -166,36 +165,9 @@ impl<'a> Walk<'_, '_, 'a> {
             .warn(found.suggest(Some(advice.to_owned())));
     }
 
-    /// Leaves a task to a person, and returns why it is not run.
-    fn leave_to_person(&mut self, draft: &mut Draft) -> String {
-        draft.status = TaskStatus::Blocked;
-        let task = self.found.drafts.len();
-        self.found.lines.withhold(task, OF_PERSON);
-        OF_PERSON.to_owned()
-    }
-
-    /// Warns of a task that goes on without the one before it in its order, which a person does.
-    fn note_person_before(&mut self, draft: &Draft) {
-        let Some(last) = self.found.drafts.last() else {
-            return;
-        };
-        let is_of_person = || last.attributes.by_person || section::is_of_person(&last.title);
-        let is_after = draft.counts && draft.section_index == last.section_index;
-        let goes_on = draft.status.runs() && !draft.attributes.names_dependencies();
-        if !is_after || !goes_on || last.status != TaskStatus::Blocked || !is_of_person() {
-            return;
-        }
-        let message = "this does not wait for the task before it, which is work of a person";
-        let found = Pending::new(draft.at, FindingCode::NeverMerged, &draft.title, message);
-        let advice = "write `(depends: …)` with the id of that task to have this one wait";
-        self.reader
-            .findings
-            .warn(found.suggest(Some(advice.to_owned())));
-    }
-
     /// Returns the mark of a task without a box: an emoji or words that say its status.
     fn mark_without_box(&self, line: &Inline<'_>) -> BoxMark {
-        let own = status::leading_mark(&line.text);
+        let own = status::leading_mark(&line.text).or_else(|| status::leading_word(&line.text));
         let first = line.text.lines().next().map_or("", |first| first);
         let status = own
             .map(|(status, _)| status)
@@ -248,6 +220,12 @@ impl<'a> Walk<'_, '_, 'a> {
                     self.not_run(item.range.start..item.text.end, OPEN_STEP_OF_DONE);
                 }
                 self.reader.warn_of_step(item, &line, mark.rest);
+                let text = line.text.tail(mark.rest);
+                let is_of_person = mark.status.runs() && section::is_of_person(text);
+                if let Some(draft) = self.found.drafts.last_mut().filter(|_| is_of_person) {
+                    let (text, offset) = (text.to_owned(), item.range.start);
+                    draft.steps_of_person.push(Located { text, offset });
+                }
             }
             // A line that is nearly an item belongs to the paragraph above it.
             let first = self.reader.first_line(item);
@@ -343,13 +321,4 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
 fn is_id(value: &str) -> bool {
     let begins = value.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
     begins && value.contains(|c: char| c.is_ascii_digit()) && TaskId::refusal(value).is_none()
-}
-
-/// Describes a status of what is not run.
-fn said(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Done => "done",
-        TaskStatus::Blocked => "blocked or put off",
-        _ => "cancelled",
-    }
 }

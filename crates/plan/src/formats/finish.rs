@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use crate::fields::attributes::Located;
 use crate::fields::identify;
-use crate::finding::Findings;
 use crate::formats::document::Document;
 use crate::formats::numbers::{self, counted};
 use crate::mark::Mark;
@@ -82,19 +81,11 @@ fn own_mark(draft: &Draft) -> Option<usize> {
     Some(draft.marks.first()?.range.start)
 }
 
-/// Keeps an open task from being carried out, for a reason.
-pub(crate) fn hold(draft: &mut Draft, reason: &str, findings: &mut Findings) {
-    if draft.status.runs() {
-        draft.status = TaskStatus::Blocked;
-        findings.skip(draft.at, reason);
-    }
-}
-
-/// Does so with those that a line below them calls blocked, with these words.
-pub(crate) fn hold_blocked(drafts: &mut [Draft], words: &str, findings: &mut Findings) {
+/// Keeps the tasks from being carried out that a line below them calls blocked, with these words.
+pub(crate) fn hold_blocked(drafts: &mut [Draft], words: &str) {
     for draft in drafts {
         if draft.details.iter().any(|lines| lines.contains(words)) {
-            hold(draft, BLOCKED, findings);
+            draft.hold(TaskStatus::Blocked, BLOCKED);
         }
     }
 }

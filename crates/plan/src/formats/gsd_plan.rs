@@ -20,6 +20,7 @@ use crate::tasks::checkbox::looks_like_box;
 use crate::tasks::draft::Draft;
 use crate::tasks::heading;
 use crate::tasks::note::Note;
+use crate::tasks::section;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
@@ -170,16 +171,14 @@ fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fin
     for (at, own) in elements.into_iter().enumerate() {
         let mut draft = read(source, &own, findings);
         draft.section_index = at;
+        draft.attributes.by_person = section::is_person(own.attributes.kind());
         let is_checkpoint = own.attributes.kind().starts_with(CHECKPOINT);
         phase += usize::from(is_checkpoint);
         draft.phase = phase;
         phase += usize::from(is_checkpoint);
         if is_checkpoint {
-            draft.status = TaskStatus::Blocked;
-            findings.skip(
-                draft.at,
-                format!("it is work of a person ({})", own.attributes.kind()),
-            );
+            let reason = format!("it is work of a person ({})", own.attributes.kind());
+            draft.hold(TaskStatus::Blocked, reason);
         }
         found.add(source, draft, own.range.end);
     }

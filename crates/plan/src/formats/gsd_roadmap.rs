@@ -271,9 +271,8 @@ fn end_phase(
             draft.marks.insert(0, mark);
             return;
         }
-        if draft.status.runs() && !own.mark.status.runs() {
-            draft.status = own.mark.status;
-            findings.skip(draft.at, "the box of its phase says that it is over");
+        if !own.mark.status.runs() {
+            draft.hold(own.mark.status, "the box of its phase says that it is over");
         }
     }
     found.phases.push(Group {

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use crate::fields::attributes;
 use crate::fields::identify;
-use crate::finding::Findings;
+use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::format::{Decision, ListItem, Node};
 use crate::formats::lines::Role;
 use crate::formats::walk::Walk;
 use crate::lines::outline::{Block, Item};
 use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, odd_box, read_box};
-use crate::tasks::draft::Group;
+use crate::tasks::draft::{Group, items_of};
 use crate::tasks::entry::{Boxed, Entry};
 use crate::tasks::handed_down::{self, Inherited};
 use crate::tasks::parts::{self, Parent};
@@ -301,13 +301,18 @@ impl<'a> Walk<'_, '_, 'a> {
         let marked = self.marked_id(&boxed);
         let id = marked.as_deref().unwrap_or(group.id);
         self.mark(boxed.item.range.clone(), Role::Told);
-        let own = self.hand_down(&boxed, id, inherited);
+        // Who ticks some of the parts has left the others open.
+        let ends_parts = group.beside.is_empty() && !self.has_ticked(boxed.item);
+        let own = self.hand_down(&boxed, id, ends_parts, inherited);
         let first = self.found.drafts.len();
         self.place.border(group.is_phase);
         self.place.section_index += usize::from(group.is_phase);
         self.below(boxed.item, &own);
         self.entries(group.beside, &own, group.depth + 1);
         self.place.border(group.is_phase);
+        if boxed.mark.status == TaskStatus::Done {
+            self.note_open_part(first, boxed.line.text.tail(boxed.mark.rest).trim());
+        }
         if let Some(at) = boxed.mark.at {
             self.found.groups.push(Group {
                 id: id.to_owned(),
@@ -324,6 +329,29 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
+    /// Reports whether a box below an item is ticked.
+    fn has_ticked(&self, item: &Item) -> bool {
+        let mut parts = item.blocks.iter().flat_map(items_of);
+        parts.any(|part| {
+            let own = self.reader.boxed_line(part);
+            own.is_some_and(|(_, mark)| mark.status == TaskStatus::Done) || self.has_ticked(part)
+        })
+    }
+
+    /// Warns of the first open task from an index on, all of which belong to a group that is ticked.
+    fn note_open_part(&mut self, first: usize, group: &str) {
+        let mut parts = self.found.drafts.iter().skip(first);
+        if let Some(open) = parts.find(|part| part.status.runs() && !part.optional) {
+            let message = format!(
+                "this is open, although \"{}\" is ticked",
+                section::shown(group)
+            );
+            let found = Pending::new(open.at, FindingCode::LookAlike, &open.title, message);
+            let advice = "tick it if it is done".to_owned();
+            self.reader.findings.warn(found.suggest(Some(advice)));
+        }
+    }
+
     /// Returns the id in a comment or in braces behind the text of an item.
     fn marked_id(&self, boxed: &Boxed<'_, 'a>) -> Option<String> {
         let (known, mut unread) = (self.reader.known, Findings::default());
@@ -332,7 +360,13 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// Returns what a group passes to each of its tasks.
-    fn hand_down(&mut self, boxed: &Boxed<'_, 'a>, id: &str, inherited: &Inherited) -> Inherited {
+    fn hand_down(
+        &mut self,
+        boxed: &Boxed<'_, 'a>,
+        id: &str,
+        ends_parts: bool,
+        inherited: &Inherited,
+    ) -> Inherited {
         let mut group = self.draft_item(boxed, true);
         if boxed.mark.at.is_some() {
             let text = boxed.line.text.tail(boxed.mark.rest);
@@ -346,6 +380,7 @@ impl<'a> Walk<'_, '_, 'a> {
         details.extend(group.details);
         // Its open tasks have the status that its own box says.
         let said = Some(group.status).filter(|status| !status.runs());
+        let said = said.filter(|status| *status != TaskStatus::Done || ends_parts);
         Inherited {
             attributes: group.attributes,
             details: vec![handed_down::shortened(&details.join("\n"))],

@@ -11,6 +11,7 @@ pub(crate) mod document;
 mod drafting;
 pub(crate) mod format;
 pub(crate) mod generic;
+pub(crate) mod held;
 mod items;
 mod left_over;
 pub(crate) mod lines;

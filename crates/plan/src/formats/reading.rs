@@ -9,11 +9,15 @@ use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::format::Format;
 use crate::formats::generic::FirstRead;
+use crate::formats::held;
 use crate::formats::left_over;
 use crate::formats::table::Claimed;
 use crate::formats::verdict::{self, Verdict};
 use crate::formats::whole;
+use crate::lines::text;
 use crate::tasks::draft::Draft;
+use crate::tasks::note::Note;
+use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 
 /// How many titles of a reading are shown.
@@ -223,31 +227,45 @@ fn certain(
     read
 }
 
-/// Takes the open tasks for what the document says of all its work, if that is not to be done.
+/// Takes the open tasks for what the document says of all its work, if that is not to be done, and
+/// warns of what it says else.
 fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
-    let said = whole::status_of(&found.notes);
-    let Some(status) = document.status().or(said) else {
-        return note_limit(document, found, findings);
-    };
-    for draft in found.drafts.iter_mut().filter(|it| it.status.runs()) {
-        draft.status = status;
-        let reason = "the document says that all its work is done, or not to be done";
-        findings.skip(draft.at, reason);
+    let notes = found.notes.iter();
+    let of_all: Vec<&Note> = notes
+        .filter(|note| !is_of_its_own(document, note, found))
+        .collect();
+    // Other documents have a front matter, too, and their drafts wait for no approval.
+    let in_front = document
+        .status()
+        .filter(|text| !found.keys.contains(&"status") && !text::is_same_word("draft", text));
+    let said: Vec<&str> = in_front.into_iter().chain(whole::said(&of_all)).collect();
+    if let Some(status) = said.iter().find_map(|text| whole::over(text)) {
+        for draft in &mut found.drafts {
+            let reason = "the document says that all its work is done, or not to be done";
+            draft.hold(status, reason);
+        }
+        return held::say(found, findings);
+    }
+    let is_open = found.drafts.iter().any(|draft| draft.status.runs());
+    let doubtful = said
+        .into_iter()
+        .find_map(|text| Some((text, whole::doubt(text)?)));
+    if let Some((text, doubt)) = doubtful.filter(|_| is_open) {
+        let at = document.source.text.find(text).unwrap_or(document.start);
+        let message = format!("{}, so the open tasks are run", doubt.replace("{}", text));
+        let found = Pending::new(at, FindingCode::LookAlike, text, message);
+        let advice = "write `Done` alone if nothing is left, or `Cancelled` if nothing is wanted";
+        findings.warn(found.suggest(Some(advice.to_owned())));
     }
 }
 
-/// Warns of a status of the whole document that limits itself, so that it does not count.
-fn note_limit(document: &Document<'_, '_>, found: &Collected, findings: &mut Findings) {
-    let is_open = found.drafts.iter().any(|draft| draft.status.runs());
-    let said = whole::limited_status_of(&found.notes).filter(|_| is_open);
-    if let Some(said) = said {
-        let message = format!(
-            "`{}` is more than a word for done, so the open tasks are run",
-            said.trim()
-        );
-        let found = Pending::new(document.start, FindingCode::LookAlike, said, message);
-        findings.warn(found.suggest(Some("write `Done` alone if nothing is left".to_owned())));
-    }
+/// Reports whether a note is below a heading such as `Status: Deferred` that has tasks of its own.
+fn is_of_its_own(document: &Document<'_, '_>, note: &Note, found: &Collected) -> bool {
+    let title = note.heading.as_deref().and_then(status::after_status);
+    let source = document.source;
+    let mut headings = document.headings.iter();
+    let own = headings.find(|it| title.is_some() && source.line_of(it.range.start) == note.line);
+    own.is_some_and(|own| !found.drafts_in(&document.section(own)).is_empty())
 }
 
 /// Reads a document in a way.
@@ -259,6 +277,7 @@ fn finished(document: &Document<'_, '_>, first: FirstRead, known: &KnownNames) -
     let way = first.way;
     let mut findings = Findings::default();
     let mut collected = first.finish(document, known, &mut findings);
+    held::settle(&mut collected, &mut findings);
     left_over::record(document, &mut collected, &mut findings);
     Found {
         way,

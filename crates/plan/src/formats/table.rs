@@ -6,6 +6,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::finish;
 use crate::formats::format::{Claim, Decision, Format, Node, Scope};
+use crate::formats::held;
 use crate::formats::left_over;
 use crate::formats::walk::{self, Decide};
 use crate::formats::{
@@ -65,6 +66,7 @@ impl Format {
         if let Some(finish) = self.finish {
             finish(document, &mut found, findings);
         }
+        held::settle(&mut found, findings);
         left_over::record(document, &mut found, findings);
         found
     }

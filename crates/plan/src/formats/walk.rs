@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
+use crate::fields::attributes;
 use crate::fields::names::KnownNames;
-use crate::finding::Findings;
+use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Decision, Node, Open, Scope};
@@ -28,6 +29,7 @@ use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::table;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
@@ -233,11 +235,12 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         }
         let boxed = self.boxed_phase(heading);
         let first = self.found.drafts.len();
+        let status = self.status_of(heading);
         self.open.push(Open {
             level: heading.level,
             kind: if is_title { Kind::Work } else { heading.kind },
             holds_boxes: self.document.holds_boxes(heading),
-            status: said_by(&heading.title),
+            status,
             title,
         });
         self.blocks(heading.at + 1..heading.end);
@@ -255,6 +258,69 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                 leaves,
             });
         }
+    }
+
+    /// Returns the status that the heading of a section says, or one in it that says nothing else
+    /// (`Status: Deferred`).
+    fn status_of(&mut self, heading: &Heading) -> Option<TaskStatus> {
+        let first = self
+            .document
+            .headings
+            .partition_point(|it| it.at <= heading.at);
+        let inner = self.document.headings.iter().skip(first);
+        let inner = inner.take_while(|it| it.at < heading.end && heading.level > 1);
+        let mut said = [heading].into_iter().chain(inner);
+        let said = said.find(|own| status::after_status(&own.title).is_some());
+        let said = said.filter(|own| own.level <= heading.level + 1);
+        let is_said_above = self
+            .open
+            .last()
+            .is_some_and(|it| it.level > 1 && it.status.is_some());
+        match said.and_then(|own| Some((own, status::after_status(&own.title)?))) {
+            Some(_) if is_said_above => None,
+            Some((own, value)) => {
+                let holds_boxes = self.document.holds_boxes(heading);
+                self.said_of_section(value, own.range.start, holds_boxes)
+            }
+            None => said_by(&heading.title),
+        }
+    }
+
+    /// Takes the status that a field right below the heading of a section says.
+    fn status_below(&mut self, range: Range<usize>) {
+        let is_first = self
+            .found
+            .notes
+            .last()
+            .is_some_and(|note| note.text.is_empty());
+        let Some(open) = self.open.last().filter(|open| open.level > 1 && is_first) else {
+            return;
+        };
+        let holds_boxes = open.holds_boxes;
+        for (offset, line) in self.source().lines(range) {
+            let own = line.trim_start_matches(['>', ' ']);
+            let Some(place) = attributes::status_place(own) else {
+                continue;
+            };
+            let at = offset + line.len() - own.len() + place.start;
+            let status = self.said_of_section(own.part(place), at, holds_boxes);
+            if let Some(open) = self.open.last_mut() {
+                open.status = open.status.or(status);
+            }
+            return;
+        }
+    }
+
+    /// Returns the status that a value says of a section; with an unknown one, it is not run.
+    fn said_of_section(&mut self, value: &str, at: usize, holds_boxes: bool) -> Option<TaskStatus> {
+        let known = status::of_cell(value);
+        if known.is_some() || !holds_boxes || !status::may_be(value) {
+            return known;
+        }
+        let message = format!("unknown status `{value}`: the tasks below it are not run");
+        let found = Pending::new(at, FindingCode::InvalidValue, value, message);
+        self.reader.findings.warn(found);
+        Some(TaskStatus::Blocked)
     }
 
     /// Returns the box of the heading of a phase that is not put off.
@@ -347,6 +413,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     fn paragraph(&mut self, range: Range<usize>) {
         let source = self.source();
         let Some(table) = table::read(source, range.clone()) else {
+            self.status_below(range.clone());
             self.tell(range.clone());
             return self.odd_lines(range);
         };

@@ -24,6 +24,9 @@ const MAX_TITLE_CHARS: usize = 80;
 const MIN_WORDS: usize = 3;
 const MIN_IDEOGRAPHS: usize = 6;
 
+/// The maximum number of words of a status; more are a sentence.
+const MAX_STATUS_WORDS: usize = 8;
+
 /// The maximum level of a section that concerns the whole document.
 const SECTION_LEVEL: u8 = 2;
 
@@ -51,7 +54,9 @@ pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
     let is_stub = !is_sentence(&words_of(&notes));
     if is_stub
         || notes.iter().any(|note| says_no_work(&note.text))
-        || status_of(&found.notes).is_some()
+        || said(&found.notes.iter().collect::<Vec<_>>())
+            .into_iter()
+            .any(|text| over(text).is_some())
     {
         return None;
     }
@@ -145,21 +150,6 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the status that a document says of all its work, if that is not to be done: in a heading
-/// `Status: done`, a section "Status" or a field of it, or a line `**Status**: done` above all
-/// sections.
-pub(crate) fn status_of(notes: &[Note]) -> Option<TaskStatus> {
-    let mut values = notes.iter().flat_map(values_of);
-    values.find_map(over)
-}
-
-/// Returns what a document says of all its work with a limit (`Completed (design only)`), or of some
-/// phases, so that it does not count.
-pub(crate) fn limited_status_of(notes: &[Note]) -> Option<&str> {
-    let mut values = notes.iter().flat_map(values_of);
-    values.find(|value| is_limited(value) || names_phase(value))
-}
-
 /// Reports whether a status says how far one phase or several are (`Phases 0-1 landed`).
 fn names_phase(text: &str) -> bool {
     let lower = text.to_lowercase();
@@ -173,6 +163,14 @@ fn names_phase(text: &str) -> bool {
     })
 }
 
+/// Returns what a document says of all its work: in a heading `Status: done`, a section "Status" or a
+/// field of it, or a line `**Status**: done` above all sections.
+pub(crate) fn said<'n>(notes: &[&'n Note]) -> Vec<&'n str> {
+    let values = notes.iter().flat_map(|note| values_of(note));
+    let values = values.map(|value| value.trim().trim_end_matches(['*', '_']));
+    values.collect()
+}
+
 /// Returns what a part of the document says of its own status.
 fn values_of(note: &Note) -> Vec<&str> {
     let heading = note
@@ -184,7 +182,8 @@ fn values_of(note: &Note) -> Vec<&str> {
     let mut values = Vec::new();
     let beside = heading.split_once(':').filter(|(word, _)| is_status(word));
     values.extend(beside.map(|(_, value)| value));
-    values.extend(note.text.lines().next().filter(|_| is_section));
+    let first = note.text.lines().next().filter(|_| is_section);
+    values.extend(first.filter(|line| !line.starts_with("- ")));
     if note.level > 1 && !is_section {
         return values;
     }
@@ -192,42 +191,47 @@ fn values_of(note: &Note) -> Vec<&str> {
     let mut is_after_prose = false;
     for line in outside_code(&note.text) {
         let line = line.trim();
-        let is_bullet = line.starts_with('-');
-        let field = attributes::detail_key(line.trim_start_matches(['-', '>', ' ']));
-        is_after_prose |= !is_bullet && !line.is_empty() && field.is_none();
         let own = line.trim_start_matches(['-', '>', ' ']);
-        let value = field
-            .filter(|(word, _)| is_status(word) || (is_section && is_state(word)))
-            .filter(|_| !(is_bullet && is_after_prose))
-            .map(|(_, at)| own.tail(at).trim_start_matches(['*', '_']));
-        values.extend(value);
+        is_after_prose |=
+            !line.starts_with('-') && !line.is_empty() && attributes::detail_key(own).is_none();
+        if !(own.starts_with('(') || line.starts_with('-') && is_after_prose) {
+            values.extend(attributes::status_place(own).map(|place| own.part(place)));
+        }
     }
     values
 }
 
-fn over(text: &str) -> Option<TaskStatus> {
-    said_over(text).filter(|_| !is_limited(text))
+/// Returns the status of all the work, if it is not to be done. A colour says how well it goes.
+pub(crate) fn over(text: &str) -> Option<TaskStatus> {
+    let said = status::of_cell(text).filter(|said| !said.runs());
+    said.filter(|_| status::of_colour(text).is_none() && !is_limited(text))
 }
 
-fn said_over(text: &str) -> Option<TaskStatus> {
-    let text = text.trim();
-    // A colour says how well it goes.
-    let is_colour = status::of_colour(text).is_some();
-    status::of_text(text).filter(|status| !status.runs() && !is_colour)
+/// Returns why it is not certain whether work with this status is to be done, if it is not.
+pub(crate) fn doubt(text: &str) -> Option<&'static str> {
+    let is_short = text.split_whitespace().count() <= MAX_STATUS_WORDS;
+    match status::of_cell(text) {
+        _ if text::is_same_word("draft", text) => {
+            Some("the document is a draft, which nobody has approved")
+        }
+        _ if names_phase(text) => Some("the status `{}` is one of some phases only"),
+        Some(_) if is_limited(text) => Some("`{}` is more than a word for done"),
+        None if status::first_words(text).is_some_and(TaskStatus::runs) => None,
+        None if is_short && status::may_be(text) && text.contains(char::is_alphanumeric) => {
+            Some("the status `{}` is not known")
+        }
+        _ => None,
+    }
 }
 
 /// Reports whether a text says of more or less than all the work that it is done.
 fn is_limited(text: &str) -> bool {
-    said_over(text) == Some(TaskStatus::Done) && !status::is_done_without_limit(text)
+    let is_done = status::of_cell(text) == Some(TaskStatus::Done);
+    is_done && status::of_colour(text).is_none() && !status::is_done_without_limit(text)
 }
 
 fn is_status(word: &str) -> bool {
     word.trim().eq_ignore_ascii_case("status")
-}
-
-/// Reports whether a field of a section "Status" says that of the document.
-fn is_state(word: &str) -> bool {
-    word.trim().eq_ignore_ascii_case("state")
 }
 
 /// Returns the first line of a text as a title.

@@ -10,7 +10,7 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::front_matter;
 use crate::lines::source::Source;
 use crate::mark::Mark;
-use crate::tasks::draft::Draft;
+use crate::tasks::draft::{Draft, UNKNOWN};
 use crate::tasks::status;
 use crate::yaml;
 use orchestrate_core::task::TaskStatus;
@@ -73,8 +73,9 @@ impl<'s, 'a, T: DeserializeOwned> Front<'s, 'a, T> {
             return;
         }
         let known = status::of_text(&said.text);
-        draft.status = known.unwrap_or(TaskStatus::Blocked);
+        draft.status = known.unwrap_or_default();
         if known.is_none() {
+            draft.hold(TaskStatus::Blocked, UNKNOWN);
             let message = format!("unknown status `{}`: this task is not run", said.text);
             let code = FindingCode::InvalidValue;
             findings.warn(Pending::new(said.offset, code, &said.text, message));

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::fields::attributes::{Attributes, Located};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
+use crate::formats::held;
 use crate::front_matter::Order;
 use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record, too_many_dependencies};
 use crate::lines::outline::MAX_DEPTH;
@@ -129,23 +130,29 @@ impl<'r> Assembler<'r> {
     fn task(&mut self, record: &Record, depends: Vec<Located>, inherited: &Inherited) {
         let mut attributes = Attributes::default();
         attributes.depends = depends;
+        attributes.by_person = record.by_person;
         attributes.priority = record.rank.map(|rank| MEDIUM.saturating_sub(rank));
         let mut details = inherited.details.clone();
         details.extend(record.details.iter().cloned());
-        self.found.drafts.push(Draft {
+        let mut draft = Draft {
             at: record.at,
             marks: record.marks.clone(),
             id: record.id.clone(),
             title: record.title.clone(),
-            status: inherited
-                .withheld
-                .filter(|_| record.status.runs())
-                .unwrap_or(record.status),
+            status: record.status,
+            held: record.held.clone(),
             details,
             section: record.section.clone(),
             attributes,
             ..Draft::default()
-        });
+        };
+        if let Some(status) = inherited.withheld {
+            draft.hold(
+                status,
+                format!("it is a part of what is {}", held::said(status)),
+            );
+        }
+        self.found.drafts.push(draft);
     }
 
     fn group(

@@ -15,6 +15,7 @@ use crate::import::record::{
     Fields, Format, MAX_DEPENDENCIES_OF_ONE, Part, Reader, Record, invalid, located,
     too_many_dependencies,
 };
+use crate::tasks::section;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
@@ -36,9 +37,6 @@ const NO_WORK: &[&str] = &[
     "convoy",
     "decision",
 ];
-
-/// Who has to do what no agent can.
-const PERSON: &str = "human";
 
 const ISSUE: Format = Format {
     done: "closed",
@@ -139,15 +137,13 @@ fn issue<'a>(
     let mut record = reader.record(&fields, &ISSUE)?;
     let links = links(&fields, reader);
     record.depends = links.blocks;
-    let is_of_person = word(&["assignee"]).eq_ignore_ascii_case(PERSON);
-    let reason = match links.only_if {
-        _ if is_of_person => Some("it is work of a person".to_owned()),
-        Some(on) => Some(format!("it is to be done only if {} fails", on.text)),
-        None => None,
-    };
-    if let Some(reason) = reason.filter(|_| record.status.runs()) {
+    let labels = fields.get("labels").map_or(Vec::new(), Json::items);
+    let labels = labels.into_iter().filter_map(Json::word);
+    let mut words = labels.chain([word(&["assignee"]), kind]);
+    record.by_person = words.any(|word| section::is_person(&word));
+    if let Some(on) = links.only_if.filter(|_| record.status.runs()) {
         record.status = TaskStatus::Blocked;
-        reader.findings.skip(record.at, reason);
+        record.held = Some(format!("it is to be done only if {} fails", on.text).into());
     }
     if record.depends.len() > MAX_DEPENDENCIES_OF_ONE {
         reader.findings.error(too_many_dependencies(record.at));

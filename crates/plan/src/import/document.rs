@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::format::Claim;
+use crate::formats::held;
 use crate::formats::lines::{Lines, Role};
 use crate::front_matter::Order;
 use crate::import::assemble::assemble;
@@ -81,6 +82,7 @@ pub(crate) fn read(
     let order = contents.order;
     let mut collected = assemble(&contents, findings);
     collected.lines = account(source, &contents.records, &parts, &collected.drafts);
+    held::settle(&mut collected, findings);
     Some(Imported {
         collected,
         order,

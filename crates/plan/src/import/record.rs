@@ -1,5 +1,6 @@
 //! The fields of one record, and the record itself before ids and dependencies are resolved.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -7,6 +8,7 @@ use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
+use crate::tasks::draft::UNKNOWN;
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
@@ -86,6 +88,10 @@ pub(crate) struct Record {
     pub(crate) id: Option<Located>,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
+    /// Why no run may start it, unless its status says so.
+    pub(crate) held: Option<Cow<'static, str>>,
+    /// Whether a person does it.
+    pub(crate) by_person: bool,
     pub(crate) details: Vec<String>,
     pub(crate) marks: Vec<Mark>,
     /// The rank of its priority, lowest first.
@@ -308,6 +314,7 @@ impl<'a> Reader<'_, 'a> {
             let found = invalid(value, &message);
             let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
             self.findings.warn(found.suggest(Some(advice.to_owned())));
+            record.held = Some(UNKNOWN.into());
             TaskStatus::Blocked
         });
     }

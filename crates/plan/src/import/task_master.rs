@@ -230,7 +230,7 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: 
             let parent = list.parent.and_then(|at| records.get(at));
             record.parent = list.parent;
             match parent {
-                Some(parent) => within(parent, &mut record, reader),
+                Some(parent) => within(parent, &mut record),
                 None => begin_with(prefix, &mut record),
             }
             // One that is deeper is an error once the groups are known.
@@ -268,11 +268,11 @@ fn begin_with(prefix: &str, record: &mut Record) {
 
 /// Gives a subtask what it has from its task: the beginning of its id, and its priority. Those of a
 /// task that is done are done.
-fn within(parent: &Record, subtask: &mut Record, reader: &mut Reader<'_, '_>) {
+fn within(parent: &Record, subtask: &mut Record) {
     subtask.rank = subtask.rank.or(parent.rank);
     if parent.status == TaskStatus::Done && subtask.status.runs() {
         subtask.status = TaskStatus::Done;
-        reader.findings.skip(subtask.at, "its task is done");
+        subtask.held = Some("its task is done".into());
     }
     let (Some(own), Some(id)) = (&parent.id, &mut subtask.id) else {
         return;

@@ -488,6 +488,7 @@ fn what_is_odd_is_said_once() {
         r#"{"tasks": [{"id": 1, "title": "a\u200bb\u001b", "status": "frozen"}, {"id": 2, "title": "c"}]}"#,
         &["1 1: ab | is Blocked", "1 2: c"],
         &[
+            "line 1: its status is not known",
             "line 1, column 31: hidden character U+200B",
             "line 1, column 59: unknown status `frozen`: this task is not run (known: pending, in-progress, done, \
              blocked, deferred, review, cancelled)",

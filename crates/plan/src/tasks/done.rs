@@ -48,7 +48,7 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
         "Done ".into()
     } else if DASHES.contains(&said) {
         "Done".into()
-    } else if is_yes(said) {
+    } else if status::is_answer(said) {
         said.to_owned().into()
     } else if let Some((_, yes)) = answer {
         match said.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -65,9 +65,6 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
 /// Returns the status that the cell of a table says, which may answer whether its task is done, or
 /// on which day.
 pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
-    if is_yes(said) || status::is_day(said) {
-        return Some(TaskStatus::Done);
-    }
     let says_no =
         DASHES.contains(&said) || ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
     if says_no {
@@ -75,14 +72,6 @@ pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
     } else {
         status::of_cell(said)
     }
-}
-
-/// Reports whether the cell of a table answers that its task is done.
-fn is_yes(said: &str) -> bool {
-    said.eq_ignore_ascii_case("x")
-        || ANSWERS
-            .iter()
-            .any(|(_, yes)| said.eq_ignore_ascii_case(yes))
 }
 
 /// Returns the place of the status that the first line of a task without a box says.

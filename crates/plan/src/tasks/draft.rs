@@ -3,6 +3,7 @@
 //!
 //! The walk of a document finds the lines. Ids are assigned once all lines are known.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +35,9 @@ use orchestrate_core::text::parts::{self, Parts};
 /// The role whose agent carries a goal out.
 pub const COORDINATOR: &str = "coordinator";
 
+/// Why a task with a status that is not known is not run.
+pub(crate) const UNKNOWN: &str = "its status is not known";
+
 /// The least length of a line that was wrapped, and the maximum length of a title of several lines.
 const MIN_WRAPPED: usize = 60;
 const MAX_WRAPPED: usize = 240;
@@ -57,6 +61,8 @@ pub(crate) struct Draft {
     pub(crate) counts: bool,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
+    /// Why no run may start it, unless its own mark says so.
+    pub(crate) held: Option<Cow<'static, str>>,
     pub(crate) details: Vec<String>,
     pub(crate) section: Option<String>,
     /// The index of its section in the document.
@@ -68,6 +74,8 @@ pub(crate) struct Draft {
     pub(crate) optional: bool,
     /// The index of the task that it is an optional part of.
     pub(crate) extends: Option<usize>,
+    /// Its steps that a person does.
+    pub(crate) steps_of_person: Vec<Located>,
     /// Whether the whole document is the task.
     pub(crate) goal: bool,
     pub(crate) attributes: Attributes,
@@ -78,6 +86,14 @@ impl Draft {
     pub(crate) fn set_id(&mut self, id: Located) {
         self.counts |= counts(&id.text);
         self.id = Some(id);
+    }
+
+    /// Keeps an open task from being run, for a reason.
+    pub(crate) fn hold(&mut self, status: TaskStatus, reason: impl Into<Cow<'static, str>>) {
+        if self.status.runs() {
+            self.status = status;
+            self.held = Some(reason.into());
+        }
     }
 
     /// Returns where what stands below its line goes.
@@ -290,7 +306,10 @@ impl<'a> Reader<'_, 'a> {
             number,
             counts: is_number || is_counted,
             title,
-            status: attributes.status_beside(mark.status),
+            status: match mark.status {
+                TaskStatus::Todo => attributes.said.unwrap_or_default(),
+                said => said,
+            },
             details,
             section: place.section.clone(),
             section_index: place.section_index,
@@ -668,6 +687,18 @@ impl<'a> Reader<'_, 'a> {
                 }
                 other => {
                     open = None;
+                    if let Block::Opaque {
+                        kind: Opaque::Quote,
+                        range,
+                    } = other
+                    {
+                        for (at, line) in self.source.lines(range.clone()) {
+                            let own = line.trim_start_matches(['>', ' ']);
+                            let end = at + line.len();
+                            let line = Inline::new(self.source, end - own.len()..end);
+                            self.status_field(&line, draft);
+                        }
+                    }
                     self.block_detail(other, &mut draft.taken());
                 }
             }
@@ -715,13 +746,13 @@ impl<'a> Reader<'_, 'a> {
             return false;
         };
         let value = line.text.part(said.clone());
-        let Some(status) = status::of_cell(value) else {
+        let Some(status) = done::status_of_cell(value) else {
             self.unknown_status(line, draft);
             return false;
         };
         draft.status = status;
         let place = line.offset(said.start);
-        draft.marks.extend(done::mark(value, place));
+        draft.marks.extend(done::mark_of_cell(value, place));
         true
     }
 
@@ -741,7 +772,7 @@ impl<'a> Reader<'_, 'a> {
             return;
         }
         if draft.marks.is_empty() {
-            draft.status = TaskStatus::Blocked;
+            draft.hold(TaskStatus::Blocked, UNKNOWN);
         }
         self.note_unknown_status(draft, value, line.offset(said.start));
     }

@@ -12,7 +12,7 @@ use crate::lines::text;
 use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::done;
-use crate::tasks::draft::{Draft, Location, Reader, TaskLine};
+use crate::tasks::draft::{Draft, Location, Reader, TaskLine, UNKNOWN};
 use crate::tasks::status;
 use crate::tasks::strike;
 use crate::tasks::table::Row;
@@ -91,6 +91,8 @@ impl Reader<'_, '_> {
         }
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
+            let is_held = draft.status == TaskStatus::Blocked;
+            draft.held = is_held.then_some(UNKNOWN.into());
             self.note_unknown_status(&draft, said, row.status.start);
         }
         // A row that is too short has no such cell, and one with a box needs none.

@@ -114,44 +114,89 @@ fn names(heading: &str, known: &[&str]) -> bool {
 }
 
 fn waits(heading: &str) -> bool {
-    let (who, what) = heading.split_once(' ').unwrap_or((heading, ""));
-    let next = what.split(' ').next().unwrap_or(what);
-    let is_of_person = words::PERSON.contains(&who) && is_any_of(next, words::OF_PERSON);
-    let is_for_person =
-        words::PERSON.contains(&next) && what.rsplit(' ').next().is_some_and(is_deed);
+    let words: Vec<&str> = heading.split(' ').collect();
+    let is_of_person = match words.as_slice() {
+        [who, what, ..] => words::PERSON.contains(who) && is_any_of(what, words::OF_PERSON),
+        _ => false,
+    };
     is_of_person
-        || (is_for_person && matches!(who, "needs" | "requires"))
+        || asks(&words)
+        || is_person(heading)
         || words::WAITING.contains(&heading)
         || begins_with(heading, words::WAITING_FOR)
 }
 
-/// Reports whether the title of a task says that a person does it: `Manually test …`, `User Manual
-/// Verification`, `Ask the user …`, `The lead manually reviews …`.
-pub(crate) fn is_of_person(title: &str) -> bool {
-    // Few titles have one of these words.
-    let mut first = each_word(title).skip_while(is_number).take(3);
-    let begins = first.any(|word| text::is_one_of(word, words::BY_PERSON));
-    let mut parts = title.as_bytes().windows(4);
-    if !begins && !parts.any(|part| part.eq_ignore_ascii_case(b"hand")) {
-        return false;
-    }
-    let title = plain(&title.to_lowercase());
-    let mut words = title.split(' ');
-    if is_by_hand(&title) {
-        return !is_for_others(words.next());
-    }
-    let (first, second, third) = (words.next(), words.next(), words.next());
-    match first {
-        Some("manually") => true,
-        Some("manual") => second.is_some_and(is_deed) || third.is_some_and(is_deed),
-        Some("ask") => second == Some("the") && third == Some("user"),
-        Some("user") if second == Some("manual") => true,
-        Some("user") if second == Some("acceptance") => third.is_some_and(is_deed),
-        Some(_) if second == Some("manually") => third.is_some_and(is_deed),
-        Some(_) if is_for_others(first) => false,
-        Some(_) if third == Some("manually") => words.next().is_some_and(is_deed),
+/// Reports whether lowered words say that a person is asked: `ask the user …`, `put … to the user`,
+/// `get human approval`, `needs a user review`.
+fn asks(words: &[&str]) -> bool {
+    match words {
+        ["ask", "the", "user", ..] | ["put", .., "to", "the", "user"] => true,
+        ["get" | "needs" | "requires", who, what @ ..] if words::PERSON.contains(who) => {
+            let (first, rest) = what.split_first().map_or(("", what), |it| (*it.0, it.1));
+            what.last().is_some_and(|last| is_deed(last)) || is_deed_of(first, rest)
+        }
         _ => false,
     }
+}
+
+/// Reports whether a word stands for a person where it marks work (`[HUMAN]`, `type="manual"`).
+pub(crate) fn is_person(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    text::is_one_of(word, words::BY_PERSON)
+}
+
+/// Reports whether the title of a task or of a step says that a person does it: `Manually test …`,
+/// `User Manual Verification`, `Ask the user …`, `The lead manually reviews …`, `HUMAN: …`.
+pub(crate) fn is_of_person(title: &str) -> bool {
+    // Few titles have one of these words.
+    let has_word = each_word(title).any(|word| {
+        let is_known = text::is_one_of(word, words::BY_PERSON);
+        is_known || text::is_one_of(word, &["user", "manually", "hand"])
+    });
+    has_word && (is_marked(title) || says_person(&title.to_lowercase()))
+}
+
+/// Reports whether a title begins or ends with a mark of a person's work: `[HUMAN]`, `Human: …`,
+/// `… (human)`.
+fn is_marked(title: &str) -> bool {
+    let bare = title.trim_start_matches(['*', '_', ' ']);
+    let first = match bare.strip_prefix('[') {
+        Some(inner) => inner.split_once(']'),
+        // A manual is a document, too: `Manual: add a chapter`.
+        None => bare
+            .split_once([':', '：'])
+            .filter(|(word, _)| !text::is_same_word("manual", word)),
+    };
+    first.is_some_and(|(word, _)| is_person(word)) || remark(title).is_some_and(is_person)
+}
+
+fn says_person(lower: &str) -> bool {
+    let is_label = |word: &&str| is_number(word) || words::TASKS.iter().any(|it| it.0 == *word);
+    let words: Vec<&str> = each_word(lower).skip_while(is_label).collect();
+    let is_for_others = words.first().is_some_and(|first| is_for_others(first));
+    match words.as_slice() {
+        words if asks(words) => true,
+        words if is_by_hand(&words.join(" ")) => !is_for_others,
+        ["manually", ..] => true,
+        ["manual", what, ..] if is_deed(what) => true,
+        ["manual", _, what, ..] | ["user", "manual" | "acceptance", what, ..] => is_deed(what),
+        [
+            "user",
+            what @ ("verification" | "approval" | "testing"),
+            rest @ ..,
+        ]
+        | ["human", what, rest @ ..] => is_deed_of(what, rest),
+        [_, "manually", what, ..] => is_deed(what),
+        [_, _, "manually", what, ..] if !is_for_others => is_deed(what),
+        _ => false,
+    }
+}
+
+/// Reports whether a word is a deed, and what follows it says what is done so: `verification of
+/// login`, not `verification flow`.
+fn is_deed_of(what: &str, rest: &[&str]) -> bool {
+    let link = rest.first().copied().unwrap_or("of");
+    is_deed(what) && matches!(link, "of" | "for" | "that" | "before" | "by")
 }
 
 /// Reports whether a lowered title says that its work is done by hand, rather than speaking of what
@@ -166,13 +211,16 @@ fn is_by_hand(title: &str) -> bool {
 }
 
 /// Reports whether a title that begins with this word is about what others will be able to do.
-fn is_for_others(first: Option<&str>) -> bool {
-    matches!(first, Some("let" | "allow" | "support"))
+fn is_for_others(first: &str) -> bool {
+    matches!(first, "let" | "allow" | "support")
 }
 
 /// Reports whether a word is a deed of a person, also as a verb of one (`reviews`, `verifies`).
 fn is_deed(word: &str) -> bool {
-    is_any_of(word, words::OF_PERSON)
+    let verb = word.strip_suffix('s').unwrap_or(word);
+    [word, verb]
+        .iter()
+        .any(|word| is_any_of(word, words::OF_PERSON))
 }
 
 fn holds_checks(heading: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
@@ -96,11 +96,44 @@ pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
 /// Returns the status that the cell of a table or a field says, where work may also be in review:
 /// that waits for a person.
 pub(crate) fn of_cell(text: &str) -> Option<TaskStatus> {
+    if is_answer(text) {
+        return Some(TaskStatus::Done);
+    }
     let words = after_pictographs(text).unwrap_or(text);
     let key = key_of(words);
     let (before, last) = key.rsplit_once('_').unwrap_or(("", &key));
     let is_in_review = last == words::REVIEW && !before.contains('_');
-    of_text(text).or_else(|| is_in_review.then_some(TaskStatus::Blocked))
+    // Words that are not known may be explained: `DNF (superseded)`.
+    let inner = || in_parentheses(text).and_then(|(_, inner)| of_text(inner));
+    of_text(text)
+        .or_else(|| is_in_review.then_some(TaskStatus::Blocked))
+        .or_else(|| inner().filter(|status| !status.runs()))
+}
+
+/// Reports whether a text answers whether something is done: with yes, all of it, or the day.
+pub(crate) fn is_answer(text: &str) -> bool {
+    let answers = ["x", "yes", "y", "true", "100%", "100 %"];
+    let mut answers = answers.iter();
+    answers.any(|answer| text.eq_ignore_ascii_case(answer)) || is_day(text)
+}
+
+/// Returns the status that the first word of a text says, or the first two.
+pub(crate) fn first_words(text: &str) -> Option<TaskStatus> {
+    let text = after_pictographs(text).unwrap_or(text).to_lowercase();
+    let mut words = text.split([' ', '-', '_']);
+    let first = words.next().filter(|first| !first.is_empty())?;
+    let second = words.next().unwrap_or("");
+    of_key(&format!("{first}_{second}")).or_else(|| of_key(first))
+}
+
+/// Returns the status that a title begins with as a word before a colon (`DONE: lexer`), and the
+/// text after it.
+pub(crate) fn leading_word(title: &str) -> Option<(TaskStatus, &str)> {
+    let (word, rest) = title.split_once(": ")?;
+    let mut known = words::STATUS.iter();
+    let known = known.find(|known| known.sure.contains(&word.to_lowercase().as_str()))?;
+    let is_mark = !word.contains(char::is_lowercase) || !known.status.runs();
+    is_mark.then_some((known.status, rest))
 }
 
 /// Reports whether the whole of a text says that work is done, also when or in which change, but
@@ -157,12 +190,18 @@ fn of_words(text: &str) -> Option<TaskStatus> {
         .or_else(|| until_when(text))
 }
 
-/// Returns the status of a word for what is put off with the time of that (`deferred until May`).
+/// Returns the status of a word for what is put off with the time of that (`deferred until May`), or
+/// of one for what is dropped with who did so (`superseded by plan B`).
 fn until_when(text: &str) -> Option<TaskStatus> {
-    let mut words = text.trim_matches(['*', '_', ' ', '`']).split(' ');
-    let status = of_key(&words.next()?.to_lowercase()).filter(|status| !status.runs())?;
-    let link = words.next()?;
-    matches!(link, "until" | "till" | "to" | "for").then_some(status)
+    let lower = text.trim_matches(['*', '_', ' ', '`']).to_lowercase();
+    let mut words = lower.split(' ');
+    let status = of_key(words.next()?).filter(|status| !status.runs())?;
+    let is_known = match words.next()? {
+        "until" | "till" | "to" | "for" => true,
+        "by" => status == TaskStatus::Cancelled,
+        _ => false,
+    };
+    is_known.then_some(status)
 }
 
 /// Returns the status of a known word or two, joined by `_`.
@@ -254,6 +293,9 @@ const MAX_SECTION_BLANKS: usize = 3;
 /// Returns the status that the whole of a section's heading says, unless its work is open: `Done`,
 /// `Completed tasks`.
 pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
+    if let Some(said) = after_status(heading) {
+        return of_cell(said);
+    }
     // Most headings are longer.
     if heading.len() > MAX_SECTION_BYTES
         || heading.bytes().filter(|byte| *byte == b' ').count() > MAX_SECTION_BLANKS
@@ -265,12 +307,20 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
         .rsplit_once(' ')
         .filter(|(_, noun)| section::is_any_of(noun, words::NOUNS));
     let words = noun.map_or(lower.as_str(), |(words, _)| words);
+    let words = words.strip_prefix("already ").unwrap_or(words);
     // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
     let says_none = words == "complete" || !words.contains(char::is_alphanumeric);
     if (noun.is_some() && says_none) || of_colour(words).is_some() {
         return None;
     }
     of_text(words).filter(|status| *status != TaskStatus::Todo)
+}
+
+/// Returns what a heading such as `Status: Deferred` says.
+pub(crate) fn after_status(heading: &str) -> Option<&str> {
+    let (word, said) = heading.split_once(':')?;
+    let said = said.trim();
+    (word.trim().eq_ignore_ascii_case("status") && !said.is_empty()).then_some(said)
 }
 
 /// Removes a status at the end of a heading (`… ✅`, `… ✅ COMPLETED`, `… (done)`) and returns it
@@ -282,7 +332,7 @@ pub(crate) fn trailing(title: &str) -> Option<(TaskStatus, &str)> {
 
 /// Returns the place of the status that a line says at its beginning or at its end.
 pub(crate) fn place(line: &str) -> Option<Range<usize>> {
-    match leading_mark(line) {
+    match leading_mark(line).or_else(|| leading_word(line)) {
         Some((_, rest)) => Some(0..mark_before(line, rest)?.len()),
         None => split_trailing(line).map(|(_, _, place)| place),
     }
@@ -354,13 +404,13 @@ fn in_parentheses(title: &str) -> Option<(usize, &str)> {
 /// or after a dash.
 pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     let title = title.trim_end();
-    // Most titles have neither marks nor parentheses nor a dash.
-    let has_dash = memchr(b'-', title.as_bytes()).is_some();
-    if !has_dash && title.is_ascii() && !title.ends_with([')', ']']) {
+    // Most titles have neither marks nor parentheses, a dash or a colon.
+    let has_mark = memchr2(b'-', b':', title.as_bytes()).is_some();
+    if !has_mark && title.is_ascii() && !title.ends_with([')', ']']) {
         return None;
     }
-    let mark = leading_mark(title).filter(|(status, _)| !status.runs());
-    if let Some((status, rest)) = mark {
+    let mark = leading_mark(title).or_else(|| leading_word(title));
+    if let Some((status, rest)) = mark.filter(|(status, _)| !status.runs()) {
         return Some((status, mark_before(title, rest)?));
     }
     if let Some((status, _, place)) = split_trailing(title) {

@@ -22,6 +22,10 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     // Most titles have no strikes.
     memchr(b'~', title.as_bytes())?;
     let first = title.lines().next().unwrap_or(title);
+    let first = first
+        .split("<!--")
+        .next()
+        .map_or("", |text| text.trim_end());
     // A strike may extend to the end of the last line.
     let text = match first.matches("~~").count().is_multiple_of(2) {
         true => first,

@@ -166,6 +166,7 @@ fn an_unknown_status_in_a_table_is_said() {
 7 [done] Buy a spade
 > 2: nothing comes before
 > 3: after 2: dependency
+line 10: its status is not known
 warnings 10: unknown status `完成`: this task is not run
 ",
     );
@@ -326,10 +327,12 @@ fn an_open_step_of_a_done_task_is_said() {
         include_str!("cases/open_step_of_done.md"),
         "\
 1.1 [done] Copy them | details Part of 1: Move the letters
-1.2 [done] Manual test with a real mailbox | details Part of 1: Move the letters
+1.2 [blocked] Manual test with a real mailbox | details Part of 1: Move the letters
 2 [todo] Announce it
 > 2: nothing comes before
-line 5: it is an open step of a task that is done: write it beside that task to have it carried out
+line 5: it is work of a person
+warnings 5: this is open, although \"1. Move the letters\" is ticked
+warnings 6: this does not wait for the task before it, which is work of a person
 ",
     );
 }

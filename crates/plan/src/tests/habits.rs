@@ -198,6 +198,7 @@ fn what_has_only_optional_parts_is_a_task_itself() {
 2.1 [todo] D | details Part of 2: C
 > 2.1: nothing comes before
 > 2: after 2.1: dependency
+line 2: it is a part of what is blocked or put off
 ",
     );
 }

@@ -21,6 +21,8 @@ mod ordering;
 #[cfg(test)]
 mod parsing;
 #[cfg(test)]
+mod persons;
+#[cfg(test)]
 mod public_plans;
 #[cfg(test)]
 mod readings;

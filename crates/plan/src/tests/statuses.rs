@@ -55,6 +55,8 @@ log_out [blocked] Log out | details Status: 🟢
 print [blocked] Print | details Status: 🟢 Low
 draw [in_progress] Draw
 > draw: nothing comes before
+line 6: its status is not known
+line 7: its status is not known
 warnings 6: unknown status `🟢`: this task is not run
 warnings 7: unknown status `🟢 Low`: this task is not run
 ",
@@ -76,7 +78,7 @@ fn a_status_of_the_document_may_be_limited() {
         "\
 build_it [todo] Build it
 > build_it: nothing comes before
-warnings 1: `Completed (design only)` is more than a word for done, so the open tasks are run
+warnings 5: `Completed (design only)` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
@@ -84,7 +86,7 @@ warnings 1: `Completed (design only)` is more than a word for done, so the open 
         "\
 build_it [todo] Build it
 > build_it: nothing comes before
-warnings 1: `Completed: nothing yet` is more than a word for done, so the open tasks are run
+warnings 5: `Completed: nothing yet` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
@@ -206,6 +208,8 @@ T3 [todo] Answer | details The page shows: / Status: 404 / Status: a badge
 T4 [todo] Ship | details **Status:** Parked
 > T3: nothing comes before
 > T4: after T3: its number
+line 3: its status is not known
+line 9: its status is not known
 warnings 5: unknown status `Parked upstream`: this task is not run
 warnings 11: unknown status `Ready for dev`: this task is not run
 warnings 22: unknown status `Parked`: its mark counts
@@ -291,4 +295,126 @@ ship [todo] Ship | details Show it / Status: a badge
 warnings 4: unknown status `Parked upstream`: its mark counts
 ",
     );
+}
+
+/// What becomes of the tasks of a plan: `+` for one that is run; and how many warnings there are.
+fn runs(source: &str) -> (String, usize) {
+    let (plan, errors) = read(source, &KnownNames::default());
+    assert_eq!(errors, [], "{source}");
+    let mut tasks = String::new();
+    for task in &plan.tasks {
+        tasks.push(if task.status.runs() { '+' } else { '-' });
+    }
+    (tasks, plan.warnings.len())
+}
+
+#[test]
+fn a_field_of_a_task_says_its_status() {
+    let table = [
+        ("**Status:** 已完成", "-", 1),
+        ("**Status:** erledigt", "-", 1),
+        ("**Status:** verified", "-", 1),
+        ("**Status:** cancelled by the customer", "-", 0),
+        ("**Status:** Superseded by plan B", "-", 0),
+        ("**Status:** DNF (superseded)", "-", 0),
+        ("**Status:** ⏳ DEFERRED TO BACKLOG - later", "-", 0),
+        ("**State:** done", "-", 0),
+        ("**State:** what the store keeps", "+", 0),
+        ("Done: yes", "-", 0),
+        ("Done: when it prints", "+", 0),
+        ("> Status: done", "-", 0),
+        ("**Progress:** 100%", "-", 0),
+        ("**Progress:** 40%", "+", 0),
+        ("**Completed:** 2025-01-01", "-", 0),
+        ("(shipped in v1.2)", "-", 1),
+        ("(see above)", "+", 0),
+    ];
+    for (field, expected, warnings) in table {
+        let source = format!("# P\n\n### Task 1: Print\n\n{field}\n\nPrint the letters.\n");
+        assert_eq!(runs(&source), (expected.to_owned(), warnings), "{field}");
+    }
+}
+
+#[test]
+fn a_status_of_a_section_counts_for_what_stands_below_it() {
+    let table = [
+        (
+            "## Printer\n\n**Status:** Cancelled\n\n- [ ] Print\n\n## Lexer\n\n- [ ] Read",
+            "-+",
+            0,
+        ),
+        (
+            "## Printer\n\n**Status:** Parked upstream\n\n- [ ] Print\n\n## Lexer\n\n- [ ] Read",
+            "-+",
+            1,
+        ),
+        (
+            "## Printer\n\n- [ ] Print\n\nThe page shows:\n\nStatus: parked\n\n- [ ] Show",
+            "++",
+            0,
+        ),
+        (
+            "## Printer\n\n- [ ] Print\n\n### Status: Deferred\n\n- [ ] Fold\n\n## Lexer\n\n- [ ] Read",
+            "--+",
+            0,
+        ),
+        (
+            "## Parser\n\n- [ ] Parse\n\n## Printer\n\n## Status: Deferred\n\n- [ ] Print",
+            "+-",
+            0,
+        ),
+        ("## Status: Deferred\n\n## Parser\n\n- [ ] Parse", "-", 0),
+        (
+            "## TODO\n\n- DONE: lexer\n- parser\n- Cancelled: printer\n- TODO: log",
+            "-+-+",
+            0,
+        ),
+        (
+            "## Work\n\n- [ ] Parse\n\n## Already done\n\n- [ ] Read",
+            "+-",
+            1,
+        ),
+        (
+            "## Work\n\n- [ ] Parse\n\n## Archived\n\n- [ ] Read",
+            "+-",
+            0,
+        ),
+        (
+            "## Work\n\n- [ ] Parse\n\n## Not in scope\n\n- [ ] Read",
+            "+",
+            0,
+        ),
+        (
+            "- [ ] ~~Migrate~~ <!-- dnf: superseded -->\n- [ ] Read",
+            "-+",
+            1,
+        ),
+    ];
+    for (body, expected, warnings) in table {
+        let source = format!("# P\n\n{body}\n");
+        assert_eq!(runs(&source), (expected.to_owned(), warnings), "{body}");
+    }
+}
+
+#[test]
+fn a_status_of_the_document_that_is_not_certain_is_said() {
+    let table = [
+        ("OUTDATED", "+", 1),
+        ("Planning (awaiting approval)", "+", 1),
+        ("Draft", "+", 1),
+        ("Archived", "-", 0),
+        ("DNF (superseded by plan B)", "-", 0),
+        ("ready-for-dev", "+", 0),
+        ("In Progress (3/10)", "+", 0),
+    ];
+    for (said, expected, warnings) in table {
+        for source in [
+            format!("# P\n\n**Status:** {said}\n\n## Tasks\n\n- [ ] Print\n"),
+            format!("# P\n\n> **Status: {said}**\n\n## Tasks\n\n- [ ] Print\n"),
+        ] {
+            assert_eq!(runs(&source), (expected.to_owned(), warnings), "{source}");
+        }
+    }
+    let front = "---\nstatus: implemented-pending-live-verification\n---\n# P\n\n- [ ] Print\n";
+    assert_eq!(runs(front), ("+".to_owned(), 2));
 }

@@ -114,10 +114,12 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 /// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
-    "won t do", "won t have", "won t fix", "not doing", "rejected", "rollback", "deferred",
-    "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot", "risks",
-    "references", "alternatives", "post mvp", "long term",
+    "won t do", "won t have", "won t fix", "not doing", "rejected", "deferred",
+    "postponed", "ideas", "future", "later", "someday", "icebox", "parking lot",
+    "post mvp", "long term",
 ];
+/// The same of what is no work.
+pub(crate) const REMARKS: &[&str] = &["rollback", "risks", "references", "alternatives"];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];
 #[rustfmt::skip]

@@ -65,7 +65,7 @@ impl Format {
         if let Some(finish) = self.finish {
             finish(document, &mut found, findings);
         }
-        left_over::record(document, &mut found, findings);
+        left_over::record(document, true, &mut found, findings);
         found
     }
 }

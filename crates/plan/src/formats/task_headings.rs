@@ -2,9 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
+use crate::fields::identify;
 use crate::formats::below;
-use crate::formats::document::{BoxedItem, Document, Heading};
+use crate::formats::document::{BoxedItem, Document, Heading, Siblings};
+use crate::formats::numbered_lists;
+use crate::formats::numbers;
 use crate::lines::text;
 use crate::tasks::heading;
 use crate::tasks::section;
@@ -25,6 +29,8 @@ pub(crate) struct TaskHeadings {
     pub(crate) are_partly_fielded: bool,
     /// Whether only some sections of a series have tasks; the others are among the tasks.
     pub(crate) are_partly_filled: bool,
+    /// Whether headings among the tasks are none by themselves, but stand between those that are.
+    pub(crate) are_partly_named: bool,
     /// The blocks of the headings that tell of tasks again.
     pub(crate) retold: Vec<usize>,
 }
@@ -69,8 +75,18 @@ impl TaskHeadings {
         own.tasks.dedup();
         if !own.are_sections && !own.are_partly_fielded {
             own.add_sections_without_tasks(document);
+            own.add_headings_between(document);
         }
         own
+    }
+
+    /// Adds the headings that may be tasks, since they stand between some.
+    fn add_headings_between(&mut self, document: &Document<'_, '_>) {
+        let mut added = beside(document, &self.tasks);
+        added.retain(|it| it.may_be_task && !self.retold.contains(&it.heading.at));
+        self.are_partly_named = !added.is_empty();
+        self.tasks.extend(added.iter().map(|it| it.heading.at));
+        self.tasks.sort_unstable();
     }
 
     /// Adds the headings in a section that has no task, unlike others of its series: those of a
@@ -108,6 +124,41 @@ impl TaskHeadings {
     }
 }
 
+/// A heading right beside those of tasks that is none, though it is work by its words and has
+/// something below it.
+pub(crate) struct Beside<'d> {
+    pub(crate) heading: &'d Heading,
+    /// Whether it stands between two of them, or ends as they begin (`Final task: …`).
+    pub(crate) may_be_task: bool,
+    /// Whether it stands below the first of them.
+    pub(crate) follows: bool,
+}
+
+/// Returns the headings beside those of tasks, whose blocks are in order, that hold none of these.
+pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec<Beside<'d>> {
+    let is_task = |it: &Heading| tasks.binary_search(&it.at).is_ok();
+    let mut ends: HashMap<Siblings, Range<usize>> = HashMap::new();
+    for own in document.headings.iter().filter(|it| is_task(it)) {
+        ends.entry(own.siblings()).or_insert(own.at..own.at).end = own.at;
+    }
+    let mut found = Vec::new();
+    for heading in &document.headings {
+        let Some(ends) = ends.get(&heading.siblings()) else {
+            continue;
+        };
+        let first = tasks.partition_point(|at| *at < heading.at);
+        let holds_task = tasks.get(first).is_some_and(|at| *at < heading.end);
+        if !holds_task && heading.is_work() && is_open_work(heading) {
+            found.push(Beside {
+                heading,
+                may_be_task: ends.contains(&heading.at) || heading::ends_with_word(&heading.title),
+                follows: heading.at > ends.start,
+            });
+        }
+    }
+    found
+}
+
 /// Reports whether a heading is the title of a document whose sections are a series.
 fn is_title_of_series(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let mut outer = document.headings.iter().filter(|it| it.level == 1);
@@ -128,7 +179,7 @@ fn keep_counted(found: &mut Vec<&Heading>) {
 
 /// Reports whether a heading stands beside another one, or is that one.
 fn is_beside(own: &Heading, other: &Heading) -> bool {
-    own.parent == other.parent && own.level == other.level
+    own.siblings() == other.siblings()
 }
 
 /// Reports whether a heading is a task by itself: by a word and a number, or by a box that does not
@@ -219,6 +270,42 @@ pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
     })
 }
 
+/// Reports whether boxes stand below each heading of a series that another word than that of a phase
+/// counts, and open ones right below a heading that nothing counts, no deeper than these: checks, in
+/// another language.
+pub(crate) fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
+    let mut deepest = 0;
+    for series in all_series(document) {
+        let is_whole = series
+            .iter()
+            .all(|it| document.holds_boxes(it) && !it.is_phase);
+        if is_whole && has_word(&series) {
+            deepest = series.iter().map(|it| it.level).fold(deepest, u8::max);
+        }
+    }
+    let is_counted = |it: &Heading| numbers::series(identify::without_emoji(&it.title)).is_some();
+    let mut open = document.boxes.iter().filter(|it| it.mark.status.runs());
+    deepest > 0
+        && open.any(|own| {
+            let heading = document.heading_of(own);
+            heading.is_some_and(|it| it.level <= deepest && it.is_work())
+                && !document.is_below(own, is_counted)
+        })
+}
+
+/// Reports whether numbered lists stand right below headings of a series, whose boxes stand only
+/// below further headings in their sections, as those of what is delivered do.
+pub(crate) fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
+    let has_list = |it: &&Heading| {
+        document.holds_boxes(it)
+            && document.first_box_below(it).is_none()
+            && numbered_lists::has_one_right_below(document, it)
+    };
+    all_series(document)
+        .iter()
+        .any(|series| series.iter().filter(|it| has_list(it)).count() > 1)
+}
+
 /// Returns the sections of a series that have no work though others have, and are to be done.
 fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) -> Vec<&'d Heading> {
     let (with, mut without): (Vec<&Heading>, Vec<&Heading>) =
@@ -231,7 +318,7 @@ fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) ->
 }
 
 /// Reports whether something stands below a heading that calls it neither done nor a description.
-fn is_open_work(heading: &Heading) -> bool {
+pub(crate) fn is_open_work(heading: &Heading) -> bool {
     let status = heading::status(&heading.title);
     heading.end > heading.at + 1 && status.is_none_or(|status| status.runs()) && !describes(heading)
 }

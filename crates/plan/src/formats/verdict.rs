@@ -4,14 +4,18 @@
 use std::collections::HashSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::formats::document::Document;
+use crate::formats::document::{Document, Heading};
 use crate::formats::generic::{self, FirstRead};
 use crate::formats::numbered_lists;
 use crate::formats::numbers::named;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
-use crate::tasks::draft::Draft;
+use crate::lines::outline::Item;
+use crate::lines::source::Source;
+use crate::tasks::checkbox;
+use crate::tasks::draft::{Draft, items_of};
 use crate::tasks::section;
+use orchestrate_core::text::parts::Parts;
 
 /// How a document of no known format is to be read.
 pub(crate) enum Verdict {
@@ -56,6 +60,10 @@ struct Seen {
     are_partly_fielded: bool,
     /// Whether only some sections of a series have tasks.
     are_partly_filled: bool,
+    /// Whether only some sections of a series have items that are tasks.
+    are_partly_listed: bool,
+    /// Whether headings between those of tasks may be tasks as well.
+    are_partly_named: bool,
     /// Boxes that are tasks if none of these headings is one.
     boxes: usize,
     /// Boxes below headings of checks.
@@ -71,6 +79,8 @@ struct Seen {
     sections: usize,
     /// Whether only some sections of a series hold boxes.
     is_partly_boxed: bool,
+    /// Whether headings with boxes in a series have others beside them, or lists above the boxes.
+    is_doubly_boxed: bool,
     /// Whether numbers of tasks begin anew.
     restarts: bool,
 }
@@ -82,6 +92,7 @@ impl Seen {
         if !headings.are_sections {
             seen.are_partly_fielded = headings.are_partly_fielded;
             seen.are_partly_filled = headings.are_partly_filled;
+            seen.are_partly_named = headings.are_partly_named;
             let read = FirstRead::with_headings(document, ReadAs::Headings, headings, known);
             seen.headings = read.found.drafts.len();
             seen.boxes_outside = read.found.boxes_outside;
@@ -99,6 +110,13 @@ impl Seen {
             seen.boxes_in_checks = read.found.boxes_in_checks;
             seen.reads.push(read);
             seen.has_phase_of_checks = generic::has_phase_of_checks(document);
+            if seen.headings == 0
+                && (task_headings::has_boxes_beside_series(document)
+                    || task_headings::have_lists_above_boxes(document))
+            {
+                seen.is_doubly_boxed = true;
+                seen.sections = task_headings::chosen(document).len();
+            }
         }
         if document.tables().next().is_some() {
             let read = FirstRead::new(document, ReadAs::Table, known);
@@ -119,6 +137,11 @@ impl Seen {
             let read = FirstRead::new(document, ReadAs::Items, known);
             self.items = read.found.drafts.len();
             self.restarts |= restarts(&read.found.drafts);
+            let has_items = |it: &Heading| {
+                let place = document.section(it);
+                !read.found.drafts_in(&place).is_empty()
+            };
+            self.are_partly_listed = !task_headings::left_out(document, has_items).is_empty();
             self.reads.push(read);
         }
     }
@@ -150,6 +173,8 @@ impl Seen {
             Some("headings in a series may be tasks or chapters")
         } else if self.tables > 0 && (self.items > 0 || tables_are_work(document)) {
             Some("the rows of a table may be tasks or facts")
+        } else if self.are_partly_listed {
+            Some("only some headings of a series have tasks")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else if self.items > 0 && numbered_lists::items_alike(document).is_some() {
@@ -170,6 +195,8 @@ impl Seen {
             Some("only some of these headings have fields")
         } else if self.are_partly_filled {
             Some("only some headings of a series have tasks")
+        } else if self.are_partly_named {
+            Some("a heading between those of tasks may be one as well")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else {
@@ -184,6 +211,10 @@ impl Seen {
             Some("all boxes of a phase stand below headings of checks")
         } else if self.is_partly_boxed {
             Some("only some headings of a series have boxes")
+        } else if self.is_doubly_boxed {
+            Some("headings in a series may be tasks, to which only some boxes belong")
+        } else if are_nearly_boxes(document) {
+            Some("many lines are nearly boxes")
         } else if self.sections > 0 {
             Some("boxes and headings in a series look like tasks")
         } else if self.tables > 0 && !generic::tables_retell(document) {
@@ -192,6 +223,35 @@ impl Seen {
             None
         }
     }
+}
+
+/// Reports whether half as many items as those with boxes, and more than one, are nearly such.
+fn are_nearly_boxes(document: &Document<'_, '_>) -> bool {
+    let mut odd = 0;
+    for block in &document.blocks {
+        odd += odd_boxes(document.source, items_of(block));
+    }
+    odd > 1 && odd * 2 >= document.boxes.len()
+}
+
+/// Returns the number of items that are nearly boxes, with those below them.
+fn odd_boxes(source: &Source<'_>, items: &[Item]) -> usize {
+    let mut odd = 0;
+    for item in items {
+        let text = source.slice(item.text.clone());
+        let first = text.find('\n').map_or(text.len(), |end| end + 1);
+        odd += usize::from(checkbox::odd_box(text.head(first)).is_some());
+        let further = source.lines(item.text.start + first..item.text.end);
+        odd += further
+            .filter(|(_, line)| checkbox::odd_item(line).is_some())
+            .count();
+        odd += item
+            .blocks
+            .iter()
+            .map(|block| odd_boxes(source, items_of(block)))
+            .sum::<usize>();
+    }
+    odd
 }
 
 /// Reports whether what a fence that never closes hides looks like work.

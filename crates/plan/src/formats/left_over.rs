@@ -76,7 +76,7 @@ pub(crate) fn record(
         if heading.task().is_some() || is_beside_tasks || is_phase {
             left.add(Role::Structure, heading.range.start);
         }
-        if is_beside_tasks || is_new || is_in_list(document, heading) {
+        if is_beside_tasks || (is_new && tasks.is_empty()) || is_in_list(document, heading) {
             left.add_items(document, heading);
         }
     }

@@ -18,6 +18,10 @@ use orchestrate_core::text::parts::Parts;
 /// How many series are looked at for a heading: one for each level.
 const MAX_OPEN_SERIES: usize = 6;
 
+const PARTLY_FIELDED: &str = "only some of these headings have fields";
+const PARTLY_FILLED: &str = "only some headings of a series have tasks";
+const PARTLY_NAMED: &str = "a heading between those of tasks may be one as well";
+
 /// The headings of a document that are tasks.
 #[derive(Default)]
 pub(crate) struct TaskHeadings {
@@ -25,12 +29,8 @@ pub(crate) struct TaskHeadings {
     pub(crate) tasks: Vec<usize>,
     /// Whether these are only sections with numbers, or phases.
     pub(crate) are_sections: bool,
-    /// Whether some have fields and others beside them have none.
-    pub(crate) are_partly_fielded: bool,
-    /// Whether only some sections of a series have tasks; the others are among the tasks.
-    pub(crate) are_partly_filled: bool,
-    /// Whether headings among the tasks are none by themselves, but stand between those that are.
-    pub(crate) are_partly_named: bool,
+    /// Why some of them may be none.
+    pub(crate) doubt: Option<&'static str>,
     /// The blocks of the headings that tell of tasks again.
     pub(crate) retold: Vec<usize>,
 }
@@ -57,7 +57,7 @@ impl TaskHeadings {
         } else if !fielded.is_empty() {
             found = may_be;
             found.retain(|it| !describes(it) && fielded.iter().any(|own| is_beside(own, it)));
-            own.are_partly_fielded = found.len() > fielded.len();
+            own.doubt = (found.len() > fielded.len()).then_some(PARTLY_FIELDED);
             keep_counted(&mut found);
         } else {
             own.are_sections = true;
@@ -73,25 +73,35 @@ impl TaskHeadings {
             }
         }
         own.tasks.dedup();
-        if !own.are_sections && !own.are_partly_fielded {
-            own.add_sections_without_tasks(document);
-            own.add_headings_between(document);
+        if !own.are_sections && own.doubt.is_none() {
+            let empty = own.sections_without_tasks(document);
+            own.add(empty, PARTLY_FILLED);
+            let between = own.headings_between(document);
+            own.add(between, PARTLY_NAMED);
         }
         own
     }
 
-    /// Adds the headings that may be tasks, since they stand between some.
-    fn add_headings_between(&mut self, document: &Document<'_, '_>) {
-        let mut added = beside(document, &self.tasks);
-        added.retain(|it| it.may_be_task && !self.retold.contains(&it.heading.at));
-        self.are_partly_named = !added.is_empty();
-        self.tasks.extend(added.iter().map(|it| it.heading.at));
-        self.tasks.sort_unstable();
+    /// Adds headings that may be tasks, which makes all of them doubtful.
+    fn add(&mut self, mut added: Vec<usize>, doubt: &'static str) {
+        if !added.is_empty() {
+            self.doubt.get_or_insert(doubt);
+            self.tasks.append(&mut added);
+            self.tasks.sort_unstable();
+            self.tasks.dedup();
+        }
     }
 
-    /// Adds the headings in a section that has no task, unlike others of its series: those of a
+    /// Returns the headings that may be tasks, since they stand between some.
+    fn headings_between(&self, document: &Document<'_, '_>) -> Vec<usize> {
+        let mut between = beside(document, &self.tasks);
+        between.retain(|it| it.may_be_task && !self.retold.contains(&it.heading.at));
+        between.iter().map(|it| it.heading.at).collect()
+    }
+
+    /// Returns the headings in a section that has no task, unlike others of its series: those of a
     /// series of its own, or else the section.
-    fn add_sections_without_tasks(&mut self, document: &Document<'_, '_>) {
+    fn sections_without_tasks(&self, document: &Document<'_, '_>) -> Vec<usize> {
         let mut added = Vec::new();
         for series in series_of_work(document) {
             let has_task = |it: &Heading| {
@@ -117,10 +127,7 @@ impl TaskHeadings {
                 }
             }
         }
-        self.are_partly_filled = !added.is_empty();
-        self.tasks.append(&mut added);
-        self.tasks.sort_unstable();
-        self.tasks.dedup();
+        added
     }
 }
 
@@ -254,9 +261,20 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
     found
 }
 
+/// Returns why headings in a series may be the tasks rather than the boxes of a document.
+pub(crate) fn doubt_of_boxes(document: &Document<'_, '_>) -> Option<&'static str> {
+    if is_partly_boxed(document) {
+        Some("only some headings of a series have boxes")
+    } else if has_boxes_beside_series(document) || have_lists_above_boxes(document) {
+        Some("headings in a series may be tasks, to which only some boxes belong")
+    } else {
+        None
+    }
+}
+
 /// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
 /// them are work that is to be done.
-pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
+fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
     let is_work = |own: &&BoxedItem| !document.is_below(own, |it| !it.is_work());
     let boxes = document.boxes.iter().filter(is_work).count();
     all_series(document).iter().any(|series| {
@@ -273,7 +291,7 @@ pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
 /// Reports whether boxes stand below each heading of a series that another word than that of a phase
 /// counts, and open ones right below a heading that nothing counts, no deeper than these: checks, in
 /// another language.
-pub(crate) fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
+fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
     let mut deepest = 0;
     for series in all_series(document) {
         let is_whole = series
@@ -295,7 +313,7 @@ pub(crate) fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
 
 /// Reports whether numbered lists stand right below headings of a series, whose boxes stand only
 /// below further headings in their sections, as those of what is delivered do.
-pub(crate) fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
+fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
     let has_list = |it: &&Heading| {
         document.holds_boxes(it)
             && document.first_box_below(it).is_none()

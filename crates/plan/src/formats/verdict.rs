@@ -56,14 +56,8 @@ struct Seen {
     reads: Vec<FirstRead>,
     /// Headings of tasks.
     headings: usize,
-    /// Whether some headings have fields and others beside them have none.
-    are_partly_fielded: bool,
-    /// Whether only some sections of a series have tasks.
-    are_partly_filled: bool,
-    /// Whether only some sections of a series have items that are tasks.
-    are_partly_listed: bool,
-    /// Whether headings between those of tasks may be tasks as well.
-    are_partly_named: bool,
+    /// Why some of them may be none, or why those of a series may be the tasks rather than boxes.
+    heading_doubt: Option<&'static str>,
     /// Boxes that are tasks if none of these headings is one.
     boxes: usize,
     /// Boxes below headings of checks.
@@ -77,10 +71,6 @@ struct Seen {
     items: usize,
     /// Numbered headings, and phases without tasks.
     sections: usize,
-    /// Whether only some sections of a series hold boxes.
-    is_partly_boxed: bool,
-    /// Whether headings with boxes in a series have others beside them, or lists above the boxes.
-    is_doubly_boxed: bool,
     /// Whether numbers of tasks begin anew.
     restarts: bool,
 }
@@ -90,19 +80,18 @@ impl Seen {
         let mut seen = Self::default();
         let headings = TaskHeadings::find(document);
         if !headings.are_sections {
-            seen.are_partly_fielded = headings.are_partly_fielded;
-            seen.are_partly_filled = headings.are_partly_filled;
-            seen.are_partly_named = headings.are_partly_named;
+            seen.heading_doubt = headings.doubt;
             let read = FirstRead::with_headings(document, ReadAs::Headings, headings, known);
             seen.headings = read.found.drafts.len();
             seen.boxes_outside = read.found.boxes_outside;
             seen.restarts = restarts(&read.found.drafts);
             seen.reads.push(read);
-        } else if task_headings::is_partly_boxed(document) {
-            seen.is_partly_boxed = true;
-            seen.sections = task_headings::chosen(document).len();
         } else {
-            seen.sections = headings.tasks.len();
+            seen.heading_doubt = task_headings::doubt_of_boxes(document);
+            seen.sections = match seen.heading_doubt {
+                Some(_) => task_headings::chosen(document).len(),
+                None => headings.tasks.len(),
+            };
         }
         if !document.boxes.is_empty() {
             let read = FirstRead::new(document, ReadAs::Boxes, known);
@@ -110,13 +99,6 @@ impl Seen {
             seen.boxes_in_checks = read.found.boxes_in_checks;
             seen.reads.push(read);
             seen.has_phase_of_checks = generic::has_phase_of_checks(document);
-            if seen.headings == 0
-                && (task_headings::has_boxes_beside_series(document)
-                    || task_headings::have_lists_above_boxes(document))
-            {
-                seen.is_doubly_boxed = true;
-                seen.sections = task_headings::chosen(document).len();
-            }
         }
         if document.tables().next().is_some() {
             let read = FirstRead::new(document, ReadAs::Table, known);
@@ -141,7 +123,9 @@ impl Seen {
                 let place = document.section(it);
                 !read.found.drafts_in(&place).is_empty()
             };
-            self.are_partly_listed = !task_headings::left_out(document, has_items).is_empty();
+            if !task_headings::left_out(document, has_items).is_empty() {
+                self.sections = task_headings::chosen(document).len();
+            }
             self.reads.push(read);
         }
     }
@@ -173,8 +157,6 @@ impl Seen {
             Some("headings in a series may be tasks or chapters")
         } else if self.tables > 0 && (self.items > 0 || tables_are_work(document)) {
             Some("the rows of a table may be tasks or facts")
-        } else if self.are_partly_listed {
-            Some("only some headings of a series have tasks")
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else if self.items > 0 && numbered_lists::items_alike(document).is_some() {
@@ -191,12 +173,8 @@ impl Seen {
             Some("headings and boxes outside of them look like tasks")
         } else if self.tables > 0 && !generic::tables_retell(document) {
             Some("headings and rows of a table look like tasks")
-        } else if self.are_partly_fielded {
-            Some("only some of these headings have fields")
-        } else if self.are_partly_filled {
-            Some("only some headings of a series have tasks")
-        } else if self.are_partly_named {
-            Some("a heading between those of tasks may be one as well")
+        } else if self.heading_doubt.is_some() {
+            self.heading_doubt
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else {
@@ -209,10 +187,8 @@ impl Seen {
             Some("all boxes stand below headings of checks")
         } else if self.has_phase_of_checks {
             Some("all boxes of a phase stand below headings of checks")
-        } else if self.is_partly_boxed {
-            Some("only some headings of a series have boxes")
-        } else if self.is_doubly_boxed {
-            Some("headings in a series may be tasks, to which only some boxes belong")
+        } else if self.heading_doubt.is_some() {
+            self.heading_doubt
         } else if are_nearly_boxes(document) {
             Some("many lines are nearly boxes")
         } else if self.sections > 0 {

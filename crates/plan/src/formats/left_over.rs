@@ -61,6 +61,8 @@ pub(crate) fn record(
         }
     }
     let left_out = task_headings::left_out(document, has_tasks);
+    let filled = document.headings.iter().filter(|it| has_tasks(it));
+    let filled: BTreeSet<&str> = filled.filter_map(|it| named(&it.title)).collect();
     for heading in &document.headings {
         let is_put_off = heading.kind == Kind::Dropped && !section::is_remark(&heading.title);
         if is_put_off {
@@ -71,7 +73,11 @@ pub(crate) fn record(
             continue;
         }
         let is_beside_tasks = left_out.contains(&heading.at);
-        let is_new = !is_of_format && is_named_here(document, heading);
+        let name = named(heading::after_mark(&heading.title)).filter(|_| !is_of_format);
+        // What has tasks elsewhere is told here again.
+        let is_new = name.is_some_and(|name| {
+            !filled.contains(name) && !document.boxes_named().contains_key(name)
+        });
         let is_phase = is_new && heading.is_phase && task_headings::is_open_work(heading);
         if heading.task().is_some() || is_beside_tasks || is_phase {
             left.add(Role::Structure, heading.range.start);
@@ -150,17 +156,6 @@ fn rows(document: &Document<'_, '_>, found: &Collected) -> Vec<usize> {
         }
     }
     places
-}
-
-/// Reports whether a heading begins with a word and a number, as no heading above it and no box does
-/// (`Phase 2`, `Part 2`).
-fn is_named_here(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    let name = named(heading::after_mark(&heading.title));
-    name.is_some_and(|name| {
-        let first = document.headings_named().get(name);
-        let first = first.and_then(|at| document.headings.get(*at));
-        first.is_none_or(|it| it.at == heading.at) && !document.boxes_named().contains_key(name)
-    })
 }
 
 /// Reports whether a heading, or one above it, names a list of tasks.

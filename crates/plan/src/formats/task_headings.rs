@@ -61,6 +61,11 @@ impl TaskHeadings {
             keep_counted(&mut found);
         } else {
             own.are_sections = true;
+            own.doubt = doubt_of_boxes(document);
+            if own.doubt.is_some() {
+                own.tasks = chosen(document);
+                return own;
+            }
             found = sections_without_work(document);
         }
         own.retold = retold(&mut found);
@@ -100,17 +105,28 @@ impl TaskHeadings {
     }
 
     /// Returns the headings in a section that has no task, unlike others of its series: those of a
-    /// series of its own, or else the section.
+    /// series of its own, or else the section. Phases are such sections also if none of them has.
     fn sections_without_tasks(&self, document: &Document<'_, '_>) -> Vec<usize> {
         let mut added = Vec::new();
+        let has_task = |it: &Heading| {
+            let first = self.tasks.partition_point(|task| *task < it.at);
+            self.tasks.get(first).is_some_and(|task| *task < it.end)
+        };
+        let filled = document.headings.iter().filter(|it| has_task(it));
+        let filled: BTreeSet<&str> = filled.filter_map(|it| numbers::named(&it.title)).collect();
         for series in series_of_work(document) {
-            let has_task = |it: &Heading| {
-                let first = self.tasks.partition_point(|task| *task < it.at);
-                self.tasks.get(first).is_some_and(|task| *task < it.end)
-            };
             let with = series.iter().filter(|it| has_task(it)).count();
             // One numbered section of a document may hold all its tasks.
             if with == 1 && !has_word(&series) {
+                continue;
+            }
+            // Phases that are described before their tasks are the same again.
+            let is_again =
+                |it: &Heading| numbers::named(&it.title).is_some_and(|name| filled.contains(name));
+            if with == 0 && series.iter().all(|it| it.is_phase) {
+                let mut empty = series;
+                empty.retain(|it| is_open_work(it) && !is_again(it));
+                added.extend(empty.iter().map(|it| it.at));
                 continue;
             }
             for empty in without_work(&series, has_task) {
@@ -262,7 +278,7 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
 }
 
 /// Returns why headings in a series may be the tasks rather than the boxes of a document.
-pub(crate) fn doubt_of_boxes(document: &Document<'_, '_>) -> Option<&'static str> {
+fn doubt_of_boxes(document: &Document<'_, '_>) -> Option<&'static str> {
     if is_partly_boxed(document) {
         Some("only some headings of a series have boxes")
     } else if has_boxes_beside_series(document) || have_lists_above_boxes(document) {
@@ -317,11 +333,22 @@ fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
     let has_list = |it: &&Heading| {
         document.holds_boxes(it)
             && document.first_box_below(it).is_none()
-            && numbered_lists::has_one_right_below(document, it)
+            && holds_list(document, it)
     };
     all_series(document)
         .iter()
         .any(|series| series.iter().filter(|it| has_list(it)).count() > 1)
+}
+
+/// Reports whether a numbered list stands right below a heading, or below one in its section that
+/// speaks of work, but holds no boxes.
+fn holds_list(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let first = document.headings.partition_point(|it| it.at <= heading.at);
+    let inner = document.headings.iter().skip(first);
+    let mut inner = inner.take_while(|it| it.at < heading.end);
+    let is_work = |it: &Heading| section::lists_work(&it.title) && !document.holds_boxes(it);
+    numbered_lists::has_one_right_below(document, heading)
+        || inner.any(|it| is_work(it) && numbered_lists::has_one_right_below(document, it))
 }
 
 /// Returns the sections of a series that have no work though others have, and are to be done.
@@ -360,7 +387,14 @@ fn has_word(series: &Series<'_>) -> bool {
 /// next, a heading above them speaks of work, or no heading above the boxes does.
 fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
     let mut series = all_series(document);
-    let names_work = |it: &Heading| section::names_list(&it.title) && document.holds_boxes(it);
+    let names_work = |it: &Heading| {
+        // The title of a document of sections speaks of all of it.
+        let holds_boxes = match it.level {
+            1 => document.first_box_below(it).is_some(),
+            _ => document.holds_boxes(it),
+        };
+        holds_boxes && section::names_list(&it.title)
+    };
     let are_boxes_vague = !document.boxes.is_empty() && !document.headings.iter().any(names_work);
     series.retain(|own| {
         let Some(first) = own.first() else {

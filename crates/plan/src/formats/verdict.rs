@@ -79,19 +79,15 @@ impl Seen {
     fn new(document: &Document<'_, '_>, known: &KnownNames) -> Self {
         let mut seen = Self::default();
         let headings = TaskHeadings::find(document);
+        seen.heading_doubt = headings.doubt;
         if !headings.are_sections {
-            seen.heading_doubt = headings.doubt;
             let read = FirstRead::with_headings(document, ReadAs::Headings, headings, known);
             seen.headings = read.found.drafts.len();
             seen.boxes_outside = read.found.boxes_outside;
             seen.restarts = restarts(&read.found.drafts);
             seen.reads.push(read);
         } else {
-            seen.heading_doubt = task_headings::doubt_of_boxes(document);
-            seen.sections = match seen.heading_doubt {
-                Some(_) => task_headings::chosen(document).len(),
-                None => headings.tasks.len(),
-            };
+            seen.sections = headings.tasks.len();
         }
         if !document.boxes.is_empty() {
             let read = FirstRead::new(document, ReadAs::Boxes, known);

@@ -78,6 +78,16 @@ fn headings_beside_those_of_tasks_are_asked_about_or_said() {
              - [ ] **Step 1: wrap**\n",
             "headings 3 | boxes 2 | whole 1",
         ),
+        (
+            "# P\n\n## Roadmap\n\n### Milestone 1: Box\n\nOf wood.\n\n### Milestone 2: Lid\n\nOf glass.\n\n\
+             ## The first milestone\n\n### Step 1: Cut\n\nDo.\n\n### Step 2: Glue\n\nDo.\n",
+            "headings 4 | whole 1",
+        ),
+        (
+            "# P\n\n## Roadmap\n\n### Phase 1: Box\n\nOf wood.\n\n### Phase 2: Lid\n\nOf glass.\n\n\
+             ## Phase 1\n\n### Task 1: Cut\n\nDo.\n\n## Phase 2\n\n### Task 2: Glue\n\nDo.\n",
+            "headings 2: ",
+        ),
     ]);
 }
 
@@ -98,7 +108,13 @@ fn boxes_that_are_only_a_part_of_the_work_are_asked_about() {
             "headings 2 | boxes 2 | whole 1",
         ),
         (
-            "# P\n\n## Changes\n\n### 1. Box\n\n- Cut\n\n### 2. Lid\n\n- Glue\n\n\
+            "# Plan\n\n## Parts\n\n### 1. Saw\n\nSharp.\n\n### 2. Glue\n\nWet.\n\n## Phase 1\n\n\
+             ### Deliverables\n\n- [ ] a box\n\n### Key Tasks\n\n1. Cut\n2. Glue\n\n## Phase 2\n\n\
+             ### Deliverables\n\n- [ ] a parcel\n\n### Key Tasks\n\n1. Pack\n2. Send\n",
+            "headings 2 | boxes 2 | whole 1",
+        ),
+        (
+            "# Plan\n\n## Changes\n\n### 1. Box\n\n- Cut\n\n### 2. Lid\n\n- Glue\n\n\
              ## Phase: Fixes\n\n- [ ] Task: Paint\n",
             "headings 2 | boxes 1 | whole 1",
         ),

@@ -22,6 +22,7 @@ use crate::lines::source::Source;
 use crate::tasks::done;
 use crate::tasks::draft::items_of;
 use crate::tasks::heading;
+use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 
 const WITHOUT_TASK: &str = "it looks like work, but no task was read there";
@@ -63,6 +64,12 @@ pub(crate) fn record(
     let left_out = task_headings::left_out(document, has_tasks);
     let filled = document.headings.iter().filter(|it| has_tasks(it));
     let filled: BTreeSet<&str> = filled.filter_map(|it| named(&it.title)).collect();
+    // What has tasks elsewhere is told again.
+    let is_new = |text: &str| {
+        named(text).is_some_and(|name| {
+            !filled.contains(name) && !document.boxes_named().contains_key(name)
+        })
+    };
     for heading in &document.headings {
         let is_put_off = heading.kind == Kind::Dropped && !section::is_remark(&heading.title);
         if is_put_off {
@@ -73,11 +80,7 @@ pub(crate) fn record(
             continue;
         }
         let is_beside_tasks = left_out.contains(&heading.at);
-        let name = named(heading::after_mark(&heading.title)).filter(|_| !is_of_format);
-        // What has tasks elsewhere is told here again.
-        let is_new = name.is_some_and(|name| {
-            !filled.contains(name) && !document.boxes_named().contains_key(name)
-        });
+        let is_new = !is_of_format && is_new(heading::after_mark(&heading.title));
         let is_phase = is_new && heading.is_phase && task_headings::is_open_work(heading);
         if heading.task().is_some() || is_beside_tasks || is_phase {
             left.add(Role::Structure, heading.range.start);
@@ -97,6 +100,14 @@ pub(crate) fn record(
         left.add(Role::Told, at);
     }
     for block in &document.blocks {
+        if !is_of_format {
+            for item in items_of(block) {
+                let text = document.source.slice(item.text.clone());
+                if phase::begins(text) && is_new(text) {
+                    left.add(Role::Told, item.range.start);
+                }
+            }
+        }
         if let Block::Paragraph(range) = block {
             let lines = document.source.lines(range.clone());
             for (at, _) in lines.filter(|(_, line)| names_task(line)) {

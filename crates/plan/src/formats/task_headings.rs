@@ -304,9 +304,9 @@ fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
     })
 }
 
-/// Reports whether boxes stand below each heading of a series that another word than that of a phase
-/// counts, and open ones right below a heading that nothing counts, no deeper than these: checks, in
-/// another language.
+/// Reports whether boxes stand below each heading of a series, which a word counts, but not that of
+/// a phase, and open ones right below a heading that nothing counts, no deeper than these: checks,
+/// in another language.
 fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
     let mut deepest = 0;
     for series in all_series(document) {

@@ -153,6 +153,10 @@ fn lists_and_marks_beside_boxes_are_said() {
             "## Tasks\n\n- [ ] cut\n\n## Part 2\n\n- Sell it\n",
             "boxes 1: 7",
         ),
+        (
+            "# P\n\n## Roadmap\n\n- **Milestone 1**: Box\n- **Milestone 2**: Lid\n\n## Milestone 1\n\n- [ ] cut\n",
+            "boxes 1: 6",
+        ),
         ("- ☐ cut\n- ☑ buy\n- ☒ sell\n", "items 2: 3"),
         (
             "- [ ] cut\n\n<ul>\n<li><input type=\"checkbox\"> glue</li>\n</ul>\n",

@@ -10,7 +10,8 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
-/// A heading of the form `Task N: …`, `Step N: …`, `Task NAME-N: …`, `TASK-N: …`, `TN: …`, `US-N: …`.
+/// A heading of the form `Task N: …`, `Step N: …`, `Task NAME-1: …`, `TASK-N: …`, `TN: …` or
+/// `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
     /// `T` for a task, `S` for a step, `US-` for a story; empty if no word is written.

@@ -113,10 +113,11 @@ pub(crate) const WAITING_FOR: &[&str] = &[
 /// Whole headings, alone or before one of [`NOUNS`], of what is not to be done, at least not now.
 #[rustfmt::skip]
 pub(crate) const DROPPED: &[&str] = &[
-    "won t do", "won t have", "won t fix", "not doing", "not in scope", "rejected", "rollback",
-    "deferred", "postponed", "idea", "future", "later", "icebox", "risk", "references", "post mvp",
-    "long term",
+    "won t do", "won t have", "won t fix", "not doing", "not in scope", "rejected", "deferred",
+    "postponed", "idea", "future", "later", "icebox", "post mvp", "long term",
 ];
+/// The same of what is no work.
+pub(crate) const REMARKS: &[&str] = &["rollback", "risk", "references"];
 /// The same of work that may be left out, and that comes last.
 pub(crate) const OPTIONAL: &[&str] = &["nice to have", "could have", "stretch", "optional"];
 #[rustfmt::skip]

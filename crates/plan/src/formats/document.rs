@@ -73,7 +73,22 @@ pub(crate) struct BoxedItem {
     pub(crate) heading: Option<usize>,
 }
 
+/// What the headings beside each other share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Siblings {
+    parent: Option<usize>,
+    level: u8,
+}
+
 impl Heading {
+    /// Returns what it shares with the headings beside it.
+    pub(crate) fn siblings(&self) -> Siblings {
+        Siblings {
+            parent: self.parent,
+            level: self.level,
+        }
+    }
+
     /// Returns what the words `Task N`, `Step N`, `T1`, `US-1` at its beginning say.
     pub(crate) fn task(&self) -> Option<TaskHeading<'_>> {
         heading::task(heading::after_mark(&self.title))

@@ -164,7 +164,11 @@ impl Generic {
     fn heading(&self, heading: &Heading, scope: &Scope<'_>) -> Decision {
         match self.way {
             ReadAs::Headings if self.headings.tasks.binary_search(&heading.at).is_ok() => {
-                scope.unless_excluded(Decision::Task)
+                // A word and a number say that it is work, below a heading of checks as well.
+                match heading.task() {
+                    Some(_) => scope.unless_put_off(Decision::Task),
+                    None => scope.unless_excluded(Decision::Task),
+                }
             }
             ReadAs::Headings if self.headings.retold.contains(&heading.at) => Decision::Told,
             _ => Decision::Within,

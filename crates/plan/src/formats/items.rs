@@ -207,7 +207,7 @@ impl<'a> Walk<'_, '_, 'a> {
     pub(super) fn boxes_in_code(&mut self, blocks: &[Block]) {
         for block in blocks {
             if let Block::Opaque { kind, range } = block {
-                self.boxes_not_run(range.clone(), kind.place());
+                self.work_not_run(range.clone(), kind.place());
             }
         }
     }

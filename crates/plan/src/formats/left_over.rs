@@ -15,18 +15,25 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::generic;
 use crate::formats::lines::Role;
 use crate::formats::numbered_lists;
+use crate::formats::numbers::named;
 use crate::formats::task_headings;
 use crate::lines::outline::Block;
 use crate::lines::source::Source;
 use crate::tasks::done;
 use crate::tasks::draft::items_of;
 use crate::tasks::heading;
-use crate::tasks::section;
+use crate::tasks::phase;
+use crate::tasks::section::{self, Kind};
 
 const WITHOUT_TASK: &str = "it looks like work, but no task was read there";
 
-/// Records what looks like work beside the tasks of a document.
-pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+/// Records what looks like work beside the tasks of a document; a format knows its phases itself.
+pub(crate) fn record(
+    document: &Document<'_, '_>,
+    is_of_format: bool,
+    found: &mut Collected,
+    findings: &mut Findings,
+) {
     if found.drafts.is_empty() {
         return;
     }
@@ -39,24 +46,50 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
         findings,
     };
     let has_tasks = |it: &Heading| holds(&starts, &document.section(it));
+    let is_task = |it: &&Heading| starts.binary_search(&it.range.start).is_ok();
+    let tasks: Vec<usize> = document
+        .headings
+        .iter()
+        .filter(is_task)
+        .map(|it| it.at)
+        .collect();
+    for own in task_headings::beside(document, &tasks) {
+        // What stands above the tasks of a whole document describes it.
+        let outer = own.heading.parent.and_then(|at| document.headings.get(at));
+        let is_inner = outer.is_some_and(|outer| outer.level > 1);
+        if (own.follows || is_inner) && !holds(&starts, &document.section(own.heading)) {
+            left.add(Role::Structure, own.heading.range.start);
+        }
+    }
     let left_out = task_headings::left_out(document, has_tasks);
+    let filled = document.headings.iter().filter(|it| has_tasks(it));
+    let filled: BTreeSet<&str> = filled.filter_map(|it| named(&it.title)).collect();
+    // What has tasks elsewhere is told again.
+    let is_new = |text: &str| {
+        named(text).is_some_and(|name| {
+            !filled.contains(name) && !document.boxes_named().contains_key(name)
+        })
+    };
     for heading in &document.headings {
+        let is_put_off = heading.kind == Kind::Dropped && !section::is_remark(&heading.title);
+        if is_put_off {
+            left.add_items(document, heading);
+        }
         let is_work = heading.is_work() && !document.is_in(heading.parent, |it| !it.is_work());
         if !is_work || holds(&starts, &document.section(heading)) {
             continue;
         }
         let is_beside_tasks = left_out.contains(&heading.at);
-        if heading.task().is_some() || is_beside_tasks || is_beside_task(document, heading, &starts)
-        {
+        let is_new = !is_of_format && is_new(heading::after_mark(&heading.title));
+        let is_phase = is_new && heading.is_phase && task_headings::is_open_work(heading);
+        if heading.task().is_some() || is_beside_tasks || is_phase {
             left.add(Role::Structure, heading.range.start);
         }
-        if is_beside_tasks || section::lists_bullets(&heading.title) {
-            for item in document.own(heading).iter().flat_map(items_of) {
-                left.add(Role::Told, item.range.start);
-            }
+        if is_beside_tasks || (is_new && tasks.is_empty()) || is_in_list(document, heading) {
+            left.add_items(document, heading);
         }
     }
-    if document.boxes.is_empty() && !tasks_are_headings(document, &starts) {
+    if document.boxes.is_empty() && tasks.is_empty() {
         for list in numbered_lists::find(document) {
             for item in list.items {
                 left.add(Role::Told, item.range.start);
@@ -67,6 +100,14 @@ pub(crate) fn record(document: &Document<'_, '_>, found: &mut Collected, finding
         left.add(Role::Told, at);
     }
     for block in &document.blocks {
+        if !is_of_format {
+            for item in items_of(block) {
+                let text = document.source.slice(item.text.clone());
+                if phase::begins(text) && is_new(text) {
+                    left.add(Role::Told, item.range.start);
+                }
+            }
+        }
         if let Block::Paragraph(range) = block {
             let lines = document.source.lines(range.clone());
             for (at, _) in lines.filter(|(_, line)| names_task(line)) {
@@ -92,6 +133,13 @@ impl Left<'_, '_> {
         let lines = &mut self.found.lines;
         if lines.refuse_a(role, self.source, at, WITHOUT_TASK) {
             self.findings.skip(at, WITHOUT_TASK);
+        }
+    }
+
+    /// Says so of the items right below a heading.
+    fn add_items(&mut self, document: &Document<'_, '_>, heading: &Heading) {
+        for item in document.own(heading).iter().flat_map(items_of) {
+            self.add(Role::Told, item.range.start);
         }
     }
 }
@@ -121,25 +169,10 @@ fn rows(document: &Document<'_, '_>, found: &Collected) -> Vec<usize> {
     places
 }
 
-/// Reports whether an inner heading stands right beside one that is a task, and has something below
-/// it.
-fn is_beside_task(document: &Document<'_, '_>, heading: &Heading, starts: &[usize]) -> bool {
-    let is_task = |it: &Heading| starts.binary_search(&it.range.start).is_ok();
-    let Some(parent) = heading.parent.and_then(|at| document.headings.get(at)) else {
-        return false;
-    };
-    let first = document.headings.partition_point(|it| it.at <= parent.at);
-    let inner = document.headings.iter().skip(first);
-    let mut beside = inner
-        .take_while(|it| it.at < parent.end)
-        .filter(|it| it.level == heading.level);
-    parent.level > 1 && heading.end > heading.at + 1 && beside.any(is_task)
-}
-
-/// Reports whether a task begins with a heading.
-fn tasks_are_headings(document: &Document<'_, '_>, starts: &[usize]) -> bool {
-    let is_task = |it: &Heading| starts.binary_search(&it.range.start).is_ok();
-    document.headings.iter().any(is_task)
+/// Reports whether a heading, or one above it, names a list of tasks.
+fn is_in_list(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let names_list = |it: &Heading| section::lists_bullets(&it.title);
+    names_list(heading) || document.is_in(heading.parent, names_list)
 }
 
 /// Reports whether a task begins in a range.

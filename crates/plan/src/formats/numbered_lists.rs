@@ -7,6 +7,7 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::task_headings;
 use crate::lines::outline::{Block, Item};
 use crate::lines::text;
+use crate::tasks::draft::items_of;
 use crate::tasks::phase;
 use crate::tasks::section;
 
@@ -153,6 +154,14 @@ fn all<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
         }
     }
     found
+}
+
+/// Reports whether a list of several numbered items stands right below a heading.
+pub(crate) fn has_one_right_below(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    document.own(heading).iter().any(|block| {
+        let items = items_of(block);
+        items.len() > 1 && is_numbered(document, items)
+    })
 }
 
 fn is_numbered(document: &Document<'_, '_>, items: &[Item]) -> bool {

@@ -278,7 +278,7 @@ fn finished(document: &Document<'_, '_>, first: FirstRead, known: &KnownNames) -
     let mut findings = Findings::default();
     let mut collected = first.finish(document, known, &mut findings);
     held::settle(&mut collected, &mut findings);
-    left_over::record(document, &mut collected, &mut findings);
+    left_over::record(document, false, &mut collected, &mut findings);
     Found {
         way,
         why: way.tasks().to_owned(),

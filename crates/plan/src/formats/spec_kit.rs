@@ -3,13 +3,16 @@
 //! Each box that begins with `T` and three digits is a task; `[P]` lets it run beside its
 //! neighbours, and phases follow each other. Everything else is told.
 
-use crate::formats::document::Document;
-use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
+use crate::formats::document::{Document, Heading};
+use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Open, Scope};
+use crate::tasks::draft::items_of;
+use crate::tasks::phase;
 
 pub(crate) const FORMAT: Format = Format {
     name: "spec-kit",
     claims,
     boxes: Boxes::Are(boxed),
+    plain: is_bare,
     keys: &["description"],
     ticks_parts: true,
     example: include_str!("spec_kit.md"),
@@ -28,11 +31,41 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         let text = document.text(boxed);
         has_number(text) && (text.contains("[P]") || text.contains("[US"))
     });
+    let bare = document
+        .headings
+        .iter()
+        .find(|it| has_bare_tasks(document, it));
     let most = of_format.count() * 2 > document.boxes.len();
+    if let Some(bare) = bare.filter(|_| most && is_marked) {
+        let title = &bare.title;
+        return Claim::Contradicting(format!("the tasks of \"{title}\" have no boxes"));
+    }
     Claim::mine_if(
         most && is_marked,
         "its boxes have the numbers and labels of spec-kit (T001 [P] [US1])",
     )
+}
+
+/// Reports whether items with numbers, but no boxes, stand right below the heading of a phase.
+fn has_bare_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let mut items = document.own(heading).iter().flat_map(items_of);
+    heading.is_phase
+        && !document.holds_boxes(heading)
+        && items.any(|item| has_title(document.source.slice(item.text.clone())))
+}
+
+/// Reports whether an item is such a one.
+fn is_bare(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
+    let is_in_phase = |open: &Open| !open.holds_boxes && phase::of_heading(&open.title).is_some();
+    has_title(item.text) && scope.section().is_some_and(is_in_phase)
+}
+
+/// Reports whether words or labels follow the number of a task, rather than other numbers.
+fn has_title(text: &str) -> bool {
+    let after = text.split_once(' ').map_or("", |(_, after)| after);
+    let is_title = after.starts_with(|c: char| c.is_uppercase() || matches!(c, '[' | '`'));
+    let number = text.strip_suffix(after).unwrap_or(text).trim_end();
+    is_title && has_number(number) && number.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn has_number(text: &str) -> bool {

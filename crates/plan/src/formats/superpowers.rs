@@ -9,6 +9,7 @@ use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Format};
 use crate::formats::numbers::{self, counted};
+use crate::formats::task_headings;
 use crate::lines::outline::Block;
 use crate::tasks::draft::items_of;
 use crate::tasks::{heading, phase};
@@ -48,6 +49,18 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         .iter()
         .any(|task| has_steps(document, task) && lists_files(document, task));
     if !is_named && !is_shaped {
+        return Claim::NotMine;
+    }
+    let mut leaves: Vec<usize> = Vec::with_capacity(tasks.len());
+    leaves.extend(
+        tasks
+            .iter()
+            .filter(|it| is_leaf(document, it))
+            .map(|it| it.at),
+    );
+    let mut beside = task_headings::beside(document, &leaves).into_iter();
+    if beside.any(|it| it.may_be_task) {
+        // The grammar of all other documents asks about it.
         return Claim::NotMine;
     }
     let torn = tasks

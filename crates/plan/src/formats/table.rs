@@ -67,7 +67,7 @@ impl Format {
             finish(document, &mut found, findings);
         }
         held::settle(&mut found, findings);
-        left_over::record(document, &mut found, findings);
+        left_over::record(document, true, &mut found, findings);
         found
     }
 }

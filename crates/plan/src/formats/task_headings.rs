@@ -2,9 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
+use crate::fields::identify;
 use crate::formats::below;
-use crate::formats::document::{BoxedItem, Document, Heading};
+use crate::formats::document::{BoxedItem, Document, Heading, Siblings};
+use crate::formats::numbered_lists;
+use crate::formats::numbers;
 use crate::lines::text;
 use crate::tasks::heading;
 use crate::tasks::section;
@@ -14,6 +18,10 @@ use orchestrate_core::text::parts::Parts;
 /// How many series are looked at for a heading: one for each level.
 const MAX_OPEN_SERIES: usize = 6;
 
+const PARTLY_FIELDED: &str = "only some of these headings have fields";
+const PARTLY_FILLED: &str = "only some headings of a series have tasks";
+const PARTLY_NAMED: &str = "a heading between those of tasks may be one as well";
+
 /// The headings of a document that are tasks.
 #[derive(Default)]
 pub(crate) struct TaskHeadings {
@@ -21,10 +29,8 @@ pub(crate) struct TaskHeadings {
     pub(crate) tasks: Vec<usize>,
     /// Whether these are only sections with numbers, or phases.
     pub(crate) are_sections: bool,
-    /// Whether some have fields and others beside them have none.
-    pub(crate) are_partly_fielded: bool,
-    /// Whether only some sections of a series have tasks; the others are among the tasks.
-    pub(crate) are_partly_filled: bool,
+    /// Why some of them may be none.
+    pub(crate) doubt: Option<&'static str>,
     /// The blocks of the headings that tell of tasks again.
     pub(crate) retold: Vec<usize>,
 }
@@ -51,10 +57,15 @@ impl TaskHeadings {
         } else if !fielded.is_empty() {
             found = may_be;
             found.retain(|it| !describes(it) && fielded.iter().any(|own| is_beside(own, it)));
-            own.are_partly_fielded = found.len() > fielded.len();
+            own.doubt = (found.len() > fielded.len()).then_some(PARTLY_FIELDED);
             keep_counted(&mut found);
         } else {
             own.are_sections = true;
+            own.doubt = doubt_of_boxes(document);
+            if own.doubt.is_some() {
+                own.tasks = chosen(document);
+                return own;
+            }
             found = sections_without_work(document);
         }
         own.retold = retold(&mut found);
@@ -67,24 +78,55 @@ impl TaskHeadings {
             }
         }
         own.tasks.dedup();
-        if !own.are_sections && !own.are_partly_fielded {
-            own.add_sections_without_tasks(document);
+        if !own.are_sections && own.doubt.is_none() {
+            let empty = own.sections_without_tasks(document);
+            own.add(empty, PARTLY_FILLED);
+            let between = own.headings_between(document);
+            own.add(between, PARTLY_NAMED);
         }
         own
     }
 
-    /// Adds the headings in a section that has no task, unlike others of its series: those of a
-    /// series of its own, or else the section.
-    fn add_sections_without_tasks(&mut self, document: &Document<'_, '_>) {
+    /// Adds headings that may be tasks, which makes all of them doubtful.
+    fn add(&mut self, mut added: Vec<usize>, doubt: &'static str) {
+        if !added.is_empty() {
+            self.doubt.get_or_insert(doubt);
+            self.tasks.append(&mut added);
+            self.tasks.sort_unstable();
+            self.tasks.dedup();
+        }
+    }
+
+    /// Returns the headings that may be tasks, since they stand between some.
+    fn headings_between(&self, document: &Document<'_, '_>) -> Vec<usize> {
+        let mut between = beside(document, &self.tasks);
+        between.retain(|it| it.may_be_task && !self.retold.contains(&it.heading.at));
+        between.iter().map(|it| it.heading.at).collect()
+    }
+
+    /// Returns the headings in a section that has no task, unlike others of its series: those of a
+    /// series of its own, or else the section. Phases are such sections also if none of them has.
+    fn sections_without_tasks(&self, document: &Document<'_, '_>) -> Vec<usize> {
         let mut added = Vec::new();
+        let has_task = |it: &Heading| {
+            let first = self.tasks.partition_point(|task| *task < it.at);
+            self.tasks.get(first).is_some_and(|task| *task < it.end)
+        };
+        let filled = document.headings.iter().filter(|it| has_task(it));
+        let filled: BTreeSet<&str> = filled.filter_map(|it| numbers::named(&it.title)).collect();
         for series in series_of_work(document) {
-            let has_task = |it: &Heading| {
-                let first = self.tasks.partition_point(|task| *task < it.at);
-                self.tasks.get(first).is_some_and(|task| *task < it.end)
-            };
             let with = series.iter().filter(|it| has_task(it)).count();
             // One numbered section of a document may hold all its tasks.
             if with == 1 && !has_word(&series) {
+                continue;
+            }
+            // Phases that are described before their tasks are the same again.
+            let is_again =
+                |it: &Heading| numbers::named(&it.title).is_some_and(|name| filled.contains(name));
+            if with == 0 && series.iter().all(|it| it.is_phase) {
+                let mut empty = series;
+                empty.retain(|it| is_open_work(it) && !is_again(it));
+                added.extend(empty.iter().map(|it| it.at));
                 continue;
             }
             for empty in without_work(&series, has_task) {
@@ -101,11 +143,43 @@ impl TaskHeadings {
                 }
             }
         }
-        self.are_partly_filled = !added.is_empty();
-        self.tasks.append(&mut added);
-        self.tasks.sort_unstable();
-        self.tasks.dedup();
+        added
     }
+}
+
+/// A heading right beside those of tasks that is none, though it is work by its words and has
+/// something below it.
+pub(crate) struct Beside<'d> {
+    pub(crate) heading: &'d Heading,
+    /// Whether it stands between two of them, or ends as they begin (`Final task: …`).
+    pub(crate) may_be_task: bool,
+    /// Whether it stands below the first of them.
+    pub(crate) follows: bool,
+}
+
+/// Returns the headings beside those of tasks, whose blocks are in order, that hold none of these.
+pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec<Beside<'d>> {
+    let is_task = |it: &Heading| tasks.binary_search(&it.at).is_ok();
+    let mut ends: HashMap<Siblings, Range<usize>> = HashMap::new();
+    for own in document.headings.iter().filter(|it| is_task(it)) {
+        ends.entry(own.siblings()).or_insert(own.at..own.at).end = own.at;
+    }
+    let mut found = Vec::new();
+    for heading in &document.headings {
+        let Some(ends) = ends.get(&heading.siblings()) else {
+            continue;
+        };
+        let first = tasks.partition_point(|at| *at < heading.at);
+        let holds_task = tasks.get(first).is_some_and(|at| *at < heading.end);
+        if !holds_task && heading.is_work() && is_open_work(heading) {
+            found.push(Beside {
+                heading,
+                may_be_task: ends.contains(&heading.at) || heading::ends_with_word(&heading.title),
+                follows: heading.at > ends.start,
+            });
+        }
+    }
+    found
 }
 
 /// Reports whether a heading is the title of a document whose sections are a series.
@@ -128,7 +202,7 @@ fn keep_counted(found: &mut Vec<&Heading>) {
 
 /// Reports whether a heading stands beside another one, or is that one.
 fn is_beside(own: &Heading, other: &Heading) -> bool {
-    own.parent == other.parent && own.level == other.level
+    own.siblings() == other.siblings()
 }
 
 /// Reports whether a heading is a task by itself: by a word and a number, or by a box that does not
@@ -203,9 +277,20 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
     found
 }
 
+/// Returns why headings in a series may be the tasks rather than the boxes of a document.
+fn doubt_of_boxes(document: &Document<'_, '_>) -> Option<&'static str> {
+    if is_partly_boxed(document) {
+        Some("only some headings of a series have boxes")
+    } else if has_boxes_beside_series(document) || have_lists_above_boxes(document) {
+        Some("headings in a series may be tasks, to which only some boxes belong")
+    } else {
+        None
+    }
+}
+
 /// Reports whether only some sections of a series hold boxes or tables of tasks, although all of
 /// them are work that is to be done.
-pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
+fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
     let is_work = |own: &&BoxedItem| !document.is_below(own, |it| !it.is_work());
     let boxes = document.boxes.iter().filter(is_work).count();
     all_series(document).iter().any(|series| {
@@ -217,6 +302,53 @@ pub(crate) fn is_partly_boxed(document: &Document<'_, '_>) -> bool {
         only.is_none_or(|it| document.boxes_below(it).len() < boxes)
             && !without_work(series, |it| document.holds_work(it)).is_empty()
     })
+}
+
+/// Reports whether boxes stand below each heading of a series, which a word counts, but not that of
+/// a phase, and open ones right below a heading that nothing counts, no deeper than these: checks,
+/// in another language.
+fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
+    let mut deepest = 0;
+    for series in all_series(document) {
+        let is_whole = series
+            .iter()
+            .all(|it| document.holds_boxes(it) && !it.is_phase);
+        if is_whole && has_word(&series) {
+            deepest = series.iter().map(|it| it.level).fold(deepest, u8::max);
+        }
+    }
+    let is_counted = |it: &Heading| numbers::series(identify::without_emoji(&it.title)).is_some();
+    let mut open = document.boxes.iter().filter(|it| it.mark.status.runs());
+    deepest > 0
+        && open.any(|own| {
+            let heading = document.heading_of(own);
+            heading.is_some_and(|it| it.level <= deepest && it.is_work())
+                && !document.is_below(own, is_counted)
+        })
+}
+
+/// Reports whether numbered lists stand right below headings of a series, whose boxes stand only
+/// below further headings in their sections, as those of what is delivered do.
+fn have_lists_above_boxes(document: &Document<'_, '_>) -> bool {
+    let has_list = |it: &&Heading| {
+        document.holds_boxes(it)
+            && document.first_box_below(it).is_none()
+            && holds_list(document, it)
+    };
+    all_series(document)
+        .iter()
+        .any(|series| series.iter().filter(|it| has_list(it)).count() > 1)
+}
+
+/// Reports whether a numbered list stands right below a heading, or below one in its section that
+/// speaks of work, but holds no boxes.
+fn holds_list(document: &Document<'_, '_>, heading: &Heading) -> bool {
+    let first = document.headings.partition_point(|it| it.at <= heading.at);
+    let inner = document.headings.iter().skip(first);
+    let mut inner = inner.take_while(|it| it.at < heading.end);
+    let is_work = |it: &Heading| section::lists_work(&it.title) && !document.holds_boxes(it);
+    numbered_lists::has_one_right_below(document, heading)
+        || inner.any(|it| is_work(it) && numbered_lists::has_one_right_below(document, it))
 }
 
 /// Returns the sections of a series that have no work though others have, and are to be done.
@@ -231,7 +363,7 @@ fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) ->
 }
 
 /// Reports whether something stands below a heading that calls it neither done nor a description.
-fn is_open_work(heading: &Heading) -> bool {
+pub(crate) fn is_open_work(heading: &Heading) -> bool {
     let status = heading::status(&heading.title);
     heading.end > heading.at + 1 && status.is_none_or(|status| status.runs()) && !describes(heading)
 }
@@ -255,7 +387,14 @@ fn has_word(series: &Series<'_>) -> bool {
 /// next, a heading above them speaks of work, or no heading above the boxes does.
 fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
     let mut series = all_series(document);
-    let names_work = |it: &Heading| section::names_list(&it.title) && document.holds_boxes(it);
+    let names_work = |it: &Heading| {
+        // The title of a document of sections speaks of all of it.
+        let holds_boxes = match it.level {
+            1 => document.first_box_below(it).is_some(),
+            _ => document.holds_boxes(it),
+        };
+        holds_boxes && section::names_list(&it.title)
+    };
     let are_boxes_vague = !document.boxes.is_empty() && !document.headings.iter().any(names_work);
     series.retain(|own| {
         let Some(first) = own.first() else {

@@ -4,14 +4,18 @@
 use std::collections::HashSet;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::formats::document::Document;
+use crate::formats::document::{Document, Heading};
 use crate::formats::generic::{self, FirstRead};
 use crate::formats::numbered_lists;
 use crate::formats::numbers::named;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
-use crate::tasks::draft::Draft;
+use crate::lines::outline::Item;
+use crate::lines::source::Source;
+use crate::tasks::checkbox;
+use crate::tasks::draft::{Draft, items_of};
 use crate::tasks::section;
+use orchestrate_core::text::parts::Parts;
 
 /// How a document of no known format is to be read.
 pub(crate) enum Verdict {
@@ -52,10 +56,8 @@ struct Seen {
     reads: Vec<FirstRead>,
     /// Headings of tasks.
     headings: usize,
-    /// Whether some headings have fields and others beside them have none.
-    are_partly_fielded: bool,
-    /// Whether only some sections of a series have tasks.
-    are_partly_filled: bool,
+    /// Why some of them may be none, or why those of a series may be the tasks rather than boxes.
+    heading_doubt: Option<&'static str>,
     /// Boxes that are tasks if none of these headings is one.
     boxes: usize,
     /// Boxes below headings of checks.
@@ -69,8 +71,6 @@ struct Seen {
     items: usize,
     /// Numbered headings, and phases without tasks.
     sections: usize,
-    /// Whether only some sections of a series hold boxes.
-    is_partly_boxed: bool,
     /// Whether numbers of tasks begin anew.
     restarts: bool,
 }
@@ -79,17 +79,13 @@ impl Seen {
     fn new(document: &Document<'_, '_>, known: &KnownNames) -> Self {
         let mut seen = Self::default();
         let headings = TaskHeadings::find(document);
+        seen.heading_doubt = headings.doubt;
         if !headings.are_sections {
-            seen.are_partly_fielded = headings.are_partly_fielded;
-            seen.are_partly_filled = headings.are_partly_filled;
             let read = FirstRead::with_headings(document, ReadAs::Headings, headings, known);
             seen.headings = read.found.drafts.len();
             seen.boxes_outside = read.found.boxes_outside;
             seen.restarts = restarts(&read.found.drafts);
             seen.reads.push(read);
-        } else if task_headings::is_partly_boxed(document) {
-            seen.is_partly_boxed = true;
-            seen.sections = task_headings::chosen(document).len();
         } else {
             seen.sections = headings.tasks.len();
         }
@@ -119,6 +115,13 @@ impl Seen {
             let read = FirstRead::new(document, ReadAs::Items, known);
             self.items = read.found.drafts.len();
             self.restarts |= restarts(&read.found.drafts);
+            let has_items = |it: &Heading| {
+                let place = document.section(it);
+                !read.found.drafts_in(&place).is_empty()
+            };
+            if !task_headings::left_out(document, has_items).is_empty() {
+                self.sections = task_headings::chosen(document).len();
+            }
             self.reads.push(read);
         }
     }
@@ -166,10 +169,8 @@ impl Seen {
             Some("headings and boxes outside of them look like tasks")
         } else if self.tables > 0 && !generic::tables_retell(document) {
             Some("headings and rows of a table look like tasks")
-        } else if self.are_partly_fielded {
-            Some("only some of these headings have fields")
-        } else if self.are_partly_filled {
-            Some("only some headings of a series have tasks")
+        } else if self.heading_doubt.is_some() {
+            self.heading_doubt
         } else if self.restarts {
             Some("numbers begin anew outside of phases")
         } else {
@@ -182,8 +183,10 @@ impl Seen {
             Some("all boxes stand below headings of checks")
         } else if self.has_phase_of_checks {
             Some("all boxes of a phase stand below headings of checks")
-        } else if self.is_partly_boxed {
-            Some("only some headings of a series have boxes")
+        } else if self.heading_doubt.is_some() {
+            self.heading_doubt
+        } else if are_nearly_boxes(document) {
+            Some("many lines are nearly boxes")
         } else if self.sections > 0 {
             Some("boxes and headings in a series look like tasks")
         } else if self.tables > 0 && !generic::tables_retell(document) {
@@ -192,6 +195,35 @@ impl Seen {
             None
         }
     }
+}
+
+/// Reports whether half as many items as those with boxes, and more than one, are nearly such.
+fn are_nearly_boxes(document: &Document<'_, '_>) -> bool {
+    let mut odd = 0;
+    for block in &document.blocks {
+        odd += odd_boxes(document.source, items_of(block));
+    }
+    odd > 1 && odd * 2 >= document.boxes.len()
+}
+
+/// Returns the number of items that are nearly boxes, with those below them.
+fn odd_boxes(source: &Source<'_>, items: &[Item]) -> usize {
+    let mut odd = 0;
+    for item in items {
+        let text = source.slice(item.text.clone());
+        let first = text.find('\n').map_or(text.len(), |end| end + 1);
+        odd += usize::from(checkbox::odd_box(text.head(first)).is_some());
+        let further = source.lines(item.text.start + first..item.text.end);
+        odd += further
+            .filter(|(_, line)| checkbox::odd_item(line).is_some())
+            .count();
+        odd += item
+            .blocks
+            .iter()
+            .map(|block| odd_boxes(source, items_of(block)))
+            .sum::<usize>();
+    }
+    odd
 }
 
 /// Reports whether what a fence that never closes hides looks like work.

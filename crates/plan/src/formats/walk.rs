@@ -448,14 +448,17 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         let source = self.source();
         let reason = kind.slip(source.slice(range.clone()));
         let reason = reason.unwrap_or_else(|| kind.place());
-        self.boxes_not_run(range.clone(), reason);
+        self.work_not_run(range.clone(), reason);
     }
 
-    /// Records that the boxes in text that is never read for tasks are not run.
-    pub(super) fn boxes_not_run(&mut self, range: Range<usize>, reason: &str) {
-        for (offset, line) in self.source().lines(range) {
-            if looks_like_box(line) {
-                self.not_run(offset..offset + line.len(), reason);
+    /// Records that the work in text that is never read for tasks is not run.
+    pub(super) fn work_not_run(&mut self, range: Range<usize>, reason: &str) {
+        let source = self.source();
+        for (offset, line) in source.lines(range) {
+            if shows_work(line) {
+                let lines = &mut self.found.lines;
+                lines.not_run(source, offset..offset + line.len(), reason);
+                self.reader.findings.skip(offset, reason);
             }
         }
     }
@@ -484,6 +487,14 @@ pub(crate) fn looks_like_work(line: &str) -> bool {
             || phase::begins(title)
     };
     looks_like_box(line) || (is_heading && is_task())
+}
+
+/// Reports whether a line of code, a quote or HTML looks like work. A single `#` begins a remark of
+/// a script.
+fn shows_work(line: &str) -> bool {
+    let text = line.trim_start_matches([' ', '>']);
+    let is_html = text.contains("<input") && text.contains("checkbox");
+    is_html || looks_like_box(line) || (text.starts_with("##") && looks_like_work(text))
 }
 
 /// Returns the status that the heading of a section says; a mark before "Tasks" or "Next steps" is

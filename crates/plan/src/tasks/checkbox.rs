@@ -17,8 +17,8 @@ const NO_BULLETS: [char; 14] = [
     '–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○',
 ];
 
-/// Characters that look like empty boxes.
-const DRAWN_BOXES: [char; 5] = ['☐', '⬜', '🔲', '□', '▢'];
+/// Characters that look like boxes.
+const DRAWN_BOXES: [char; 6] = ['☐', '☒', '⬜', '🔲', '□', '▢'];
 
 /// Brackets of Chinese and Japanese that look like those of a box.
 const WIDE_BRACKETS: [(char, char); 3] = [('［', '］'), ('【', '】'), ('〔', '〕')];

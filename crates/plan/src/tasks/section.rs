@@ -49,7 +49,7 @@ pub(crate) fn kind(title: &str) -> Kind {
         .split_once(['(', ':', '–', '—'])
         .map(|(head, _)| plain(head));
     for heading in [Some(&whole), head.as_ref()].into_iter().flatten() {
-        if names(heading, words::DROPPED) {
+        if names(heading, words::DROPPED) || names(heading, words::REMARKS) {
             return Kind::Dropped;
         }
         if waits(heading) {
@@ -76,6 +76,11 @@ pub(crate) fn kind(title: &str) -> Kind {
         return Kind::Optional;
     }
     Kind::Work
+}
+
+/// Reports whether what a heading names is no work at all, rather than put off.
+pub(crate) fn is_remark(title: &str) -> bool {
+    names(&plain(&title.to_lowercase()), words::REMARKS)
 }
 
 /// Returns the words of a lowered heading without the number of its section, joined by blanks.

@@ -509,13 +509,13 @@ fn lines_that_are_nearly_tasks_are_said() {
          -[ ] criterion\n\nProse with [ ] in it.\n",
         "\
 build [todo] Build | details -[ ] Test
-> build: nothing comes before
 line 4: no blank before the box, so this is no item of a list: write `- [ ]`
 line 5: no blank after `[ ]`, so it is not a box
 line 7: `•` is no bullet of Markdown: write `- [ ]`
 line 9: no blank before the box, so this is no item of a list: write `- [ ]`
 line 10: `–` is no bullet of Markdown: write `- [ ]`
 line 14: no blank before the box, so this is no item of a list: write `- [ ]`
+errors 1: this plan can be read in several ways, since many lines are nearly boxes
 ",
     );
     reads(
@@ -587,6 +587,8 @@ fix_d [todo] Fix: D | files d.py
 > JIRA-12: after TASK-10: dependency
 > T3: after JIRA-12: dependency
 > feat_2_c / fix_d: after T3: the plan's order; together: different files
+line 23: it looks like work, but no task was read there
+line 27: it looks like work, but no task was read there
 ",
     );
     // A section ends before the heading of a task of its level.

@@ -13,6 +13,8 @@ mod formats_page;
 #[cfg(test)]
 mod habits;
 #[cfg(test)]
+mod left_over;
+#[cfg(test)]
 mod misread;
 #[cfg(test)]
 mod misread_formats;

@@ -147,6 +147,7 @@ errors 1: this plan can be read in several ways, since headings and boxes outsid
         "\
 étape_1_base [todo] Étape 1 : Base | details Créer le dépôt
 étape_2 [todo] Étape 2 : Fonctions | details Recherche
+line 11: it looks like work, but no task was read there
 line 13: a box; the plan's tasks are its headings
 errors 1: this plan can be read in several ways, since boxes and headings in a series look like tasks
 ",

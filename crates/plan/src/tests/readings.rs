@@ -38,7 +38,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "This ExecPlan is a living document.\n\n## Progress\n\n- [ ] Make the cart\n\n\
          ### Task 1\n\n- [ ] Make the till\n",
-        "boxes whole",
+        "boxes headings whole",
     ),
     (
         "---\nid: T-1\ntitle: Make a cart\nstatus: To Do\nassignee: []\n---\n\n- [ ] Add the cart\n",

@@ -90,6 +90,7 @@ T2 [todo] Build | details [ ] a step
 clean_up [todo] Clean up
 line 15: a box; the plan's tasks are its headings
 line 16: a box; the plan's tasks are its headings
+line 18: it looks like work, but no task was read there
 line 20: a box; the plan's tasks are its headings
 errors 1: this plan can be read in several ways, since headings and boxes outside of them look like tasks
 ",

@@ -21,7 +21,6 @@ use crate::fields::value::PathList;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::source::Inline;
 use crate::lines::text;
-use crate::tasks::status;
 use orchestrate_core::ReviewMode;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
@@ -919,28 +918,6 @@ pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     let body = text.trim_start_matches(['*', '_']);
     let (word, rest) = key_and_colon(body)?;
     Some((word, text.len() - rest.len()))
-}
-
-/// Returns the place of what a line such as `**Status**: done`, `Done: yes` or `(shipped in v1)`
-/// says.
-pub(crate) fn status_place(line: &str) -> Option<Range<usize>> {
-    if let Some(inner) = line.strip_prefix('(') {
-        let inner = inner.trim_end().strip_suffix(')')?;
-        let first = status::first_words(inner).filter(|status| !status.runs());
-        return first.map(|_| 1..1 + inner.len());
-    }
-    let (word, at) = detail_key(line)?;
-    let said = line.tail(at);
-    let value = said.trim_matches(['*', '_', ' ', '`']);
-    let is_said = match word.to_ascii_lowercase().as_str() {
-        "status" => true,
-        // What a program keeps is a state, too.
-        "state" | "progress" => status::of_cell(value).is_some_and(|it| it != TaskStatus::Todo),
-        // What is done when is a criterion.
-        word => status::of_key(word) == Some(TaskStatus::Done) && status::is_answer(value),
-    };
-    let start = at + said.find(value)?;
-    (is_said && !value.is_empty()).then_some(start..start + value.len())
 }
 
 /// Splits a text after the word that it begins with, any marks of emphasis, and a colon.

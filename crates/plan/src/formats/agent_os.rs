@@ -9,6 +9,7 @@ use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::drafting::OPEN_STEP_OF_DONE;
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Format};
+use crate::formats::numbered_boxes;
 use crate::formats::numbers::{self, counted, number};
 use crate::lines::text;
 use crate::tasks::draft::Draft;
@@ -45,7 +46,7 @@ pub(crate) fn has_groups(document: &Document<'_, '_>) -> bool {
 
 fn is_group(document: &Document<'_, '_>, heading: &Heading) -> bool {
     counted(&heading.title)
-        .is_some_and(|group| numbers::begins_with_part(document, heading, group.number))
+        .is_some_and(|group| numbered_boxes::begins_with_part(document, heading, group.number))
 }
 
 fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

@@ -8,6 +8,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::{Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
+use crate::formats::numbered_boxes;
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::Block;
 use crate::tasks::heading;
@@ -40,7 +41,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     for boxed in document.boxes.iter().filter(|boxed| boxed.depth == 0) {
         match number(document.text(boxed)) {
             Some(own) if !own.contains('.') => tasks += 1,
-            Some(_) if numbers::is_below_heading(document, boxed) => tasks += 1,
+            Some(_) if numbered_boxes::is_below_heading(document, boxed) => tasks += 1,
             Some(_) => beside += 1,
             None => {}
         }
@@ -68,11 +69,11 @@ fn names_spec(document: &Document<'_, '_>, block: &Block) -> bool {
 
 fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
     number(heading::after_mark(&heading.title))
-        .is_some_and(|own| numbers::begins_with_part(document, heading, own))
+        .is_some_and(|own| numbered_boxes::begins_with_part(document, heading, own))
 }
 
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
-    let is_task = numbers::is_among_numbered(scope.document, item.item);
+    let is_task = numbered_boxes::is_among_numbered(scope.document, item.item);
     scope.unless_excluded(Decision::task_if(is_task, numbers::NO_NUMBER))
 }
 

@@ -8,6 +8,7 @@ use crate::formats::numbers::{self, named};
 use crate::lines::fences::Fences;
 use crate::lines::outline::{self, Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
+use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
 use crate::tasks::heading::{self, TaskHeading};
@@ -15,6 +16,7 @@ use crate::tasks::legend::{self, Legend};
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::table::{self, Table};
+use crate::words;
 use orchestrate_core::text::parts::Parts;
 
 /// The blocks of a document below its front matter.
@@ -92,6 +94,13 @@ impl Heading {
     /// Returns what the words `Task N`, `Step N`, `T1`, `US-1` at its beginning say.
     pub(crate) fn task(&self) -> Option<TaskHeading<'_>> {
         heading::task(heading::after_mark(&self.title))
+    }
+
+    /// Reports whether it describes the whole document, as `Background` does.
+    pub(crate) fn describes(&self) -> bool {
+        let mut words = section::each_word(&self.title);
+        let first = words.find(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
+        first.is_some_and(|first| text::is_one_of(first, words::DOCUMENT))
     }
 
     /// Reports whether it speaks of work.

@@ -338,7 +338,8 @@ impl<'a> Walk<'_, '_, 'a> {
         })
     }
 
-    /// Warns of the first open task from an index on, all of which belong to a group that is ticked.
+    /// Warns of the first open task from an index on, all of which belong to a group that is
+    /// ticked.
     fn note_open_part(&mut self, first: usize, group: &str) {
         let mut parts = self.found.drafts.iter().skip(first);
         if let Some(open) = parts.find(|part| part.status.runs() && !part.optional) {

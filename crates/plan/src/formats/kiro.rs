@@ -9,6 +9,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
+use crate::formats::numbered_boxes;
 use crate::formats::numbers::{self, number};
 use crate::lines::outline::{Block, Item};
 use crate::tasks::draft::items_of;
@@ -88,7 +89,7 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
         return scope.unless_put_off(Decision::Nested);
     }
     scope.unless_excluded(
-        match numbers::is_among_numbered(scope.document, item.item) {
+        match numbered_boxes::is_among_numbered(scope.document, item.item) {
             true => Decision::Nested,
             false => Decision::not_run(numbers::NO_NUMBER),
         },

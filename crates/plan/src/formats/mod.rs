@@ -25,6 +25,7 @@ pub(crate) mod whole;
 pub(crate) mod yaml;
 
 mod finish;
+mod numbered_boxes;
 mod numbered_lists;
 mod numbers;
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::fields::identify;
 use crate::formats::document::{Document, Heading};
-use crate::formats::task_headings;
 use crate::lines::outline::{Block, Item};
 use crate::lines::text;
 use crate::tasks::draft::items_of;
@@ -144,7 +143,7 @@ fn all<'d>(document: &'d Document<'_, '_>) -> Vec<OuterList<'d>> {
                 above = document.headings.binary_search_by_key(&at, |it| it.at).ok();
             }
             Block::List(items) => {
-                let is_other = |it: &Heading| !it.is_work() || task_headings::describes(it);
+                let is_other = |it: &Heading| !it.is_work() || it.describes();
                 if !document.is_in(above, is_other) {
                     let heading = above.and_then(|at| document.headings.get(at));
                     found.push(OuterList { heading, items });

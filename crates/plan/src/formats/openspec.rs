@@ -7,7 +7,8 @@ use crate::formats::agent_os_v1;
 use crate::formats::document::{BoxedItem, Document};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::kiro;
-use crate::formats::numbers::{self, number};
+use crate::formats::numbered_boxes;
+use crate::formats::numbers::number;
 use crate::tasks::heading;
 use crate::tasks::section::Kind;
 
@@ -23,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
 fn claims(document: &Document<'_, '_>) -> Claim {
     let outer = document.boxes.iter().filter(|boxed| boxed.depth == 0);
     let (numbered, mut others): (Vec<&BoxedItem>, Vec<&BoxedItem>) =
-        outer.partition(|boxed| numbers::is_below_heading(document, boxed));
+        outer.partition(|boxed| numbered_boxes::is_below_heading(document, boxed));
     if numbered.is_empty() {
         return Claim::NotMine;
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
-use crate::formats::task_headings::{self, TaskHeadings};
+use crate::formats::task_headings::TaskHeadings;
 use crate::lines::outline::Block;
 use crate::tasks::table::{self, Table};
 
@@ -63,7 +63,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 /// Reports whether something stands below a heading that may be work, but is no such table: the
 /// findings of a report, or its figures.
 fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
-    let is_work = own.is_work() && !task_headings::describes(own);
+    let is_work = own.is_work() && !own.describes();
     if !is_work || document.is_in(own.parent, |it| !it.is_work()) {
         return false;
     }

@@ -9,10 +9,8 @@ use crate::formats::below;
 use crate::formats::document::{BoxedItem, Document, Heading, Siblings};
 use crate::formats::numbered_lists;
 use crate::formats::numbers;
-use crate::lines::text;
 use crate::tasks::heading;
 use crate::tasks::section;
-use crate::words;
 use orchestrate_core::text::parts::Parts;
 
 /// How many series are looked at for a heading: one for each level.
@@ -56,7 +54,7 @@ impl TaskHeadings {
             found.extend(fielded.iter().filter(|it| it.level >= level));
         } else if !fielded.is_empty() {
             found = may_be;
-            found.retain(|it| !describes(it) && fielded.iter().any(|own| is_beside(own, it)));
+            found.retain(|it| !it.describes() && fielded.iter().any(|own| is_beside(own, it)));
             own.doubt = (found.len() > fielded.len()).then_some(PARTLY_FIELDED);
             keep_counted(&mut found);
         } else {
@@ -267,7 +265,7 @@ pub(crate) fn chosen(document: &Document<'_, '_>) -> Vec<usize> {
     let mut series = series_of_work(document);
     if series.is_empty() {
         series = all_series(document);
-        series.retain(|own| !own.iter().all(|it| describes(it)));
+        series.retain(|own| !own.iter().all(|it| it.describes()));
     }
     if series.iter().any(has_word) {
         series.retain(has_word);
@@ -365,14 +363,9 @@ fn without_work<'d>(series: &Series<'d>, has_work: impl Fn(&Heading) -> bool) ->
 /// Reports whether something stands below a heading that calls it neither done nor a description.
 pub(crate) fn is_open_work(heading: &Heading) -> bool {
     let status = heading::status(&heading.title);
-    heading.end > heading.at + 1 && status.is_none_or(|status| status.runs()) && !describes(heading)
-}
-
-/// Reports whether a heading describes the whole document, as `Background` does.
-pub(crate) fn describes(heading: &Heading) -> bool {
-    let mut words = section::each_word(&heading.title);
-    let first = words.find(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
-    first.is_some_and(|first| text::is_one_of(first, words::DOCUMENT))
+    heading.end > heading.at + 1
+        && status.is_none_or(|status| status.runs())
+        && !heading.describes()
 }
 
 /// Headings that count on.
@@ -404,7 +397,7 @@ fn series_of_work<'d>(document: &'d Document<'_, '_>) -> Vec<Series<'d>> {
         has_word(own)
             || own.iter().any(|it| it.parent != first.parent)
             || parent.is_some_and(|parent| {
-                let may_be_work = parent.is_work() && parent.level > 1 && !describes(parent);
+                let may_be_work = parent.is_work() && parent.level > 1 && !parent.describes();
                 let is_counted = own
                     .iter()
                     .map(|it| it.place())

@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 
-use crate::fields::attributes;
 use crate::fields::names::KnownNames;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
@@ -299,7 +298,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         let holds_boxes = open.holds_boxes;
         for (offset, line) in self.source().lines(range) {
             let own = line.trim_start_matches(['>', ' ']);
-            let Some(place) = attributes::status_place(own) else {
+            let Some(place) = status::place_in(own) else {
                 continue;
             };
             let at = offset + line.len() - own.len() + place.start;

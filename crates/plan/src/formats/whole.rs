@@ -163,8 +163,8 @@ fn names_phase(text: &str) -> bool {
     })
 }
 
-/// Returns what a document says of all its work: in a heading `Status: done`, a section "Status" or a
-/// field of it, or a line `**Status**: done` above all sections.
+/// Returns what a document says of all its work: in a heading `Status: done`, a section "Status" or
+/// a field of it, or a line `**Status**: done` above all sections.
 pub(crate) fn said<'n>(notes: &[&'n Note]) -> Vec<&'n str> {
     let values = notes.iter().flat_map(|note| values_of(note));
     let values = values.map(|value| value.trim().trim_end_matches(['*', '_']));
@@ -195,7 +195,7 @@ fn values_of(note: &Note) -> Vec<&str> {
         is_after_prose |=
             !line.starts_with('-') && !line.is_empty() && attributes::detail_key(own).is_none();
         if !(own.starts_with('(') || line.starts_with('-') && is_after_prose) {
-            values.extend(attributes::status_place(own).map(|place| own.part(place)));
+            values.extend(status::place_in(own).map(|place| own.part(place)));
         }
     }
     values

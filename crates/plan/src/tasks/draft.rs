@@ -742,7 +742,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.
     pub(crate) fn status_field(&mut self, line: &Inline<'_>, draft: &mut Draft) -> bool {
-        let Some(said) = attributes::status_place(&line.text) else {
+        let Some(said) = status::place_in(&line.text) else {
             return false;
         };
         let value = line.text.part(said.clone());
@@ -759,11 +759,12 @@ impl<'a> Reader<'_, 'a> {
     /// Withholds an open task whose field says a status that is not known, unless a box or a mark
     /// says how far it is.
     pub(crate) fn unknown_status(&mut self, line: &Inline<'_>, draft: &mut Draft) {
-        let Some(said) = attributes::status_place(&line.text) else {
+        let Some(said) = status::place_in(&line.text) else {
             return;
         };
         let value = line.text.part(said.clone());
-        // What follows text in a plain line may be a part of it: `The page shows: - Status: a badge`.
+        // What follows text in a plain line may be a part of it: `The page shows: - Status: a
+        // badge`.
         let mut details = draft.details.iter();
         let is_first = details.next().is_none_or(|first| *first == line.text);
         let is_field = is_first || line.text.starts_with(['*', '_']);

@@ -1,5 +1,6 @@
-//! What a document says that its marks mean: in a list of boxes each of which stands before a status
-//! alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open, `[~]` dropped".
+//! What a document says that its marks mean: in a list of boxes each of which stands before a
+//! status alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open, `[~]`
+//! dropped".
 //!
 //! What it says counts, rather than what the marks usually mean.
 
@@ -116,7 +117,8 @@ impl Legend {
         BoxMark { status, ..found }
     }
 
-    /// Warns of each mark in use whose meaning is not known, and refuses ticks that mean no done task.
+    /// Warns of each mark in use whose meaning is not known, and refuses ticks that mean no done
+    /// task.
     pub(crate) fn report(&self, source: &Source<'_>, findings: &mut Findings) {
         for meaning in &self.meanings {
             let said = source.slice(meaning.said.clone());
@@ -205,7 +207,8 @@ fn of_line(at: usize, line: &str) -> Vec<Meaning> {
     said
 }
 
-/// Reports whether what stands before a mark only introduces it: `Legend:`, or a bullet before code.
+/// Reports whether what stands before a mark only introduces it: `Legend:`, or a bullet before
+/// code.
 fn is_label(before: &str) -> bool {
     let is_code = before.ends_with('`');
     let text = before.trim_end_matches(['`', '*', ' ']);

@@ -1,10 +1,8 @@
 //! Parses headings that begin a phase or name a priority.
 
 use crate::lines::text::{is_capital, is_one_of, next_word, position};
-use crate::tasks::checkbox::read_box;
 use crate::tasks::section::each_word;
 use crate::words::{LEVELS, PHASES};
-use orchestrate_core::text::parts::Parts;
 
 /// Before or after a level in a heading that names a priority.
 const PRIORITY: &str = "priority";
@@ -20,7 +18,7 @@ pub(crate) struct Phase {
 /// may be before it.
 pub(crate) fn of_heading(title: &str) -> Option<Phase> {
     // A letter in its box is no word of its own.
-    let title = read_box(title).map_or(title, |found| title.tail(found.rest));
+    let title = without_box(title);
     let mut before: Option<&str> = None;
     let mut rest = title;
     while let Some((word, after)) = next_word(rest) {
@@ -36,6 +34,16 @@ pub(crate) fn of_heading(title: &str) -> Option<Phase> {
         (before, rest) = (Some(word), after);
     }
     names_priority(title).then_some(Phase { label: None })
+}
+
+fn without_box(title: &str) -> &str {
+    let boxed = title
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'));
+    match boxed {
+        Some((mark, rest)) if mark.chars().count() == 1 => rest,
+        _ => title,
+    }
 }
 
 /// Returns what makes the number before it a phase between two others (`.1` after `2`).

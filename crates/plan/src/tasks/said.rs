@@ -3,7 +3,6 @@
 //!
 //! The boxes count: such a task is run.
 
-use crate::fields::attributes;
 use crate::finding::{FindingCode, Pending};
 use crate::tasks::draft::{Draft, Reader};
 use crate::tasks::status;
@@ -56,7 +55,7 @@ fn said_in(detail: &str) -> Option<(TaskStatus, &str)> {
         .filter(|detail| detail.starts_with(['*', '_', 'S', 's']))?
         .lines()
         .next()?;
-    let value = line.get(attributes::status_place(line)?)?;
+    let value = line.get(status::place_in(line)?)?;
     let status = status::of_text(value).filter(|status| *status != TaskStatus::Todo)?;
     Some((status, value))
 }

@@ -7,6 +7,7 @@ use memchr::{memchr, memchr2};
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
 
+use crate::fields::attributes;
 use crate::tasks::phase;
 use crate::tasks::section;
 use crate::words;
@@ -190,8 +191,8 @@ fn of_words(text: &str) -> Option<TaskStatus> {
         .or_else(|| until_when(text))
 }
 
-/// Returns the status of a word for what is put off with the time of that (`deferred until May`), or
-/// of one for what is dropped with who did so (`superseded by plan B`).
+/// Returns the status of a word for what is put off with the time of that (`deferred until May`),
+/// or of one for what is dropped with who did so (`superseded by plan B`).
 fn until_when(text: &str) -> Option<TaskStatus> {
     let lower = text.trim_matches(['*', '_', ' ', '`']).to_lowercase();
     let mut words = lower.split(' ');
@@ -314,6 +315,28 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
         return None;
     }
     of_text(words).filter(|status| *status != TaskStatus::Todo)
+}
+
+/// Returns the place of what a line such as `**Status**: done`, `Done: yes` or `(shipped in v1)`
+/// says.
+pub(crate) fn place_in(line: &str) -> Option<Range<usize>> {
+    if let Some(inner) = line.strip_prefix('(') {
+        let inner = inner.trim_end().strip_suffix(')')?;
+        let first = first_words(inner).filter(|status| !status.runs());
+        return first.map(|_| 1..1 + inner.len());
+    }
+    let (word, at) = attributes::detail_key(line)?;
+    let said = line.tail(at);
+    let value = said.trim_matches(['*', '_', ' ', '`']);
+    let is_said = match word.to_ascii_lowercase().as_str() {
+        "status" => true,
+        // What a program keeps is a state, too.
+        "state" | "progress" => of_cell(value).is_some_and(|it| it != TaskStatus::Todo),
+        // What is done when is a criterion.
+        word => of_key(word) == Some(TaskStatus::Done) && is_answer(value),
+    };
+    let start = at + said.find(value)?;
+    (is_said && !value.is_empty()).then_some(start..start + value.len())
 }
 
 /// Returns what a heading such as `Status: Deferred` says.

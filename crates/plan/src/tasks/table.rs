@@ -273,8 +273,8 @@ impl Grid<'_, '_> {
             && (is_named || self.all(0, is_id_with_mark) || self.all(0, begins_with_id))
     }
 
-    /// Returns the first column, of those from one on, that says what a task is rather than who does
-    /// it, or where; else that one.
+    /// Returns the first column, of those from one on, that says what a task is rather than who
+    /// does it, or where; else that one.
     fn said(&self, from: usize) -> usize {
         let mut columns = (from..).zip(self.columns.iter().skip(from));
         let found = columns.find(|(_, cell)| {

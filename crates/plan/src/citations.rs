@@ -15,7 +15,7 @@ use orchestrate_core::task::Work;
 use orchestrate_core::text::parts::Parts;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::finding::{Finding, FindingCode, PlanError};
+use crate::finding::{Finding, FindingCode, PlanError, Skipped};
 use crate::formats::lines::LineKind;
 use crate::lines::source::Source;
 use crate::parse;
@@ -117,6 +117,30 @@ pub(crate) fn taken(account: &str, document: &str) -> Vec<Citation> {
         true => joined(read.roles),
         false => Vec::new(),
     }
+}
+
+/// Returns the lines that look like work in a document, although the citations make no task of
+/// them.
+pub(crate) fn not_run(citations: &[Citation], document: &str) -> Vec<Skipped> {
+    let own = OwnReading::of(document, &lines(document));
+    let mut found = Vec::new();
+    for Citation { from, to, role } in citations {
+        if let LineRole::Task { .. } = role {
+            continue;
+        }
+        for line in own.open.union(&own.skipped) {
+            if (from..=to).contains(&line) {
+                found.push(Skipped {
+                    line: *line,
+                    reason: match role {
+                        LineRole::NotRun { reason } => reason.clone(),
+                        role => role.to_string(),
+                    },
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Returns the lines of a document as its agent and its reader count them.
@@ -538,7 +562,7 @@ fn may_be_chapter(line: &str) -> bool {
 }
 
 /// Names lines by their numbers: `line 3`, `lines 3-5, 8`.
-fn numbered(lines: &[usize]) -> String {
+pub(crate) fn numbered(lines: &[usize]) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for line in lines {
         match ranges.last_mut() {

@@ -443,7 +443,9 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
         .rule(returned().turn(2).text(&cited("1-3: told\n5: T1\n6: T2")))
         .rule(returned().text(&cited(
             "1-3: told\n5: T1\n6: T2\n8: not run: it is for later",
-        )));
+        )))
+        .writes("T1", "cart", "1\n")
+        .writes("T2", "till", "1\n");
     let model = world.script(&script)?;
     let ran = world.types(
         &["plan", "notes.txt", "-o", "made.md", "--model", &model],
@@ -489,11 +491,7 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
     // What it made is run as any plan is, and is the latest run from then on, also after the next
     // plan is made.
     world.repository.write("plan.md", &ran.stdout)?;
-    let writer = Script::default()
-        .writes("T1", "cart", "1\n")
-        .writes("T2", "till", "1\n");
-    let writer = world.script(&writer)?;
-    world.types(&["run", "plan.md", "--model", &writer], 0)?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
     let latest = |world: &World| world.types(&["status", "--json"], 0)?.json();
     let of_plan = latest(&world)?["run_id"].clone();
     world.types(&["plan", "notes.txt", "--model", &model], 0)?;

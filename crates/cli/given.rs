@@ -2,7 +2,8 @@
 //!
 //! What exists as a file or a folder is a path. Else a text with white space is a goal, unless it
 //! has the form of a path that was mistyped or of a command that was quoted; a single word is
-//! always a path.
+//! always a path. What ends like the name of a plan is a path, unless it ends with a name of its
+//! own, that of a file which exists or whose folder does.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -15,6 +16,9 @@ use orchestrate_core::{RunId, shell_word};
 use crate::args;
 use crate::context::Context;
 use crate::error::CommandError;
+
+/// How the names of plans end.
+const ENDINGS: [&str; 6] = [".md", ".markdown", ".json", ".jsonl", ".yaml", ".txt"];
 
 /// What an argument is that may be a plan or a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +100,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Reports whether a text that is no file has the form of a path: it begins as one, or its folder
-/// exists, or the name of a file beside it is almost the same.
+/// exists, or it ends as one, or the name of a file beside it is almost the same.
 fn is_path(context: &Context, typed: &Path) -> bool {
     let name = typed.file_name().and_then(|name| name.to_str());
     let Some(name) = name.filter(|name| !name.contains('\n')) else {
@@ -104,6 +108,11 @@ fn is_path(context: &Context, typed: &Path) -> bool {
     };
     let (starts, text) = (["/", "./", "../", "~/"], typed.to_string_lossy());
     if starts.iter().any(|start| text.starts_with(start)) {
+        return true;
+    }
+    let last = text.split_whitespace().next_back().map_or("", |last| last);
+    let ends_as_plan = ENDINGS.iter().any(|ending| last.ends_with(ending));
+    if ends_as_plan && !is_file_of_goal(context, Path::new(last)) {
         return true;
     }
     let parent = typed.parent().unwrap_or(Path::new(""));
@@ -115,6 +124,16 @@ fn is_path(context: &Context, typed: &Path) -> bool {
     let beside = beside.filter_map(|entry| entry.file_name().into_string().ok());
     let beside: Vec<String> = beside.collect();
     nearest(name, beside.iter().map(String::as_str)).is_some()
+}
+
+/// Reports whether the last word of a goal names a file: one that exists, or one in a folder that
+/// exists.
+fn is_file_of_goal(context: &Context, last: &Path) -> bool {
+    let parent = last
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder_exists = parent.is_some_and(|folder| context.directory.join(folder).is_dir());
+    folder_exists || context.directory.join(last).is_file()
 }
 
 /// Returns the command line that a text seems to be: a command, and as its argument a file or a
@@ -166,6 +185,8 @@ mod tests {
             "my plna.md",
             "./my goal.md",
             "docs/my goal.md",
+            "my plans/plan.md",
+            "our first plan.markdown",
         ];
         for text in goals {
             assert_eq!(

@@ -210,8 +210,8 @@ fn text(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
             vec![complaint],
         ));
     }
-    if is_utf16(&bytes) {
-        let message = format!("the plan {shown} is UTF-16 text, which is not read");
+    if let Some(encoding) = wide_encoding(&bytes) {
+        let message = format!("the plan {shown} is {encoding} text, which is not read");
         return Err(CommandError::usage(message).hint("save it as UTF-8"));
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -223,17 +223,20 @@ fn text(bytes: Vec<u8>, shown: &str) -> Result<String, CommandError> {
     })
 }
 
-/// Reports whether bytes are text in UTF-16: it begins with a byte order mark, or every second byte
-/// of its first letters is zero, as of ASCII.
-fn is_utf16(bytes: &[u8]) -> bool {
+/// Returns the encoding of text in UTF-16 or UTF-32: it begins with a byte order mark, or every
+/// second byte of its first letters is zero, as of ASCII.
+fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(&[0xff, 0xfe, 0, 0]) || bytes.starts_with(&[0, 0, 0xfe, 0xff]) {
+        return Some("UTF-32");
+    }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return true;
+        return Some("UTF-16");
     }
     let (pairs, _) = bytes.as_chunks::<2>();
     let first = pairs.get(..pairs.len().min(FIRST_LETTERS)).unwrap_or(&[]);
     let is_little = first.iter().all(|[low, high]| *low != 0 && *high == 0);
     let is_big = first.iter().all(|[high, low]| *low != 0 && *high == 0);
-    !first.is_empty() && (is_little || is_big)
+    (!first.is_empty() && (is_little || is_big)).then_some("UTF-16")
 }
 
 /// The path of a plan, and the repository that a link on the way must not leave.

@@ -1,24 +1,28 @@
 //! The file of a plan that a run makes: chosen before the run, written when the plan is there, and
 //! never over another file.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::RunState;
+use orchestrate_core::{RunState, TaskId};
 use orchestrate_journal::Store;
-use orchestrate_plan::Rewritten;
+use orchestrate_plan::{LineRole, Rewritten, Skipped};
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
 use crate::show::columns;
 use crate::show::output;
+use crate::show::plain;
 
 /// Stands for standard output in place of a file.
 pub(crate) const STANDARD_OUTPUT: &str = "-";
 /// The columns of a line of a document beside what became of it.
 const SOURCE_COLUMNS: usize = 48;
+/// The columns of the title of a task beside a line.
+const TITLE_COLUMNS: usize = 60;
 /// Stands beside each further line of which the same became.
 const SAME: &str = "\"";
 /// Said of a plan whose account of the document another version of this program has taken.
@@ -111,16 +115,29 @@ fn write(state: &RunState, named: &Path, plan: &str) -> Result<PathBuf, CommandE
 }
 
 impl Made {
-    /// Shows the lines of the document beside what became of them; empty for a typed goal.
+    /// Returns the lines of the document that look like work and are not run.
+    pub(crate) fn not_run(&self) -> Vec<Skipped> {
+        match &self.document {
+            Some(document) => self.rewritten.not_run(document),
+            None => Vec::new(),
+        }
+    }
+
+    /// Shows the lines of the document beside what became of them, and says which ones look like
+    /// work and are not run; empty for a typed goal.
     pub(crate) fn comparison(&self) -> String {
         if self.document.is_some() && self.rewritten.citations.is_empty() {
             return UNKNOWN.to_owned();
         }
         let lines: Vec<&str> = self.document.iter().flat_map(|text| text.lines()).collect();
+        let mut titles: BTreeMap<TaskId, String> = BTreeMap::new();
+        for task in self.rewritten.tasks() {
+            titles.insert(task.id, plain::one_line(&task.title, TITLE_COLUMNS));
+        }
         let mut shown = String::new();
         for citation in &self.rewritten.citations {
             let cited = lines.get(citation.from - 1..citation.to).unwrap_or(&[]);
-            let mut becomes = citation.role.to_string();
+            let mut becomes = named(&citation.role, &titles);
             for (number, line) in (citation.from..).zip(cited) {
                 let line = output::plain(line.trim_end());
                 let (start, _) = columns::split(&line, SOURCE_COLUMNS);
@@ -129,8 +146,24 @@ impl Made {
                 SAME.clone_into(&mut becomes);
             }
         }
+        if let Some(said) = orchestrate_plan::not_run_of_document(&self.not_run()) {
+            shown.push_str(&said);
+        }
         shown
     }
+}
+
+/// Names what became of some lines: the tasks with their titles.
+fn named(role: &LineRole, titles: &BTreeMap<TaskId, String>) -> String {
+    let LineRole::Task { tasks } = role else {
+        return role.to_string();
+    };
+    let mut names = Vec::new();
+    for id in tasks {
+        let title = titles.get(id).map_or("", String::as_str);
+        names.push(format!("{id} {title}").trim_end().to_owned());
+    }
+    names.join(", ")
 }
 
 fn not_written(state: &RunState, path: &Path, why: &str) -> CommandError {

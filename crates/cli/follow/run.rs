@@ -17,6 +17,7 @@ use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
+use orchestrate_plan::Skipped;
 use orchestrate_settings::{Loaded, Resolved, SandboxDemand};
 use serde::Serialize;
 use serde_json::Value;
@@ -133,12 +134,24 @@ pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, Strin
 /// A run that has ended, with its report.
 pub(crate) struct Followed {
     pub(crate) report: Report,
+    /// The lines of the plan or of the document that look like work and are not run.
+    pub(crate) not_run_lines: Vec<Skipped>,
     pub(crate) store: Store,
     style: Style,
     /// The number of its newest event.
     seq: u64,
     /// Whether standard output is still read, or the error of a failed write to it.
     is_heard: Result<bool, CommandError>,
+}
+
+/// The report of a run as the process prints it that has started the run.
+#[derive(Serialize)]
+struct ReportOfStart<'r> {
+    #[serde(flatten)]
+    report: &'r Report,
+    /// The lines of the plan that look like work and are not run.
+    #[serde(skip_serializing_if = "<[Skipped]>::is_empty")]
+    not_run_lines: &'r [Skipped],
 }
 
 /// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events
@@ -172,6 +185,7 @@ pub(crate) async fn to_its_end(
     };
     Ok(Followed {
         report,
+        not_run_lines: Vec::new(),
         store,
         style,
         seq: news.seen,
@@ -324,6 +338,7 @@ impl Followed {
             self.report.plan_file = Some(shown.display().to_string());
         }
         self.report.answer = Some(made.rewritten.plan.clone());
+        self.not_run_lines = made.not_run();
     }
 
     /// Returns its current state, with what was recorded since it ended.
@@ -341,6 +356,15 @@ impl Followed {
                 "`orchestrate status {run}` shows how the run ended"
             ))
         })?;
+        let of_start = ReportOfStart {
+            report,
+            not_run_lines: &self.not_run_lines,
+        };
+        let has_made_plan = state.settings.plan_file.is_some() && report.exit_code == Some(EXIT_OK);
+        let render = |report: &Report| match has_made_plan {
+            true => table::render_plan(report),
+            false => table::render(report, branches),
+        };
         match self.style.format {
             _ if !is_heard => {}
             // Standard output carries the plan only.
@@ -350,7 +374,7 @@ impl Followed {
                     output::result(&plan)?;
                 }
                 if !self.style.quiet {
-                    output::note(table::render(&report, branches).trim_end());
+                    output::note(render(&report).trim_end());
                 }
             }
             Format::Text => {
@@ -362,17 +386,14 @@ impl Followed {
                         format!("orchestrate run {plan}"),
                     ];
                 }
-                let table = table::render(report, branches);
                 let (unread, next) = (table::unread(state.unread()), next::render(&next));
-                output::result(&(table + &unread + &next))?;
+                output::result(&(render(report) + &unread + &next))?;
             }
             // Standard output has markers only.
-            Format::Markers if !self.style.quiet => {
-                output::note(table::render(report, branches).trim_end())
-            }
+            Format::Markers if !self.style.quiet => output::note(render(report).trim_end()),
             Format::Markers => {}
-            Format::Json => output::json(report)?,
-            Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,
+            Format::Json => output::json(&of_start)?,
+            Format::StreamJson => output::json(&last_line(&of_start, state.updated_ms, self.seq))?,
         }
         Ok(report.exit_code.unwrap_or(EXIT_OK))
     }

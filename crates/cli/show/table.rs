@@ -66,6 +66,13 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
     with_result(report, branches, &result)
 }
 
+/// Renders the report of a run that has made a plan: it has no result in the repository.
+pub(crate) fn render_plan(report: &Report) -> String {
+    let mut text = remarks_of_tasks(report);
+    text.push_str(&end(report, ""));
+    text
+}
+
 /// Renders the report of a run whose result has landed and whose branches are gone.
 pub(crate) fn render_pruned(report: &Report, branches: Branches) -> String {
     let commit = short(&report.integration_commit);
@@ -94,6 +101,14 @@ fn landed(
 /// Renders a report with the lines that say where the result is.
 fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     let mut text = tasks(report, branches);
+    text.push_str(&remarks_of_tasks(report));
+    text.push_str(&end(report, result));
+    text
+}
+
+/// Renders what a person should know of the tasks besides their states.
+fn remarks_of_tasks(report: &Report) -> String {
+    let mut text = String::new();
     for task in &report.tasks {
         let error = task.error.as_ref();
         text.extend(error.map(|error| failure(&task.id, error)));
@@ -117,6 +132,12 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
         };
         text.push_str(&format!("there was nothing to do: {why}\n"));
     }
+    text
+}
+
+/// Renders the end of a report: how the run has ended, the lines that say where its result is, and
+/// its answer.
+fn end(report: &Report, result: &str) -> String {
     let how = match report.status.as_str() {
         RUNNING => "running for",
         STOPPED => "stopped after",
@@ -127,13 +148,13 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
         1 => "1 call was answered from the cache\n".to_owned(),
         calls => format!("{calls} calls were answered from the cache\n"),
     };
-    text.push_str(&format!(
+    let mut text = format!(
         "\nrun {}: {how} {}, {} tokens{}\n{replayed}{result}",
         report.run_id,
         time(report.duration_ms, report.waited_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),
         total_cost(report)
-    ));
+    );
     text.push_str(&answer(report));
     text
 }

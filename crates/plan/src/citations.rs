@@ -2,22 +2,28 @@
 //!
 //! The agent that rewrites it ends its answer with a block of code marked `lines`, which says for
 //! each line which task it is part of, that all agents are told it, or why it is not run. Nothing
-//! is dropped silently: an answer that leaves out a line, or whose task cites none, is refused.
+//! is dropped silently: an answer that leaves out a line is refused. Nothing is invented either:
+//! each task cites a line for itself alone, and its commands stand in what it cites. And what the
+//! program reads as done, cancelled, blocked or a person's is no open task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::task::TaskStatus;
+use orchestrate_core::task::Work;
+use orchestrate_core::text::parts::Parts;
 
 use crate::fields::names::{KnownNames, ReadAs};
-use crate::finding::{Finding, FindingCode, PlanError};
+use crate::finding::{Finding, FindingCode, PlanError, Skipped};
+use crate::formats::lines::LineKind;
 use crate::lines::source::Source;
 use crate::parse;
 use crate::parse::Plan;
 use crate::tasks::checkbox::box_in_line;
 use crate::tasks::heading;
+use crate::tasks::note::Note;
+use crate::tasks::section::{self, Kind};
 
 /// How often a line of a document may be cited on average.
 const CITED_AT_MOST: usize = 4;
@@ -81,8 +87,9 @@ impl fmt::Display for LineRole {
 /// order of the document.
 ///
 /// # Errors
-/// Every citation that is wrong, every line that is left out, every task without a line, and every
-/// task of the document that is lost, or done already.
+/// Every citation that is wrong, every line that is left out, every task without a line of its own,
+/// every command that the document does not name, and every task of the document that is lost, or
+/// that is open although the document says that it is not.
 pub(crate) fn check(
     account: &str,
     document: &str,
@@ -91,8 +98,10 @@ pub(crate) fn check(
     let ids = plan.tasks.iter().map(|task| task.id.clone()).collect();
     let mut read = Read::new(account, document, Some(ids));
     read.require_all();
-    read.require_sources(plan);
-    read.require_work(document, plan);
+    let own = OwnReading::of(document, &read.lines);
+    read.require_sources(plan, &own);
+    read.require_commands(plan, &own);
+    read.require_work(plan, &own);
     if read.errors.is_empty() {
         Ok(joined(read.roles))
     } else {
@@ -108,6 +117,30 @@ pub(crate) fn taken(account: &str, document: &str) -> Vec<Citation> {
         true => joined(read.roles),
         false => Vec::new(),
     }
+}
+
+/// Returns the lines that look like work in a document, although the citations make no task of
+/// them.
+pub(crate) fn not_run(citations: &[Citation], document: &str) -> Vec<Skipped> {
+    let own = OwnReading::of(document, &lines(document));
+    let mut found = Vec::new();
+    for Citation { from, to, role } in citations {
+        if let LineRole::Task { .. } = role {
+            continue;
+        }
+        for line in own.open.union(&own.skipped) {
+            if (from..=to).contains(&line) {
+                found.push(Skipped {
+                    line: *line,
+                    reason: match role {
+                        LineRole::NotRun { reason } => reason.clone(),
+                        role => role.to_string(),
+                    },
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Returns the lines of a document as its agent and its reader count them.
@@ -244,12 +277,6 @@ impl<'d> Read<'d> {
         }
     }
 
-    /// Returns the lines that have a word, with their numbers.
-    fn worded(&self) -> impl Iterator<Item = (usize, &'d str)> + use<'_, 'd> {
-        let lines = (1..).zip(self.lines.iter().copied());
-        lines.filter(|(_, line)| line.contains(char::is_alphanumeric))
-    }
-
     /// Requires that each line with text is cited.
     fn require_all(&mut self) {
         let left_out: Vec<usize> = (1..)
@@ -265,48 +292,114 @@ impl<'d> Read<'d> {
         }
     }
 
-    /// Requires that each task cites a line with a word, and an open one more than lines of what is
-    /// done already.
-    fn require_sources(&mut self, plan: &Plan) {
-        let mut sources: BTreeMap<&TaskId, Vec<usize>> = BTreeMap::new();
-        let mut with_work: BTreeSet<&TaskId> = BTreeSet::new();
-        for (at, line) in self.worded() {
+    /// Requires that each task cites a line that says what to do, and an open one no line of what
+    /// is done or not to be done.
+    ///
+    /// It cites that line for itself alone, or with no more tasks than the line has parts: "Add a
+    /// cart, a till and a search" may well become three.
+    fn require_sources(&mut self, plan: &Plan, own: &OwnReading) {
+        let open = open_tasks(plan);
+        let mut cited: BTreeSet<&TaskId> = BTreeSet::new();
+        let mut with_source: BTreeSet<&TaskId> = BTreeSet::new();
+        let mut reopened: BTreeMap<&TaskId, Vec<usize>> = BTreeMap::new();
+        for (at, line) in (1..).zip(&self.lines) {
             let Some(LineRole::Task { tasks }) = self.roles.get(&at) else {
                 continue;
             };
-            let is_done = box_in_line(line).is_some_and(|mark| mark.status == TaskStatus::Done);
-            for id in tasks {
-                sources.entry(id).or_default().push(at);
-                if !is_done {
-                    with_work.insert(id);
+            let is_source = own.says_something(at, line);
+            let is_closed = own.is_closed(at, line);
+            let are_few = tasks.len() == 1 || tasks.len() <= parts(line);
+            for id in tasks.iter().filter(|_| is_source) {
+                cited.insert(id);
+                if is_closed && open.contains(id) {
+                    reopened.entry(id).or_default().push(at);
+                } else if are_few {
+                    with_source.insert(id);
                 }
             }
         }
         let mut errors = Vec::new();
         for task in &plan.tasks {
             let id = &task.id;
-            match sources.get(id) {
-                None => errors.push(format!("no line of the document is cited for {id}")),
-                Some(lines) if task.status.runs() && !with_work.contains(id) => {
-                    errors.push(format!("{id} is done already by {}", numbered(lines)));
-                }
-                Some(_) => {}
+            let closed = reopened.get(id);
+            let is_reopened = |lines: &&Vec<usize>| {
+                !with_source.contains(id) || lines.iter().any(|at| own.closed.contains(at))
+            };
+            if let Some(lines) = closed.filter(is_reopened) {
+                errors.push(format!(
+                    "{id} is done already or is not to be done by an agent, as {} of the document \
+                     says: it keeps its mark, or is not run",
+                    numbered(lines)
+                ));
+            } else if !cited.contains(id) {
+                errors.push(format!(
+                    "no line of the document is cited for {id}; a title or a rule does not count"
+                ));
+            } else if !with_source.contains(id) {
+                errors.push(format!(
+                    "{id} has no line of its own: each that is cited for it is cited for more \
+                     tasks than it names"
+                ));
             }
+        }
+        errors.into_iter().for_each(|error| self.error(error));
+    }
+
+    /// Requires that each command of the plan stands in a line that is cited for its task or told
+    /// to all, or in the front matter.
+    fn require_commands(&mut self, plan: &Plan, own: &OwnReading) {
+        let mut told = String::new();
+        let mut of_all = String::new();
+        let mut of_task: BTreeMap<&TaskId, String> = BTreeMap::new();
+        for (at, line) in (1..).zip(&self.lines) {
+            match self.roles.get(&at) {
+                Some(LineRole::Task { tasks }) => {
+                    add_words(&mut of_all, line);
+                    for id in tasks {
+                        add_words(of_task.entry(id).or_default(), line);
+                    }
+                }
+                Some(LineRole::Told) => add_words(&mut told, line),
+                _ if own.settings.contains(&at) => add_words(&mut told, line),
+                Some(LineRole::NotRun { .. }) | None => {}
+            }
+        }
+        let mut errors = Vec::new();
+        let mut require = |command: &str, whose: &str, source: Option<&String>| {
+            let mut wanted = String::new();
+            add_words(&mut wanted, command);
+            let is_named = source.is_some_and(|source| names(source, wanted.trim()));
+            if !is_named && !names(&told, wanted.trim()) {
+                errors.push(format!(
+                    "the command `{command}` of {whose} stands in no line that is cited for it"
+                ));
+            }
+        };
+        for task in &plan.tasks {
+            let source = of_task.get(&task.id);
+            if let Work::Run(command) = &task.work {
+                require(command, task.id.as_str(), source);
+            }
+            if let Some(command) = &task.verify {
+                require(command, task.id.as_str(), source);
+            }
+        }
+        if let Some(command) = &plan.front_matter.verify {
+            require(command, "the plan", Some(&of_all));
         }
         errors.into_iter().for_each(|error| self.error(error));
     }
 
     /// Requires that what the program itself reads as an open task is run, or is not with a
     /// reason.
-    fn require_work(&mut self, document: &str, plan: &Plan) {
-        let tasks = plan.tasks.iter().filter(|task| task.status.runs());
-        let open: BTreeSet<&TaskId> = tasks.map(|task| &task.id).collect();
+    fn require_work(&mut self, plan: &Plan, own: &OwnReading) {
+        let open = open_tasks(plan);
         let mut lost = Vec::new();
-        for line in open_work(document, &self.lines) {
-            match self.roles.get(&line) {
+        for line in &own.open {
+            match self.roles.get(line) {
                 Some(LineRole::Task { tasks }) if tasks.iter().any(|id| open.contains(id)) => {}
                 Some(LineRole::NotRun { .. }) | None => {}
-                Some(_) => lost.push(line),
+                Some(_) => lost.push(*line),
             }
         }
         if !lost.is_empty() {
@@ -319,29 +412,144 @@ impl<'d> Read<'d> {
     }
 }
 
-/// Returns the lines of the open tasks that the program reads in a document; in one that can be
-/// read in several ways, those of each, but for headings that may be chapters.
-fn open_work(document: &str, lines: &[&str]) -> BTreeSet<usize> {
-    let mut known = KnownNames::default();
-    let plan = parse::read(document, &known).0;
-    if plan.readings.is_empty() {
-        return open_lines(&plan).collect();
-    }
-    let mut found = BTreeSet::new();
-    for reading in &plan.readings {
-        known.read = ReadAs::named(&reading.read);
-        found.extend(open_lines(&parse::read(document, &known).0));
-    }
-    found.retain(|at| lines.get(at - 1).is_none_or(|line| !may_be_chapter(line)));
-    found
+fn open_tasks(plan: &Plan) -> BTreeSet<&TaskId> {
+    let open = plan.tasks.iter().filter(|task| task.status.runs());
+    open.map(|task| &task.id).collect()
 }
 
-fn open_lines(plan: &Plan) -> impl Iterator<Item = usize> {
-    let open = plan
-        .tasks
-        .iter()
-        .filter(|task| task.status.runs() && !task.goal);
-    open.map(|task| task.line)
+/// Returns how many things a line may name: what commas, full stops and "and" divide.
+fn parts(line: &str) -> usize {
+    let is_end = |c| {
+        matches!(
+            c,
+            ',' | ';' | '.' | '&' | '+' | '/' | '、' | '，' | '；' | '。'
+        )
+    };
+    let mut count = 0;
+    for clause in line.split(is_end) {
+        let parts = clause.split(" and ");
+        count += parts
+            .filter(|part| part.contains(char::is_alphabetic))
+            .count();
+    }
+    count
+}
+
+/// Adds the words of a line to a text, each after a blank.
+fn add_words(text: &mut String, line: &str) {
+    for word in line.split_whitespace() {
+        text.push(' ');
+        text.push_str(word);
+    }
+}
+
+/// Reports whether a text names a command, as whole words.
+fn names(text: &str, command: &str) -> bool {
+    text.match_indices(command).any(|(at, _)| {
+        let before = text.head(at).chars().next_back();
+        let after = text.tail(at + command.len());
+        let end = after.split(' ').next().map_or("", |end| end);
+        before.is_none_or(|c| matches!(c, ' ' | '`' | '"' | '\'' | '(' | ':'))
+            && end.chars().all(|c| "`\"')*_.,;:]}".contains(c))
+    })
+}
+
+/// What the program itself reads in a document; in one that can be read in several ways, in each of
+/// them.
+#[derive(Default)]
+struct OwnReading {
+    /// The lines of open tasks, but in several readings for headings that may be chapters.
+    open: BTreeSet<usize>,
+    /// The lines of open tasks and of what belongs to them.
+    of_open: BTreeSet<usize>,
+    /// The lines of what is done, cancelled, blocked or a person's in some reading, and open in
+    /// none.
+    closed: BTreeSet<usize>,
+    /// The lines of titles, rules and the heads of tables.
+    structure: BTreeSet<usize>,
+    /// The lines of the front matter.
+    settings: BTreeSet<usize>,
+    /// The lines that look like work but are no tasks.
+    skipped: BTreeSet<usize>,
+}
+
+impl OwnReading {
+    fn of(document: &str, lines: &[&str]) -> Self {
+        let mut known = KnownNames::default();
+        let plan = parse::read(document, &known).0;
+        let mut own = Self::default();
+        if plan.readings.is_empty() {
+            own.add(&plan);
+        } else {
+            for reading in &plan.readings {
+                known.read = ReadAs::named(&reading.read);
+                own.add(&parse::read(document, &known).0);
+            }
+            let is_certain = |at: &usize| lines.get(at - 1).is_none_or(|at| !may_be_chapter(at));
+            own.open.retain(is_certain);
+        }
+        own.closed.retain(|at| !own.of_open.contains(at));
+        own
+    }
+
+    fn add(&mut self, plan: &Plan) {
+        let open = open_tasks(plan);
+        let whole = plan.is_goal();
+        let dropped = dropped(&plan.notes, plan.lines.last().map_or(0, |last| last.to));
+        for found in &plan.lines {
+            let lines = found.from..=found.to;
+            let is_open = found.task.as_ref().map(|task| open.contains(task));
+            match (found.role, is_open) {
+                (LineKind::Structure, _) => self.structure.extend(lines),
+                (LineKind::Settings, _) => self.settings.extend(lines),
+                (_, Some(true)) if !whole => self.of_open.extend(lines),
+                (_, Some(false)) => self.closed.extend(lines),
+                (LineKind::Told | LineKind::NotRun, None) => {
+                    self.closed.extend(lines.filter(|at| dropped.contains(at)));
+                }
+                _ => {}
+            }
+        }
+        let tasks = plan.tasks.iter();
+        let tasks = tasks.filter(|task| task.status.runs() && !task.goal);
+        self.open.extend(tasks.map(|task| task.line));
+        self.skipped
+            .extend(plan.skipped.iter().map(|skipped| skipped.line));
+    }
+
+    /// Reports whether a line says something that could be a task: a title does not, nor any other
+    /// heading that the program reads as no task.
+    fn says_something(&self, at: usize, line: &str) -> bool {
+        let is_structure = line.starts_with('#') || self.structure.contains(&at);
+        let is_task = self.of_open.contains(&at) || self.closed.contains(&at);
+        line.contains(char::is_alphanumeric)
+            && !self.settings.contains(&at)
+            && (is_task || !is_structure)
+    }
+
+    /// Reports whether a line is done, cancelled, blocked or a person's.
+    fn is_closed(&self, at: usize, line: &str) -> bool {
+        let has_mark = || box_in_line(line).is_some_and(|mark| !mark.status.runs());
+        self.closed.contains(&at) || (has_mark() && !self.open.contains(&at))
+    }
+}
+
+/// Returns the lines of the sections of what is not to be done, or is to be done by a person.
+fn dropped(notes: &[Note], last: usize) -> BTreeSet<usize> {
+    let mut lines = BTreeSet::new();
+    let mut dropped_at: Option<u8> = None;
+    for (at, note) in notes.iter().enumerate() {
+        if dropped_at.is_none_or(|level| note.level <= level) {
+            let kind = note.heading.as_deref().map(section::kind);
+            let is_dropped = matches!(kind, Some(Kind::Dropped | Kind::Waiting));
+            dropped_at = is_dropped.then_some(note.level);
+        }
+        if dropped_at.is_some() {
+            let end = notes.get(at + 1).map_or(last + 1, |next| next.line);
+            lines.extend(note.line..end);
+        }
+    }
+    lines
 }
 
 /// Reports whether a line is a heading that neither a word nor a box makes a task.
@@ -354,7 +562,7 @@ fn may_be_chapter(line: &str) -> bool {
 }
 
 /// Names lines by their numbers: `line 3`, `lines 3-5, 8`.
-fn numbered(lines: &[usize]) -> String {
+pub(crate) fn numbered(lines: &[usize]) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for line in lines {
         match ranges.last_mut() {
@@ -495,7 +703,7 @@ mod tests {
                 boxes,
                 "- [ ] T1 Add the cart\n- [ ] T2 Add the till\n",
                 "1: told\n3: T1\n4: T2",
-                "T2 is done already by line 4",
+                "T2 is done already or is not to be done by an agent, as line 4",
             ),
             (
                 boxes,
@@ -548,7 +756,109 @@ mod tests {
             plan.push_str(&format!("- [ ] T{number} Add part {number}\n"));
             citations.push_str(&format!("1: T{number}\n"));
         }
-        assert_eq!(errors_of("Add nine parts.\n", &plan, &citations), [""; 0]);
+        let parts =
+            "Add part 1, part 2, part 3, part 4, part 5, part 6, part 7, part 8 and part 9.\n";
+        assert_eq!(errors_of(parts, &plan, &citations), [""; 0]);
+        let errors = errors_of("Add nine parts.\n", &plan, &citations);
+        assert!(
+            errors.concat().contains("T9 has no line of its own"),
+            "{errors:?}"
+        );
+    }
+
+    #[test]
+    fn an_invented_task_is_refused() {
+        let tasks = "- [ ] T1 Add the cart\n- [ ] T2 Rewrite everything\n";
+        let boxes = "# Shop\n\n## Cart\n\n- [ ] Add the cart\n- a note\n";
+        let own = "T2 has no line of its own";
+        for (citations, expected) in [
+            (
+                "1: T2\n3, 6: told\n5: T1",
+                "no line of the document is cited for T2",
+            ),
+            (
+                "1, 6: told\n3: T2\n5: T1",
+                "no line of the document is cited for T2",
+            ),
+            ("1, 3, 6: told\n5: T1, T2", own),
+            ("1: T2\n3: told\n5-6: T1, T2", own),
+        ] {
+            let errors = errors_of(boxes, tasks, citations);
+            assert!(
+                errors.concat().contains(expected),
+                "{citations}: {errors:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_invented_command_is_refused() {
+        let document = "---\nverify: make all\n---\n# Shop\n\n- [ ] Add the cart (run: make\n  cart)\n\n\
+                        Check with `make test`.\n\nNever `make clean`.\n";
+        let cited = "1-3: told\n4: told\n6-7: T1\n9: told\n11: not run: never";
+        for (task, is_named) in [
+            ("(run: make cart)", true),
+            ("(verify: make test)", true),
+            ("(verify: make all)", true),
+            ("(run: make carts)", false),
+            ("(run: make car)", false),
+            ("(run: touch x)", false),
+            ("(verify: make clean)", false),
+        ] {
+            let plan = format!("- [ ] T1 Add the cart {task}\n");
+            let errors = errors_of(document, &plan, cited);
+            assert_eq!(errors.is_empty(), is_named, "{task}: {errors:?}");
+        }
+        let plan = "---\nverify: rm -rf x\n---\n- [ ] T1 Add the cart\n";
+        let errors = errors_of(document, plan, cited);
+        assert!(
+            errors.concat().contains("`rm -rf x` of the plan"),
+            "{errors:?}"
+        );
+    }
+
+    #[test]
+    fn what_the_document_does_not_want_done_is_no_open_task() {
+        let open = "- [ ] T1 Add the cart\n- [ ] T2 Add the till\n";
+        let second = "1: told\n3: T1\n4: T2";
+        for line in [
+            "- [-] Add the till",
+            "- [!] Add the till",
+            "- [ ] [HUMAN] Pay for the till",
+        ] {
+            let document = format!("# Shop\n\n- [ ] Add the cart\n{line}\n");
+            let errors = errors_of(&document, open, second);
+            assert!(
+                errors.concat().contains("T2 is done already or"),
+                "{line}: {errors:?}"
+            );
+            let kept = "- [ ] T1 Add the cart\n- [!] T2 Add the till\n";
+            assert_eq!(errors_of(&document, kept, second), [""; 0]);
+            let hidden = "- [ ] T1 Add the cart and the till\n";
+            let errors = errors_of(&document, hidden, "1: told\n3-4: T1");
+            assert!(
+                errors.concat().contains("T1 is done already or"),
+                "{line}: {errors:?}"
+            );
+        }
+        let headings = "# Shop\n\n### Task 1: Cart (done)\n\nText.\n\n### Task 2: Till\n\n\
+                        **Status:** Deferred\n\n### Task 3: Search\n\nFind books.\n\n\
+                        ## Won't do\n\n- Gift cards\n";
+        let search = "- [ ] T3 Search\n- [ ] T1 More\n";
+        for (lines, told) in [("3-5", "7-9, 17"), ("7-9", "3-5, 17"), ("17", "3-9")] {
+            let cited = format!("1, 15, {told}: told\n11-13: T3\n{lines}: T1");
+            let errors = errors_of(headings, search, &cited);
+            assert!(
+                errors.concat().contains("T1 is done already or"),
+                "{lines}: {errors:?}"
+            );
+        }
+        // A part that is done may be cited with the task that it is a part of.
+        let part = "# Shop\n\n- [ ] Add the cart\n  - [x] with a total\n";
+        assert_eq!(
+            errors_of(part, "- [ ] T1 Add the cart\n", "1: told\n3-4: T1"),
+            [""; 0]
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::citations;
+use crate::finding::Skipped;
 use crate::parse::Plan;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::ids::TaskId;
@@ -27,15 +29,28 @@ impl Plan {
     /// Says in one line that what looks like work is not run, if there is any; `check` is the
     /// command that lists it.
     pub fn not_run(&self, check: &str) -> Option<String> {
-        let (lines, shows) = match self.skipped.len() {
-            0 => return None,
-            1 => ("1 line that looks like work is".to_owned(), "shows it"),
-            many => {
-                let lines = format!("{many} lines that look like work are");
-                (lines, "lists them")
-            }
+        let are_not_run = count(&self.skipped)?;
+        let shows = match self.skipped.len() {
+            1 => "shows it",
+            _ => "lists them",
         };
-        Some(format!("{lines} not run: `{check}` {shows}"))
+        Some(format!("{are_not_run}: `{check}` {shows}"))
+    }
+}
+
+/// Says in one line which lines of a document look like work and are not run, if there are any.
+pub fn not_run_of_document(skipped: &[Skipped]) -> Option<String> {
+    let are_not_run = count(skipped)?;
+    let lines: Vec<usize> = skipped.iter().map(|skipped| skipped.line).collect();
+    let numbers = citations::numbered(&lines);
+    Some(format!("{are_not_run}: {numbers} of the document"))
+}
+
+fn count(skipped: &[Skipped]) -> Option<String> {
+    match skipped.len() {
+        0 => None,
+        1 => Some("1 line that looks like work is not run".to_owned()),
+        many => Some(format!("{many} lines that look like work are not run")),
     }
 }
 

@@ -55,6 +55,7 @@ pub use front_matter::{FrontMatter, Order, front_matter};
 pub use goal::PLANNER;
 pub use keep_boxes::{KeptBoxes, keep_boxes};
 pub use known_formats::formats;
+pub use left_out::not_run_of_document;
 pub use lines::outline::MAX_DEPTH;
 pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};

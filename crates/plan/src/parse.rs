@@ -10,7 +10,9 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::names::ReadAs;
 use crate::finding;
-use crate::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
+use crate::finding::{
+    Finding, FindingCode, Findings, Pending, PendingSkip, PlanError, PlanWarning, Skipped,
+};
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
 use crate::formats::lines::LineUse;
@@ -286,13 +288,14 @@ impl Body<'_, '_> {
             findings.error(Pending::new(0, FindingCode::SeveralTags, tag, message));
         }
         let may_be_goal = match format {
-            "whole" => way.is_some() || findings.skipped.is_empty(),
+            "whole" if way.is_some() || findings.skipped.is_empty() => true,
+            "whole" => are_examples(&findings.skipped) && whole::has_prose(&read.collected.notes),
             _ => ReadAs::named(format).is_none() && !is_json,
         };
         let collected = &mut read.collected;
         match collected.drafts.len() {
             0 if format.is_empty() => {}
-            0 if may_be_goal => self.whole(collected, findings),
+            0 if may_be_goal => self.whole(way, collected, findings),
             0 => no_tasks(findings),
             1..=MAX_TASKS => {}
             many => {
@@ -341,10 +344,14 @@ impl Body<'_, '_> {
 
     /// Makes one task of a document that marks none, if it describes work; else having no tasks is
     /// an error.
-    fn whole(&self, collected: &mut Collected, findings: &mut Findings) {
+    fn whole(&self, way: Option<ReadAs>, collected: &mut Collected, findings: &mut Findings) {
         let text = self.source.slice(self.start..self.source.text.len());
         let at = self.source.text.len() - text.trim_ascii_start().len();
-        let Some(draft) = whole::task(collected, at) else {
+        let draft = match way {
+            Some(ReadAs::Whole) => whole::goal(collected, at),
+            _ => whole::task(collected, at),
+        };
+        let Some(draft) = draft else {
             return no_tasks(findings);
         };
         let message =
@@ -357,6 +364,14 @@ impl Body<'_, '_> {
         findings.skipped.clear();
         collected.add(self.source, draft, self.source.text.len());
     }
+}
+
+/// Reports whether what looks like work stands only in code and quotes, which show it.
+fn are_examples(skipped: &[PendingSkip]) -> bool {
+    let places = [Opaque::Code.place(), Opaque::Quote.place()];
+    skipped
+        .iter()
+        .all(|it| places.contains(&it.reason.as_str()))
 }
 
 fn no_tasks(findings: &mut Findings) {

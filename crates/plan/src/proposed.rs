@@ -2,13 +2,14 @@
 
 use orchestrate_core::TaskId;
 use orchestrate_core::event::settings::RunSettings;
+use orchestrate_core::task::Task;
 use orchestrate_core::task::schedule::Schedule;
 
 use crate::answer;
 use crate::check::report::unfit;
 use crate::citations::{self, Citation};
 use crate::fields::names::KnownNames;
-use crate::finding::{Finding, FindingCode, PlanError};
+use crate::finding::{Finding, FindingCode, PlanError, Skipped};
 use crate::parse::{self, Plan};
 use crate::write_back;
 
@@ -71,6 +72,16 @@ impl Rewritten {
                 .account
                 .map_or_else(Vec::new, |account| citations::taken(account, document)),
         }
+    }
+
+    /// Returns the tasks of the plan.
+    pub fn tasks(&self) -> Vec<Task> {
+        parse::read(&self.plan, &KnownNames::default()).0.tasks
+    }
+
+    /// Returns the lines of the document that look like work and are not run.
+    pub fn not_run(&self, document: &str) -> Vec<Skipped> {
+        citations::not_run(&self.citations, document)
     }
 
     /// Returns the document with its open boxes ticked whose lines became tasks that have all

@@ -98,6 +98,11 @@ impl NotMapping {
             Some((place, why)) if place.starts_with("line ") => why,
             _ => reason,
         };
+        // What the library says to programs is no advice for whoever has written the plan.
+        let reason = reason
+            .split(", set DuplicateKeyPolicy")
+            .next()
+            .unwrap_or(reason);
         Self {
             line: error.location().map_or(1, |location| line_of(&location)),
             reason: reason.to_owned(),

@@ -121,6 +121,11 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
         &ran,
         &["3 lines that look like work are not run: `orchestrate check plan.md` lists them"],
     )?;
+    let report = world.types(&["run", "plan.md", "--model", &model, "--json"], 0)?;
+    let report = report.json()?;
+    let lines = report["not_run_lines"].as_array().into_iter().flatten();
+    let lines: Vec<&Value> = lines.map(|skipped| &skipped["line"]).collect();
+    assert_eq!(lines, [4, 8, 9], "{report}");
     let checked = world.types(&["check", "plan.md"], 0)?;
     says(
         &checked,

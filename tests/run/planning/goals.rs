@@ -424,8 +424,8 @@ fn a_plan_that_is_not_made_leaves_standard_output_empty() -> Outcome {
 /// What a team has written, in no format that is known.
 const NOTES: &str = "Shop notes\n\nWe sell books.\n\nThe cart has to show a total.\n\
                      The till comes after it.\n\nLater: gift cards.\n";
-const OF_NOTES: &str = "# Shop\n\nWe sell books.\n\n- [ ] T1 Show a total in the cart (run: true)\n\
-                        - [ ] T2 Build the till (run: true) (depends: T1)\n";
+const OF_NOTES: &str = "# Shop\n\nWe sell books.\n\n- [ ] T1 Show a total in the cart\n\
+                        - [ ] T2 Build the till (depends: T1)\n";
 
 fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
     let world = World::plain()?;
@@ -443,13 +443,21 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
         .rule(returned().turn(2).text(&cited("1-3: told\n5: T1\n6: T2")))
         .rule(returned().text(&cited(
             "1-3: told\n5: T1\n6: T2\n8: not run: it is for later",
-        )));
+        )))
+        .writes("T1", "cart", "1\n")
+        .writes("T2", "till", "1\n");
     let model = world.script(&script)?;
     let ran = world.types(
         &["plan", "notes.txt", "-o", "made.md", "--model", &model],
         0,
     )?;
     says(&ran, &["plan: made.md\n"])?;
+    // It has changed nothing, so there is no result.
+    let text = &ran.stdout;
+    assert!(
+        !text.contains("merged") && !text.contains("result:"),
+        "{text}"
+    );
     assert_eq!(world.repository.read("made.md")?, OF_NOTES);
     let ran = world.types(&["plan", "notes.txt", "--model", &model], 0)?;
     // The plan alone is on standard output.
@@ -462,7 +470,10 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
     says(&fed.run()?.exits(0)?, &["standard input: Shop"])?;
     for (line, becomes) in [
         ("    1  Shop notes ", "| told to all\n"),
-        ("    5  The cart has to show a total. ", "| T1\n"),
+        (
+            "    5  The cart has to show a total. ",
+            "| T1 Show a total in the cart\n",
+        ),
         ("    8  Later: gift cards. ", "| not run: it is for later\n"),
     ] {
         let shown = ran.stderr.lines().find(|shown| shown.starts_with(line));
@@ -480,7 +491,7 @@ fn a_document_is_rewritten_with_an_account_of_its_lines() -> Outcome {
     // What it made is run as any plan is, and is the latest run from then on, also after the next
     // plan is made.
     world.repository.write("plan.md", &ran.stdout)?;
-    world.types(&["run", "plan.md", "--model", "script:none"], 0)?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
     let latest = |world: &World| world.types(&["status", "--json"], 0)?.json();
     let of_plan = latest(&world)?["run_id"].clone();
     world.types(&["plan", "notes.txt", "--model", &model], 0)?;

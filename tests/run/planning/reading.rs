@@ -159,7 +159,7 @@ fn a_reading_is_chosen_on_a_terminal() -> Outcome {
 }
 
 /// What a model makes of [`PLAN`].
-const MADE: &str = "# Shop\n\n- [ ] T1 Add the cart (run: touch cart)\n- [ ] T2 Add the till (run: touch till)\n\
+const MADE: &str = "# Shop\n\n- [ ] T1 Add the cart\n- [ ] T2 Add the till\n\
                     - [ ] T3 Tell the shops (run: touch told) (depends: T1, T2)\n";
 
 /// Returns a script whose planner makes [`MADE`] at the second attempt.
@@ -176,7 +176,11 @@ fn planner() -> Script {
         .text(&cited(&format!(
             "{lines}\n12: not run: a person prints them"
         )));
-    Script::default().rule(first).rule(second)
+    Script::default()
+        .rule(first)
+        .rule(second)
+        .writes("T1", "cart", "1\n")
+        .writes("T2", "till", "1\n")
 }
 
 /// Types a line in a repository with [`PLAN`], whose model is [`planner`].
@@ -202,10 +206,14 @@ fn a_model_rewrites_a_plan_and_the_result_is_run() -> Outcome {
     let shown = [
         MADE,
         "    5  Show a total. ",
+        "| T2 Add the till\n",
         "| not run: a person prints them",
+        "1 line that looks like work is not run: line 12 of the document\n",
     ];
     require_words(&ran.stderr, &shown)?;
     let report = ran.json()?;
+    let not_run = json!([{"line": 12, "reason": "a person prints them"}]);
+    assert_eq!(report["not_run_lines"], not_run, "{report}");
     let tasks = report["tasks"].as_array().into_iter().flatten();
     let states: Vec<&Value> = tasks.map(|task| &task["state"]).collect();
     assert_eq!(states, ["merged", "merged", "merged"], "{report}");

@@ -81,7 +81,10 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
         ("exit_code", Value::from(EXIT_OK)),
         ("integration_branch", Value::Null),
     ];
-    for (name, value) in fields {
+    let not_run = serde_json::to_value(&plan.skipped).ok();
+    let not_run = not_run.filter(|_| !plan.skipped.is_empty());
+    let not_run = not_run.map(|lines| ("not_run_lines", lines));
+    for (name, value) in fields.into_iter().chain(not_run) {
         object
             .as_object_mut()
             .into_iter()

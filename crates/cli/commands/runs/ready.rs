@@ -16,7 +16,7 @@ use crate::follow::run;
 use crate::follow::run::Followed;
 use crate::plan_file;
 use crate::plan_file::{PlanFile, Typed};
-use crate::plan_text::PlanText;
+use crate::plan_text::{Origin, PlanText};
 use crate::show::output;
 use crate::show::tool_files;
 
@@ -96,6 +96,7 @@ impl Ready {
             return Ok(Ended::Idle(nothing_to_do::say(&plan, base, style)?));
         }
         context.require_consent(&context.commands(loaded)?)?;
+        let not_run_lines = plan.skipped.clone();
         let path = file.source.place(context, project);
         let (text, rewritten) = match rewriting {
             Some(Rewriting { document, answer }) => (document, Some(answer)),
@@ -132,7 +133,9 @@ impl Ready {
         });
         // Tasks that a killed run left waiting must not keep the program running.
         runtime.shutdown_background();
-        Ok(Ended::Followed(Box::new(ended?)))
+        let mut followed = ended?;
+        followed.not_run_lines = not_run_lines;
+        Ok(Ended::Followed(Box::new(followed)))
     }
 }
 
@@ -176,7 +179,9 @@ fn warn(
     }
     output::warnings(&loaded.resolved.warnings);
     output::warnings(plan.warnings.iter().map(ToString::to_string));
-    if let Some(said) = plan.not_run(&file.check_command()) {
+    let not_run = plan.not_run(&file.check_command());
+    // What was rewritten was shown with what is not run of it.
+    if let Some(said) = not_run.filter(|_| !matches!(file.source.origin, Origin::Made(_))) {
         output::note(&said);
     }
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);

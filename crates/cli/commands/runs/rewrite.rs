@@ -7,6 +7,8 @@
 use orchestrate_core::projections::report::ReportUsage;
 use orchestrate_core::run::EXIT_OK;
 
+use orchestrate_plan::Plan;
+
 use crate::commands::runs::ready::{Ended, Ready, Rewriting};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -52,6 +54,7 @@ pub(crate) fn execute(
             "the plan is kept: `orchestrate status {run}` shows it"
         )));
     }
+    let not_run = made.not_run();
     let document = ready.file.source;
     let source = document.remade(made.rewritten.plan);
     let mut of_plan = Ready {
@@ -59,7 +62,10 @@ pub(crate) fn execute(
         project: ready.project,
     };
     spend(&mut of_plan.file, &followed.report.usage);
-    let plan = of_plan.file.plan()?;
+    let plan = Plan {
+        skipped: not_run,
+        ..of_plan.file.plan()?
+    };
     let rewriting = Rewriting {
         document: document.text,
         answer: made.answer,

@@ -3,6 +3,7 @@
 //! The shape of [`CheckReport`] as JSON is a contract. This module spends no tokens and starts no
 //! programs; the caller reports whether a program or a file exists.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
+use orchestrate_core::text::parts::Parts;
 use orchestrate_core::{Price, ReviewMode};
 
 /// The minimum number of turns of a task: look, change, finish.
@@ -32,6 +34,9 @@ const COLUMNS: usize = 80;
 
 /// The columns before and after a task's id.
 const ID_COLUMN: usize = 8;
+
+/// The length from which on a title is cut.
+const MAX_TITLE_CHARS: usize = 200;
 
 /// What a run does with a goal.
 const GOAL: &str = "\
@@ -404,6 +409,14 @@ impl Estimate {
     }
 }
 
+/// Returns a title as it is shown: a long one is cut.
+fn shown(title: &str) -> Cow<'_, str> {
+    match title.char_indices().nth(MAX_TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", title.head(end)).into(),
+        None => title.into(),
+    }
+}
+
 impl CheckReport {
     /// Reports whether a goal was checked, not a plan of tasks.
     pub fn is_goal(&self) -> bool {
@@ -413,7 +426,8 @@ impl CheckReport {
     /// Renders the report for a terminal, without colours.
     pub fn render(&self) -> String {
         let mut out = String::new();
-        let title = self.title.as_deref().unwrap_or("(no title)");
+        let title = self.title.as_deref().map(shown);
+        let title = title.as_deref().unwrap_or("(no title)");
         let _ = writeln!(out, "{}: {title}", self.plan);
         if !self.format.is_empty() {
             let _ = writeln!(out, "read as: {}", self.format);
@@ -476,7 +490,7 @@ impl CheckReport {
             let mut pieces = vec![format!(
                 "  [{mark}] {:width$}  {}",
                 task.id.as_str(),
-                task.title
+                shown(&task.title)
             )];
             pieces.extend(attributes(task));
             let pieces = pieces.iter().map(String::as_str);

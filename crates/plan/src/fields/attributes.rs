@@ -680,8 +680,8 @@ impl LineReader<'_> {
         Some((word.trim(), self.inline.text.len() - rest.len()))
     }
 
-    /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person
-    /// or another word of the title is none.
+    /// Parses `@role` at the end of the title or before parentheses, or alone in one; an address, a
+    /// path, a person or another word of the title is none, nor is one of a remark in parentheses.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let (before, rest) = (self.inline.text.head(at), self.inline.text.tail(at + 1));
         let (name, rest) = rest.split_at(text::position(rest, |c| !is_name(c)));
@@ -692,7 +692,13 @@ impl LineReader<'_> {
         let next = rest.trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
         let ends_title =
             next.is_empty() || next.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
-        if name.is_empty() || !begins || goes_on || !ends_title {
+        let around = self.parenthesis_around(at);
+        let is_remark = around.as_ref().is_some_and(|range| {
+            let inner = self.inline.slice(range.clone());
+            inner.trim_matches([' ', '.', ',', ';', '!', '?', '(', ')'])
+                != self.inline.slice(at..end)
+        });
+        if name.is_empty() || !begins || goes_on || !ends_title || is_remark {
             return at + 1;
         }
         let offset = self.inline.offset(at);
@@ -701,12 +707,20 @@ impl LineReader<'_> {
             return end;
         }
         // What separates a role from the title goes with it.
-        let title = before.trim_end_matches([' ', ',', ';', ':']);
-        let end = end + text::length_of_ending(rest);
-        line.cuts.push(title.len()..end);
+        let cut = around.unwrap_or(at..end + text::length_of_ending(rest));
+        let title = self.inline.text.head(cut.start);
+        let title = title.trim_end_matches([' ', ',', ';', ':']);
+        line.cuts.push(title.len()..cut.end);
         line.attributes
             .set(&Field::new(Key::Agent, name, offset), findings);
         end
+    }
+
+    /// Returns the range of the parenthesis that an offset is in.
+    fn parenthesis_around(&self, at: usize) -> Option<Range<usize>> {
+        let next = self.pairs.partition_point(|(open, _)| *open < at);
+        let (open, close) = *self.pairs.get(next.checked_sub(1)?)?;
+        (at < close).then(|| open..close + self.width(close))
     }
 
     /// Parses a mark such as `[P]` or `[US1]`, and warns of an attribute in brackets.

@@ -37,9 +37,10 @@ const NO_WORK: &[&str] = &[
     "no open tasks",
     "all tasks are done",
     "all done",
-    "tbd",
-    "todo",
 ];
+
+/// What stands where nothing is written yet, in lower case.
+const PLACEHOLDERS: &[&str] = &["tbd", "todo"];
 
 /// First words of headings below which everything was done before.
 const HISTORY: &[&str] = &["changelog", "history"];
@@ -47,12 +48,10 @@ const HISTORY: &[&str] = &["changelog", "history"];
 /// Returns the document as one task; `None` if it describes no work.
 pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
     let notes: Vec<&Note> = open_notes(&found.notes);
-    let first = notes
-        .iter()
-        .map(|note| note.text.trim())
-        .find(|text| !text.is_empty())?;
-    let is_stub = !is_sentence(&words_of(&notes));
+    let mut texts = notes.iter().map(|note| note.text.trim());
+    let is_stub = texts.all(|text| text.is_empty() || is_placeholder(text));
     if is_stub
+        || !is_sentence(&words_of(&notes))
         || notes.iter().any(|note| says_no_work(&note.text))
         || said(&found.notes.iter().collect::<Vec<_>>())
             .into_iter()
@@ -60,6 +59,16 @@ pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
     {
         return None;
     }
+    goal(found, at)
+}
+
+/// Returns the document as one task, as long as it says anything: someone has chosen to read it so.
+pub(crate) fn goal(found: &Collected, at: usize) -> Option<Draft> {
+    let notes: Vec<&Note> = open_notes(&found.notes);
+    let first = notes
+        .iter()
+        .map(|note| note.text.trim())
+        .find(|text| !text.is_empty())?;
     let title = found
         .title
         .clone()
@@ -109,6 +118,17 @@ fn words_of(notes: &[&Note]) -> String {
         }
     }
     words
+}
+
+/// Reports whether a document says something besides its headings and its code.
+pub(crate) fn has_prose(notes: &[Note]) -> bool {
+    let lines = notes.iter().flat_map(|note| outside_code(&note.text));
+    is_sentence(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn is_placeholder(text: &str) -> bool {
+    let word = text.trim_matches(|c: char| !c.is_alphanumeric());
+    PLACEHOLDERS.contains(&word.to_lowercase().as_str())
 }
 
 /// Reports whether a text is long enough to describe work; some languages put no blanks between

@@ -1,5 +1,7 @@
 //! Tests of attributes as people write them, and of prose where attributes may stand.
 
+use orchestrate_core::task::Work;
+
 use crate::parse::read;
 use crate::tests::styles::reads;
 use crate::{KnownNames, Plan};
@@ -463,5 +465,22 @@ fn code_in_parentheses_has_no_keys() {
             &KnownNames::default(),
         );
         assert!(errors.is_empty() && plan.warnings.is_empty(), "{code}");
+    }
+}
+
+#[test]
+fn a_role_in_a_remark_stays_in_the_title() {
+    for (line, title, has_role) in [
+        ("J (see @reviewer)", "J (see @reviewer)", false),
+        ("J (ask: @reviewer)", "J (ask: @reviewer)", false),
+        ("J (@reviewer)", "J", true),
+        ("J (@reviewer.)", "J", true),
+        ("J (soon) @reviewer", "J (soon)", true),
+        ("J @reviewer (files: a.rs)", "J", true),
+    ] {
+        let plan = plan(&format!("- [ ] {line}\n"));
+        let task = &plan.tasks[0];
+        let role = Work::Agent(has_role.then(|| "reviewer".to_owned()));
+        assert_eq!((task.title.as_str(), &task.work), (title, &role), "{line}");
     }
 }

@@ -697,7 +697,6 @@ fn a_mention_that_is_no_role_is_text() {
             &format!("1:14 unknown_role john → {known_roles}"),
             &format!("2:16 unknown_role ann → {known_roles}"),
             &format!("2:21 unknown_role bob → {known_roles}"),
-            &format!("3:20 unknown_role eve → {known_roles}"),
         ],
     );
     fails(

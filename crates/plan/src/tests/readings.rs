@@ -139,3 +139,25 @@ fn every_reading_that_is_shown_can_be_chosen() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
+
+#[test]
+fn prose_is_one_goal_whatever_it_shows_or_leaves_open() {
+    for text in [
+        "# Spec\n\nThe form shows a list of boxes.\n\n```\n- [ ] example\n```\n",
+        "# Spec\n\nThe form shows a list of boxes.\n\n> - [ ] example\n",
+        "# Spec\n\nThe form shows a list of boxes.\n\nTODO: ask about the colours\n",
+        "# Spec\n\nThe form shows a list of boxes.\n\n## Colours\n\nTBD\n",
+        "---\nread: whole\n---\n- [ ] Jump\n",
+    ] {
+        let (plan, errors) = parse::read(text, &KnownNames::default());
+        assert!(errors.is_empty() && plan.is_goal(), "{text}: {errors:?}");
+    }
+    for text in [
+        "# Tasks of the plan\n\nTODO\n",
+        "```\n- [ ] Add the cart to the shop\n```\n",
+        "# Spec\n\nThe form shows a list.\n\n## Manual steps\n\n- [ ] Ask the owner\n",
+    ] {
+        let (_, errors) = parse::read(text, &KnownNames::default());
+        assert_eq!(errors.len(), 1, "{text}");
+    }
+}

@@ -189,20 +189,22 @@ impl ChildHandle {
     /// ([`Error::is_answer`]), or if the session has ended.
     pub async fn output<T: DeserializeOwned>(&self) -> Result<T> {
         let outcome = self.wait().await?;
-        let unreadable = |reason: String| {
-            Error::from_kind(Kind::Answer {
-                child: self.id().to_owned(),
-                reason,
-            })
-        };
         if let Some(error) = outcome.error {
-            return Err(unreadable(error));
+            return Err(self.unreadable(error));
         }
         let text = outcome
             .answer
-            .ok_or_else(|| unreadable(format!("it has none; it is {}", outcome.state)))?;
-        let value = value_in(&text).ok_or_else(|| unreadable("it holds no JSON".to_owned()))?;
-        serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
+            .ok_or_else(|| self.unreadable(format!("it has none; it is {}", outcome.state)))?;
+        let value =
+            value_in(&text).ok_or_else(|| self.unreadable("it holds no JSON".to_owned()))?;
+        serde_json::from_value(value).map_err(|error| self.unreadable(error.to_string()))
+    }
+
+    fn unreadable(&self, reason: String) -> Error {
+        Error::from_kind(Kind::Answer {
+            child: self.id().to_owned(),
+            reason,
+        })
     }
 
     /// Sends it a message, which it reads before its next request; returns the message's number.

@@ -257,8 +257,9 @@ impl Events {
         }
     }
 
-    /// Returns the next event, or `None` once the session has ended. After an error there is no
-    /// further event.
+    /// Returns the next event, or `None` once the session's run has ended; landing comes after
+    /// that, so wait for [`Session::land`](crate::Session::land) itself. After an error there is no
+    /// further event. It can be dropped while it waits, as in `select!`: nothing is lost.
     pub async fn next(&mut self) -> Option<Result<Event>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

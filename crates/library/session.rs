@@ -16,7 +16,7 @@ use orchestrate_core::run::nth_child_id;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::{Price as EnginePrice, RunId};
 use orchestrate_plan::Plan;
-use orchestrate_settings::{Directories, Inputs, Layer};
+use orchestrate_settings::{Directories, Inputs, Layer, rule_problems};
 use orchestrate_tools::Tool;
 use tokio::sync::Mutex;
 
@@ -391,14 +391,15 @@ impl Builder {
         self
     }
 
-    /// Starts the session of this name: continues the newest run of the name that has not landed
-    /// and is not finished, or else begins one.
+    /// Starts the session of this name: continues the newest run of the name that has not landed,
+    /// and that has work which is merged, waits or goes on; or else begins one. A continued run
+    /// keeps its rules, its check and its budget, so these have to be the same.
     ///
     /// # Errors
     ///
-    /// Fails with the first invalid setting; if there is a budget in dollars but no price of the
-    /// program's model; if the repository or the sandbox cannot be used; or if another process
-    /// works on the session.
+    /// Fails with the first invalid setting, such as a rule about no tool; if there is a budget in
+    /// dollars but no price of the program's model; if the repository or the sandbox cannot be
+    /// used; or if another process works on the session.
     pub async fn start(mut self, name: impl AsRef<str>) -> Result<Session> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -421,6 +422,7 @@ impl Builder {
         let coordinator = opening
             .await
             .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
+        require_rules(&coordinator)?;
         let opened = coordinator.open_session(name.as_ref()).await?;
         Ok(Session {
             shared: Arc::new(Shared {
@@ -457,6 +459,18 @@ fn micro_dollars(dollars: f64) -> u64 {
 
 fn engines(children: &[ChildHandle]) -> Vec<engine::ChildHandle> {
     children.iter().map(|child| child.handle.clone()).collect()
+}
+
+/// Requires that each rule can be read and is about a tool that exists: one without effect would be
+/// taken for a limit.
+fn require_rules(coordinator: &Coordinator) -> Result<()> {
+    let tools = coordinator.tools()?;
+    let problems = rule_problems(&coordinator.settings().run.rules, tools.registry.names());
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Err(Error::new(lines.join("\n")))
 }
 
 /// Returns the settings that the program `orchestrate` has in a folder.

@@ -428,6 +428,11 @@ fn what_cannot_be_is_an_error_before_anything_starts() -> Outcome {
             (open(&world, writes)?.budget_usd(1.0), "price"),
             (open(&world, writes)?.budget_usd(-1.0), "budget_usd: -1"),
             (
+                open(&world, writes)?.ask("Bash(rm"),
+                "parenthesis is not closed",
+            ),
+            (open(&world, writes)?.ask("Nope(rm:*)"), "Nope"),
+            (
                 open(&world, writes)?.role(Role::new("Big Name").prompt("x")),
                 "Big Name",
             ),
@@ -441,6 +446,19 @@ fn what_cannot_be_is_an_error_before_anything_starts() -> Outcome {
             let error = builder.start("no").await.err().ok_or(words)?.to_string();
             assert!(error.contains(words), "{words}: {error}");
         }
+        let session = open(&world, writes)?
+            .ask("Bash(rm:*)")
+            .start("rules")
+            .await?;
+        session.spawn(Child::new("Write")).await?.wait().await?;
+        session.finish().await?;
+        drop(session);
+        let other = open(&world, writes)?.ask("Bash(ls:*)").start("rules").await;
+        let error = other
+            .err()
+            .ok_or("other rules are without effect")?
+            .to_string();
+        assert!(error.contains("another list of rules"), "{error}");
         let session = open(&world, writes)?.start("lands once").await?;
         let child = session.spawn(Child::new("Write")).await?;
         session.merge(&[child]).await?;

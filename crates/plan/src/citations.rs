@@ -98,7 +98,7 @@ pub(crate) fn check(
     let ids = plan.tasks.iter().map(|task| task.id.clone()).collect();
     let mut read = Read::new(account, document, Some(ids));
     read.require_all();
-    let own = OwnReading::of(document, &read.lines);
+    let own = OwnReading::from_document(document, &read.lines);
     read.require_sources(plan, &own);
     read.require_commands(plan, &own);
     read.require_work(plan, &own);
@@ -122,14 +122,18 @@ pub(crate) fn taken(account: &str, document: &str) -> Vec<Citation> {
 /// Returns the lines that look like work in a document, although the citations make no task of
 /// them.
 pub(crate) fn not_run(citations: &[Citation], document: &str) -> Vec<Skipped> {
-    let own = OwnReading::of(document, &lines(document));
+    let lines = lines(document);
+    let own = OwnReading::from_document(document, &lines);
     let mut found = Vec::new();
     for Citation { from, to, role } in citations {
         if let LineRole::Task { .. } = role {
             continue;
         }
         for line in own.open.union(&own.skipped) {
-            if (from..=to).contains(&line) {
+            // A chapter that is told to tasks is not left out: its own lines are cited.
+            let is_chapter = lines.get(line - 1).is_some_and(|text| may_be_chapter(text));
+            let is_told = is_chapter && !matches!(role, LineRole::NotRun { .. });
+            if (from..=to).contains(&line) && !is_told {
                 found.push(Skipped {
                     line: *line,
                     reason: match role {
@@ -474,7 +478,7 @@ struct OwnReading {
 }
 
 impl OwnReading {
-    fn of(document: &str, lines: &[&str]) -> Self {
+    fn from_document(document: &str, lines: &[&str]) -> Self {
         let mut known = KnownNames::default();
         let plan = parse::read(document, &known).0;
         let mut own = Self::default();

@@ -138,9 +138,19 @@ impl Coordinator {
         // The title says which states are worth reading.
         for run in runs.iter().filter(|run| run.title.as_deref() == Some(name)) {
             let state = self.store().state(&run.run_id)?;
-            if state.settings.session.as_deref() == Some(name) {
-                return Ok((!state.is_settled()).then(|| run.run_id.clone()));
+            if state.settings.session.as_deref() != Some(name) {
+                continue;
             }
+            if state.is_settled() {
+                return Ok(None);
+            }
+            if let Some(setting) = kept_setting(&state.settings, &self.settings().run) {
+                return Err(CoordinatorError::OtherSettings {
+                    run: run.run_id.clone(),
+                    setting,
+                });
+            }
+            return Ok(Some(run.run_id.clone()));
         }
         Ok(None)
     }
@@ -476,6 +486,24 @@ impl ChildHandle {
             }),
         }
     }
+}
+
+/// Returns which setting of a program is another one than its run has, of those that limit what
+/// agents do: a run keeps its own, so a new one would be without effect.
+fn kept_setting(of_run: &RunSettings, of_program: &RunSettings) -> Option<&'static str> {
+    let are_same = [
+        ("list of rules", of_run.rules == of_program.rules),
+        ("check (verify)", of_run.verify == of_program.verify),
+        (
+            "budget",
+            of_run.budget_tokens == of_program.budget_tokens
+                && of_run.budget_micro_usd == of_program.budget_micro_usd,
+        ),
+    ];
+    are_same
+        .into_iter()
+        .find(|(_, is_same)| !is_same)
+        .map(|(setting, _)| setting)
 }
 
 /// A child that has been answered is about to go on.

@@ -168,6 +168,17 @@ pub enum CoordinatorError {
     /// A session is opened while another run of the program is open.
     #[error("open the session: run {0} is open already; finish it first")]
     SessionOpen(RunId),
+    /// A session is to be continued with other settings than those that its run has.
+    #[error(
+        "continue the session in run {run}: it began with another {setting}, which a run keeps; \
+         start it as before, or under another name"
+    )]
+    OtherSettings {
+        /// The run.
+        run: RunId,
+        /// What differs.
+        setting: &'static str,
+    },
     /// Something is asked of a session that is not open.
     #[error("use the session: it is not open")]
     NoSession,

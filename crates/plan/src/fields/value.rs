@@ -192,9 +192,9 @@ impl<'t> Token<'t> {
     /// Reports whether it is rather a command: a name has neither blanks nor what a shell reads.
     fn is_command(&self) -> bool {
         // `{a, b}.ts` is one name.
-        let is_between_braces = || self.text.starts_with('{') || self.text.contains("/{");
+        let is_between_braces = self.text.starts_with('{') || self.text.contains("/{");
         self.text.contains(['&', '|', ';', '<', '>'])
-            || (self.text.contains(char::is_whitespace) && !is_between_braces())
+            || (self.text.contains(char::is_whitespace) && !is_between_braces)
     }
 
     /// Reports whether it may be the name of a file or a folder without an extension.

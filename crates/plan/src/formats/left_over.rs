@@ -171,8 +171,11 @@ fn rows(document: &Document<'_, '_>, found: &Collected) -> Vec<usize> {
 
 /// Reports whether a heading, or one above it, names a list of tasks.
 fn is_in_list(document: &Document<'_, '_>, heading: &Heading) -> bool {
-    let names_list = |it: &Heading| section::lists_bullets(&it.title);
     names_list(heading) || document.is_in(heading.parent, names_list)
+}
+
+fn names_list(heading: &Heading) -> bool {
+    section::lists_bullets(&heading.title)
 }
 
 /// Reports whether a task begins in a range.

@@ -56,8 +56,11 @@ fn has_bare_tasks(document: &Document<'_, '_>, heading: &Heading) -> bool {
 
 /// Reports whether an item is such a one.
 fn is_bare(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
-    let is_in_phase = |open: &Open| !open.holds_boxes && phase::of_heading(&open.title).is_some();
-    has_title(item.text) && scope.section().is_some_and(is_in_phase)
+    has_title(item.text) && scope.section().is_some_and(is_phase_without_boxes)
+}
+
+fn is_phase_without_boxes(open: &Open) -> bool {
+    !open.holds_boxes && phase::of_heading(&open.title).is_some()
 }
 
 /// Reports whether words or labels follow the number of a task, rather than other numbers.

@@ -86,8 +86,12 @@ fn names_skill(document: &Document<'_, '_>, block: &Block) -> bool {
 /// steps, since people translate it.
 fn is_task(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let title = &heading.title;
-    let is_other = || heading::is_step(title) || phase::begins(title) || counted(title).is_none();
-    numbers::is_task(title) || (!is_other() && has_steps(document, heading))
+    numbers::is_task(title) || (counts_alone(title) && has_steps(document, heading))
+}
+
+/// Reports whether a title counts something that is neither a step nor a phase.
+fn counts_alone(title: &str) -> bool {
+    !heading::is_step(title) && !phase::begins(title) && counted(title).is_some()
 }
 
 /// Reports whether boxes, or lines `**Step 1: …**`, stand right below a heading.

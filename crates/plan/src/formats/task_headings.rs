@@ -315,7 +315,6 @@ fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
             deepest = series.iter().map(|it| it.level).fold(deepest, u8::max);
         }
     }
-    let is_counted = |it: &Heading| numbers::series(identify::without_emoji(&it.title)).is_some();
     let mut open = document.boxes.iter().filter(|it| it.mark.status.runs());
     deepest > 0
         && open.any(|own| {
@@ -323,6 +322,10 @@ fn has_boxes_beside_series(document: &Document<'_, '_>) -> bool {
             heading.is_some_and(|it| it.level <= deepest && it.is_work())
                 && !document.is_below(own, is_counted)
         })
+}
+
+fn is_counted(heading: &Heading) -> bool {
+    numbers::series(identify::without_emoji(&heading.title)).is_some()
 }
 
 /// Reports whether numbered lists stand right below headings of a series, whose boxes stand only

@@ -73,7 +73,7 @@ impl<'s, 'a, T: DeserializeOwned> Front<'s, 'a, T> {
             return;
         }
         let known = status::of_text(&said.text);
-        draft.status = known.unwrap_or_default();
+        draft.status = known.unwrap_or(TaskStatus::Todo);
         if known.is_none() {
             draft.hold(TaskStatus::Blocked, UNKNOWN);
             let message = format!("unknown status `{}`: this task is not run", said.text);

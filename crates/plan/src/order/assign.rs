@@ -96,11 +96,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
 
 /// Numbers the items of lists whose markers are all `1.`, as these are shown.
 pub(crate) fn count_on(drafts: &mut [Draft]) {
-    let is_same = |one: &Draft, next: &Draft| {
-        let are_first = [one, next].map(|draft| draft.number.as_deref() == Some("1"));
-        are_first == [true, true] && one.section_index == next.section_index
-    };
-    for list in drafts.chunk_by_mut(is_same) {
+    for list in drafts.chunk_by_mut(are_of_one_list) {
         if list.len() == 1 {
             continue;
         }
@@ -108,6 +104,13 @@ pub(crate) fn count_on(drafts: &mut [Draft]) {
             draft.number = Some(number.to_string());
         }
     }
+}
+
+/// Reports whether two tasks after each other are items of one list whose author wrote `1.` each
+/// time.
+fn are_of_one_list(one: &Draft, next: &Draft) -> bool {
+    let are_first = [one, next].map(|draft| draft.number.as_deref() == Some("1"));
+    are_first == [true, true] && one.section_index == next.section_index
 }
 
 /// Returns the index of the list that each draft stands in.

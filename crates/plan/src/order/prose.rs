@@ -314,6 +314,11 @@ mod tests {
         unread.map(|warning| warning.text).collect()
     }
 
+    /// Reports whether one warning was said, of the beginning of a form.
+    fn begins(form: &str, said: &[String]) -> bool {
+        matches!(said, [one] if form.starts_with(one.as_str()))
+    }
+
     #[test]
     fn a_dependency_in_words_is_warned_of() {
         let plan = "- [ ] T1 Parse it\n- [ ] T2 Print it, depends on T1\n- [ ] T3 Ship it after T2.\n- [ ] T4 Sell it\n\
@@ -347,12 +352,11 @@ mod tests {
             "blocked by 12",
         ] {
             let first = "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n- [ ] T004 d\n- [ ] T005 e\n";
-            let begins = |said: Vec<String>| matches!(said.as_slice(), [one] if form.starts_with(one.as_str()));
             let title = warned(&format!("{first}- [ ] T006 Wire it up, {form}\n"));
-            assert!(begins(title), "{form}");
+            assert!(begins(form, &title), "{form}");
             let below =
                 format!("{first}- [ ] T006 Wire it up\n  - Wire all of it.\n    It {form}.\n");
-            assert!(begins(warned(&below)), "{form}");
+            assert!(begins(form, &warned(&below)), "{form}");
         }
     }
 

@@ -175,8 +175,12 @@ fn is_marked(title: &str) -> bool {
     first.is_some_and(|(word, _)| is_person(word)) || remark(title).is_some_and(is_person)
 }
 
+/// Reports whether a word is of the name of a task: `Task 2`.
+fn is_label(word: &&str) -> bool {
+    is_number(word) || words::TASKS.iter().any(|it| it.0 == *word)
+}
+
 fn says_person(lower: &str) -> bool {
-    let is_label = |word: &&str| is_number(word) || words::TASKS.iter().any(|it| it.0 == *word);
     let words: Vec<&str> = each_word(lower).skip_while(is_label).collect();
     let is_for_others = words.first().is_some_and(|first| is_for_others(first));
     match words.as_slice() {
@@ -231,10 +235,9 @@ fn is_deed(word: &str) -> bool {
 fn holds_checks(heading: &str) -> bool {
     let mut ends = words::CHECKS_AT_END.iter();
     let is_checks = ends.any(|end| heading.ends_with(end));
-    let names_work = || heading.split(' ').any(|word| is_any_of(word, words::WORK));
     let says_how = has_word(heading, words::REPRODUCE);
     let begins = says_how || begins_with(heading, words::CHECKS);
-    begins || ((is_checks || is_checklist(heading)) && !names_work())
+    begins || ((is_checks || is_checklist(heading)) && !names_work(heading))
 }
 
 /// Reports whether a heading names a list of checks, alone or with what is checked.
@@ -249,6 +252,10 @@ fn says_what_is_checked(heading: &str) -> bool {
     let known = [words::CHECKED, words::CHECKS, words::OF_PERSON].concat();
     let mut firsts = known.iter().filter_map(|name| name.split(' ').next());
     firsts.any(|first| !words::CHECKLIST.contains(&first) && has_word(heading, first))
+}
+
+fn names_work(heading: &str) -> bool {
+    heading.split(' ').any(|word| is_any_of(word, words::WORK))
 }
 
 fn has_word(heading: &str, word: &str) -> bool {

@@ -104,11 +104,15 @@ pub(crate) fn of_cell(text: &str) -> Option<TaskStatus> {
     let key = key_of(words);
     let (before, last) = key.rsplit_once('_').unwrap_or(("", &key));
     let is_in_review = last == words::REVIEW && !before.contains('_');
-    // Words that are not known may be explained: `DNF (superseded)`.
-    let inner = || in_parentheses(text).and_then(|(_, inner)| of_text(inner));
     of_text(text)
         .or_else(|| is_in_review.then_some(TaskStatus::Blocked))
-        .or_else(|| inner().filter(|status| !status.runs()))
+        .or_else(|| of_remark(text).filter(|status| !status.runs()))
+}
+
+/// Returns the status in the parentheses at the end of words that are not known: `DNF
+/// (superseded)`.
+fn of_remark(text: &str) -> Option<TaskStatus> {
+    in_parentheses(text).and_then(|(_, inner)| of_text(inner))
 }
 
 /// Reports whether a text answers whether something is done: with yes, all of it, or the day.

@@ -70,11 +70,10 @@ pub fn check_schema(tool: &str, schema: &Value) -> Result<(), ToolsError> {
 /// # Errors
 /// Fails unless the schema is valid.
 pub fn mistakes(schema: &Value, value: &Value) -> Result<Option<String>, ToolsError> {
-    let wrong = |error: jsonschema::ValidationError<'_>| ToolsError::Schema {
+    let validator = jsonschema::validator_for(schema).map_err(|error| ToolsError::Schema {
         tool: "answer".to_owned(),
         reason: error.to_string(),
-    };
-    let validator = jsonschema::validator_for(schema).map_err(wrong)?;
+    })?;
     let mut lines = Vec::new();
     for error in validator.iter_errors(value).take(SHOWN_MISTAKES) {
         lines.push(format!("{}: {error}", error.instance_path()));

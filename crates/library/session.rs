@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     run: RunId,
     /// The engine's settings for what happens after the run.
     after: LandingSettings,
+    /// Whether all children ask the program's own model.
+    has_own_model: bool,
     has_ended: AtomicBool,
 }
 
@@ -148,6 +150,12 @@ impl Session {
             ));
         }
         let mut spec = child.spec;
+        if let Some(model) = spec.model.as_ref().filter(|_| self.shared.has_own_model) {
+            return Err(Error::new(format!(
+                "failed to spawn a child with {model}: all children of this session ask the \
+                 program's own model"
+            )));
+        }
         if spec.id.is_none() {
             let mut texts = self.texts.lock().await;
             let nth = texts.entry(spec.task.clone()).or_default();
@@ -423,6 +431,7 @@ impl Builder {
             .await
             .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
         require_rules(&coordinator)?;
+        coordinator.require_model().await?;
         let opened = coordinator.open_session(name.as_ref()).await?;
         Ok(Session {
             shared: Arc::new(Shared {
@@ -430,6 +439,7 @@ impl Builder {
                 repository: self.repository,
                 run: opened.run,
                 after,
+                has_own_model: self.has_own_model,
                 has_ended: AtomicBool::new(false),
             }),
             texts: Arc::default(),

@@ -442,10 +442,32 @@ fn what_cannot_be_is_an_error_before_anything_starts() -> Outcome {
                 "nope",
             ),
         ];
+        let home = world.home.path().display().to_string();
+        let variables = BTreeMap::from([("HOME".to_owned(), home)]);
+        let keyless = Session::open_with(world.repository.path(), variables)?;
+        let keyless = keyless.state_dir(world.home.state()).model("openai/gpt-5");
+        let error = keyless
+            .start("no key")
+            .await
+            .err()
+            .ok_or("there is no key")?;
+        assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
         for (builder, words) in refused {
             let error = builder.start("no").await.err().ok_or(words)?.to_string();
             assert!(error.contains(words), "{words}: {error}");
         }
+        let named = open(&world, writes)?.start("named").await?;
+        let other = named.spawn(Child::new("Write").model("openai/gpt-5")).await;
+        let error = other.err().ok_or("the model is ignored")?.to_string();
+        assert!(error.contains("openai/gpt-5"), "{error}");
+        named.finish().await?;
+        let (one, other) = (open(&world, writes)?, open(&world, writes)?);
+        let (one, other) = tokio::join!(one.start("at once"), other.start("at once"));
+        assert!(
+            one.is_ok() != other.is_ok(),
+            "{:?}",
+            (one.err(), other.err())
+        );
         let session = open(&world, writes)?
             .ask("Bash(rm:*)")
             .start("rules")

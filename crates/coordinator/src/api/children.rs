@@ -8,8 +8,10 @@
 //! waiting for a child ends with the run.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::sync::Arc;
 
+use orchestrate_checks::blocking;
 use orchestrate_core::event::Recorded;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::messages::{Body, Envelope, Origin, Outgoing, SpawnRefused};
@@ -20,6 +22,8 @@ use orchestrate_core::run::request::{Decision, Request, RequestRefused};
 use orchestrate_core::task::{Work, answer};
 use orchestrate_core::{AgentId, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_journal::{Appended, Batch, Blob};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -108,6 +112,8 @@ impl Coordinator {
         if let Some(run) = &*open {
             return Err(CoordinatorError::SessionOpen(run.id().clone()));
         }
+        // Two processes that begin a session of one name at once begin one run.
+        let _lock = self.lock_sessions().await?;
         let earlier = self.run_of_session(name)?;
         let run = match &earlier {
             Some(id) => self.reopen(id).await?,
@@ -129,6 +135,19 @@ impl Coordinator {
             run,
             is_attached: earlier.is_some(),
         })
+    }
+
+    /// Waits until no other process opens a session in the repository; the lock ends with the file.
+    async fn lock_sessions(&self) -> Result<File, CoordinatorError> {
+        let path = self.layout().journal();
+        blocking("wait for another process that opens a session", move || {
+            let locked = File::open(&path).and_then(|folder| {
+                retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
+                Ok(folder)
+            });
+            locked.map_err(|source| CoordinatorError::Io { path, source })
+        })
+        .await
     }
 
     /// Returns the newest run of a session that can be continued.

@@ -203,6 +203,31 @@ impl Coordinator {
         Ok(roles)
     }
 
+    /// Requires that an agent of the default role will have a model, and a price if the cost is
+    /// limited, as far as that is known without a request.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is missing, and how to set it.
+    pub async fn require_model(&self) -> Result<(), CoordinatorError> {
+        let run = &self.settings.run;
+        let environment: Environment = self.settings.environment.clone().into_iter().collect();
+        let models = Models::new(
+            self.settings.model.clone(),
+            environment,
+            self.settings.base_url.clone(),
+        )
+        .with_prices(run.prices.clone());
+        let roles = self.roles()?;
+        let sources = models::preferences(run, &Task::default(), roles.role(&run.agent)?);
+        let name = models.choose(&sources).await?;
+        models.check(&name)?;
+        if run.budget_micro_usd.is_some() {
+            models.price(&name)?;
+        }
+        Ok(())
+    }
+
     /// Runs a plan to completion.
     ///
     /// The result is then on the integration branch; [`Archive::land`](crate::Archive::land) merges

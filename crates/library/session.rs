@@ -61,6 +61,7 @@ pub(crate) struct Shared {
     after: LandingSettings,
     /// Whether all children ask the program's own model.
     has_own_model: bool,
+    is_resumed: bool,
     has_ended: AtomicBool,
 }
 
@@ -180,6 +181,25 @@ impl Session {
             handles.push(self.spawn(child).await?);
         }
         Ok(handles)
+    }
+
+    /// Reports whether the session goes on with a run that an earlier process began.
+    pub fn is_resumed(&self) -> bool {
+        self.shared.is_resumed
+    }
+
+    /// Returns all children that were spawned so far, those of other children included, in the order
+    /// in which they were spawned.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended.
+    pub async fn children(&self) -> Result<Vec<ChildHandle>> {
+        let handles = self.shared.coordinator.all_children().await?;
+        Ok(handles
+            .into_iter()
+            .map(|child| self.handle(child))
+            .collect())
     }
 
     /// Returns a child by its id; `None` if there is none.
@@ -440,6 +460,7 @@ impl Builder {
                 run: opened.run,
                 after,
                 has_own_model: self.has_own_model,
+                is_resumed: opened.is_attached,
                 has_ended: AtomicBool::new(false),
             }),
             texts: Arc::default(),

@@ -307,7 +307,9 @@ pub(crate) fn note_others(
 ) {
     let mut others: Vec<(usize, &str)> = Vec::new();
     for (key, line) in &front.lines {
-        let is_known = is_key(key) || read.contains(&key.as_str());
+        // What a document says of its own status is read in every format.
+        let is_read = key == "status" || read.contains(&key.as_str());
+        let is_known = is_key(key) || is_read;
         if !is_known && slip_of(key).is_none() {
             others.push((*line, key));
         }

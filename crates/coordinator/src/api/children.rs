@@ -216,6 +216,22 @@ impl Coordinator {
         }))
     }
 
+    /// Returns handles to all children of the open run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run is open.
+    pub async fn all_children(&self) -> Result<Vec<ChildHandle>, CoordinatorError> {
+        let open = self.children.lock().await;
+        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?.handle();
+        let state = run.state.borrow();
+        let children = state.tasks().map(|record| ChildHandle {
+            id: record.task.id.clone(),
+            run: run.clone(),
+        });
+        Ok(children.collect())
+    }
+
     /// Asks the open run for something, as a person would from another process, and returns what
     /// has happened.
     ///

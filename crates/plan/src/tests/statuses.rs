@@ -416,5 +416,5 @@ fn a_status_of_the_document_that_is_not_certain_is_said() {
         }
     }
     let front = "---\nstatus: implemented-pending-live-verification\n---\n# P\n\n- [ ] Print\n";
-    assert_eq!(runs(front), ("+".to_owned(), 2));
+    assert_eq!(runs(front), ("+".to_owned(), 1));
 }

@@ -293,10 +293,8 @@ const WALLS: [Wall; 20] = [
         ours: &["orchestrate-core"],
         // pulldown-cmark parses Markdown into events with their places, in a third of the time that
         // comrak takes for its tree, and serde-saphyr front matter. humantime parses durations in
-        // all the units that people write. memchr finds line ends and markup, and aho-corasick
-        // words, many bytes at a time.
+        // all the units that people write. memchr finds line ends and markup, many bytes at a time.
         others: &[
-            "aho-corasick",
             "humantime",
             "memchr",
             "pulldown-cmark",

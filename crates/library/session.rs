@@ -188,8 +188,8 @@ impl Session {
         self.shared.is_resumed
     }
 
-    /// Returns all children that were spawned so far, those of other children included, in the order
-    /// in which they were spawned.
+    /// Returns all children that were spawned so far, those of other children included, in the
+    /// order in which they were spawned.
     ///
     /// # Errors
     ///

@@ -103,10 +103,11 @@ answer with a block of code marked `lines` that says what becomes of each line w
 7-8: not run: an example
 ```
 
-`told` is what all agents have to know; `not run` needs a reason. Each task needs a line of its own that says the work: a title
-is none, and no two tasks share a line that says one thing. Write a `run:` or `verify:` only if the document names that
-command. What is done, dropped, blocked or work of a person stays so: mark it as the document does, or say that it is not
-run. Do not put a fence around the plan itself.
+`told` is what all agents have to know; `not run` needs a reason. Each task needs a line of its own
+that says the work: a title is none, and no two tasks share a line that says one thing. Write a
+`run:` or `verify:` only if the document names that command. What is done, dropped, blocked or work
+of a person stays so: mark it as the document does, or say that it is not run. Do not put a fence
+around the plan itself.
 
 The document:
 

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use orchestrate_coordinator::{
     Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of,
-    setup_hosts,
 };
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
@@ -184,21 +183,15 @@ impl Context {
 
     /// Returns the commands that need the user's consent, with what those with the network can do.
     pub(crate) fn commands(&self, loaded: &Loaded) -> Result<Vec<ProjectCommand>, CommandError> {
-        let mut commands = loaded.commands.clone();
-        for command in &mut commands {
-            let Some(network) = &mut command.network else {
-                continue;
-            };
-            let patterns = self.project()?.include_patterns()?;
-            if !patterns.is_empty() {
-                network.sees.push(format!(
-                    "your files that .worktreeinclude names: {}",
-                    patterns.join(", ")
-                ));
-            }
-            network.hosts = setup_hosts(&loaded.run.setup_hosts).named();
+        // Only for those is the repository looked at.
+        let have_network = loaded
+            .commands
+            .iter()
+            .any(|command| command.network.is_some());
+        match have_network {
+            true => Ok(self.project()?.commands(loaded)?),
+            false => Ok(loaded.commands.clone()),
         }
-        Ok(commands)
     }
 
     /// Asks about each file of the project that defines a tool and that the user does not trust

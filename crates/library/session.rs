@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_coordinator::{
-    self as engine, Archive, Coordinator, LandingSettings, PlanInput, Ruling, Settings,
-    known_names, settings_of, tool_names,
+    self as engine, Archive, Coordinator, LandingSettings, PlanInput, Project, Roles, Ruling,
+    Settings, known_names, settings_of, tool_names, vendors_of,
 };
 use orchestrate_core::agent::price::{DOLLAR, Rates};
 use orchestrate_core::policy::{RuleDecision, RuleText};
@@ -15,9 +15,13 @@ use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflic
 use orchestrate_core::run::nth_child_id;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::{Price as EnginePrice, RunId};
+use orchestrate_model::Model;
 use orchestrate_plan::Plan;
-use orchestrate_settings::{Directories, Inputs, Layer, rule_problems};
-use orchestrate_tools::Tool;
+use orchestrate_settings::consent::Consents;
+use orchestrate_settings::{
+    Directories, Inputs, Layer, Loaded, Problem, project_root, rule_problems,
+};
+use orchestrate_tools::{CallHook, Tool};
 use tokio::sync::Mutex;
 
 use crate::child::{Child, ChildHandle, Outcome};
@@ -36,10 +40,21 @@ const OWN_MODEL: &str = "program/model";
 #[must_use]
 pub struct Builder {
     repository: PathBuf,
-    settings: Settings,
+    variables: BTreeMap<String, String>,
+    /// What the program sets, by the keys of the settings: it counts as typed by the user.
+    typed: Vec<(&'static str, String)>,
+    rules: Vec<RuleText>,
+    state_dir: Option<PathBuf>,
+    model: Option<OwnModel>,
+    roles: Vec<Role>,
+    tools: Vec<Arc<dyn Tool>>,
+    before_tool: Option<Arc<dyn CallHook>>,
+}
+
+/// A model of the program's own.
+struct OwnModel {
+    model: Arc<dyn Model>,
     price: Option<Price>,
-    has_own_model: bool,
-    failed: Option<Error>,
 }
 
 /// One run in one repository. It is cheap to clone.
@@ -102,11 +117,12 @@ pub struct Conflict {
 impl Session {
     /// Begins a session in the repository of a folder, with the keys, the state folder and the
     /// settings that the program `orchestrate` has there: environment, the user's file, the
-    /// project's file.
+    /// project's file. As there, commands of the project's file need the user's consent, and only
+    /// providers that the user has chosen, or the program with [`Builder::model`], get the code.
     ///
     /// # Errors
     ///
-    /// Fails if a setting has an invalid value, or if there is no home directory.
+    /// Fails if there is no current folder.
     pub fn open(repository: impl AsRef<Path>) -> Result<Builder> {
         Self::open_with(repository, engine::environment_variables())
     }
@@ -125,11 +141,15 @@ impl Session {
         let directory = std::path::absolute(repository)
             .map_err(|error| Error::new(format!("{}: {error}", repository.display())))?;
         Ok(Builder {
-            settings: settings(&directory, variables)?,
             repository: directory,
-            price: None,
-            has_own_model: false,
-            failed: None,
+            variables,
+            typed: Vec::new(),
+            rules: Vec::new(),
+            state_dir: None,
+            model: None,
+            roles: Vec::new(),
+            tools: Vec::new(),
+            before_tool: None,
         })
     }
 
@@ -311,32 +331,27 @@ impl Builder {
     /// [`Model`](crate::Model) of the program's own.
     pub fn model(mut self, model: impl Into<GivenModel>) -> Self {
         match model.into().0 {
-            Given::Named(name) => self.settings.run.model = Some(name),
-            Given::Own { model, price } => {
-                self.settings.run.model = Some(OWN_MODEL.to_owned());
-                self.settings.model = Some(model);
-                self.price = price;
-                self.has_own_model = true;
-            }
+            Given::Named(name) => self.typed.push(("model", name)),
+            Given::Own { model, price } => self.model = Some(OwnModel { model, price }),
         }
         self
     }
 
     /// Adds a tool of the program's own.
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
-        self.settings.tools.push(Arc::new(tool));
+        self.tools.push(Arc::new(tool));
         self
     }
 
     /// Adds a role of the program's own.
     pub fn role(mut self, role: Role) -> Self {
-        self.settings.roles.push(role.0);
+        self.roles.push(role);
         self
     }
 
     /// Sets the role of children that name none.
     pub fn default_role(mut self, name: impl Into<String>) -> Self {
-        self.settings.run.agent = name.into();
+        self.typed.push(("agent", name.into()));
         self
     }
 
@@ -357,8 +372,8 @@ impl Builder {
     }
 
     fn rule(mut self, decision: RuleDecision, rule: String) -> Self {
-        let rule = RuleText::new(decision, rule, "the program");
-        self.settings.run.rules.push(rule);
+        self.rules
+            .push(RuleText::new(decision, rule, "the program"));
         self
     }
 
@@ -380,42 +395,37 @@ impl Builder {
         F: Fn(HookedCall) -> W + Send + Sync + 'static,
         W: Future<Output = Verdict> + Send + 'static,
     {
-        self.settings.before_tool = Some(Arc::new(Hook(hook)));
+        self.before_tool = Some(Arc::new(Hook(hook)));
         self
     }
 
     /// Sets the cost limit of the session in dollars.
     pub fn budget_usd(mut self, dollars: f64) -> Self {
-        if dollars.is_finite() && dollars >= 0.0 {
-            self.settings.run.budget_micro_usd = Some(micro_dollars(dollars));
-        } else {
-            self.failed
-                .get_or_insert_with(|| Error::new(format!("budget_usd: {dollars} is no amount")));
-        }
+        self.typed.push(("budget_usd", dollars.to_string()));
         self
     }
 
     /// Sets the token limit of the session.
     pub fn budget_tokens(mut self, tokens: u64) -> Self {
-        self.settings.run.budget_tokens = Some(tokens);
+        self.typed.push(("budget_tokens", tokens.to_string()));
         self
     }
 
     /// Sets a shell command that has to exit with 0 on every merged tree.
     pub fn verify(mut self, command: impl Into<String>) -> Self {
-        self.settings.run.verify = Some(command.into());
+        self.typed.push(("verify", command.into()));
         self
     }
 
     /// Sets the maximum number of children at work at once.
     pub fn max_agents(mut self, agents: usize) -> Self {
-        self.settings.run.max_agents = agents;
+        self.typed.push(("max_agents", agents.to_string()));
         self
     }
 
     /// Sets the folder for the state, instead of the one that the program `orchestrate` uses.
     pub fn state_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.settings.state_dir = folder.into();
+        self.state_dir = Some(folder.into());
         self
     }
 
@@ -426,27 +436,17 @@ impl Builder {
     /// # Errors
     ///
     /// Fails with the first invalid setting, such as a rule about no tool; if there is a budget in
-    /// dollars but no price of the program's model; if the repository or the sandbox cannot be
-    /// used; or if another process works on the session.
-    pub async fn start(mut self, name: impl AsRef<str>) -> Result<Session> {
-        if let Some(failed) = self.failed {
-            return Err(failed);
-        }
-        if let Some(price) = self.price {
-            let price = engine_price(price);
-            self.settings.run.prices.insert(OWN_MODEL.to_owned(), price);
-        } else if self.has_own_model && self.settings.run.budget_micro_usd.is_some() {
-            return Err(Error::new(
-                "failed to limit the cost: budget_usd needs the model's price; return it from \
-                 Model::price",
-            ));
-        }
-        // Calls that a rule asks about wait for the program.
-        self.settings.run.ask_parks = true;
-        let after = LandingSettings::from(&self.settings);
-        let (repository, settings) = (self.repository.clone(), self.settings);
+    /// dollars but no price of the program's model; if the project has a command without the user's
+    /// consent; if the repository or the sandbox cannot be used; or if another process works on the
+    /// session.
+    pub async fn start(self, name: impl AsRef<str>) -> Result<Session> {
+        let has_own_model = self.model.is_some();
+        let repository = self.repository.clone();
+        let settings = self.into_settings()?;
+        let after = LandingSettings::from(&settings);
+        let place = repository.clone();
         // It looks at the repository, and tries the sandbox.
-        let opening = tokio::task::spawn_blocking(move || Coordinator::open(&repository, settings));
+        let opening = tokio::task::spawn_blocking(move || Coordinator::open(&place, settings));
         let coordinator = opening
             .await
             .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
@@ -456,16 +456,86 @@ impl Builder {
         Ok(Session {
             shared: Arc::new(Shared {
                 coordinator,
-                repository: self.repository,
+                repository,
                 run: opened.run,
                 after,
-                has_own_model: self.has_own_model,
+                has_own_model,
                 is_resumed: opened.is_attached,
                 has_ended: AtomicBool::new(false),
             }),
             texts: Arc::default(),
         })
     }
+
+    /// Returns the settings that the program `orchestrate` would have if the user had typed what
+    /// the program sets, with what only a program has.
+    fn into_settings(self) -> Result<Settings> {
+        let directories = Directories::find(&self.variables)
+            .map_err(|problem| Error::new(problem.to_string()))?;
+        let checkout = project_root(&self.repository);
+        let inputs = Inputs {
+            flags: Layer::of_flags(self.typed).map_err(in_lines)?,
+            plan: Layer::default(),
+            tools: tool_names(Some(&directories.config), checkout.as_deref())?,
+            directory: self.repository.clone(),
+            headless: false,
+            variables: self.variables,
+            directories,
+        };
+        let loaded = inputs.load().map_err(in_lines)?;
+        let mut settings = settings_of(&loaded, &inputs.directories);
+        settings.state_dir = self.state_dir.unwrap_or(settings.state_dir);
+        require_consent(&loaded, &inputs.directories, &self.repository)?;
+        if let Some(OwnModel { model, price }) = self.model {
+            if let Some(price) = price {
+                let prices = &mut settings.run.prices;
+                prices.insert(OWN_MODEL.to_owned(), engine_price(price));
+            } else if settings.run.budget_micro_usd.is_some() {
+                return Err(Error::new(
+                    "failed to limit the cost: budget_usd needs the model's price; return it from \
+                     Model::price",
+                ));
+            }
+            settings.run.model = Some(OWN_MODEL.to_owned());
+            settings.model = Some(model);
+        } else {
+            // A role or a file of the project chooses no provider that the user has not allowed.
+            let roles = Roles::without_project(settings.user_config_dir.as_deref(), &inputs.tools)?;
+            let allowed = vendors_of(&loaded, &roles, &[])?.allowed;
+            settings.run.allowed_providers = Some(allowed);
+        }
+        // Calls that a rule asks about wait for the program.
+        settings.run.ask_parks = true;
+        settings.run.rules.extend(self.rules);
+        settings.roles = self.roles.into_iter().map(|role| role.0).collect();
+        settings.tools = self.tools;
+        settings.before_tool = self.before_tool;
+        Ok(settings)
+    }
+}
+
+/// Requires the user's consent to each command of the project's own files.
+fn require_consent(loaded: &Loaded, directories: &Directories, repository: &Path) -> Result<()> {
+    if loaded.commands.is_empty() {
+        return Ok(());
+    }
+    let state = Path::new(&directories.state);
+    let consents = Consents::load(state).map_err(Error::new)?;
+    for command in Project::open(repository, state)?.commands(loaded)? {
+        if !consents.covers(&command) {
+            return Err(Error::new(format!(
+                "{}: the project's command for `{}` needs the user's consent: inspect it, then type \
+                 `orchestrate config trust` there, or set it in the program:\n{}",
+                command.place, command.key, command.command
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn in_lines(problems: Vec<Problem>) -> Error {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Error::new(lines.join("\n"))
 }
 
 fn engine_price(price: Price) -> EnginePrice {
@@ -500,28 +570,7 @@ fn require_rules(coordinator: &Coordinator) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    Err(Error::new(lines.join("\n")))
-}
-
-/// Returns the settings that the program `orchestrate` has in a folder.
-fn settings(directory: &Path, variables: BTreeMap<String, String>) -> Result<Settings> {
-    let directories =
-        Directories::find(&variables).map_err(|problem| Error::new(problem.to_string()))?;
-    let inputs = Inputs {
-        flags: Layer::default(),
-        plan: Layer::default(),
-        tools: tool_names(Some(&directories.config), Some(directory))?,
-        directory: directory.to_owned(),
-        headless: false,
-        variables,
-        directories,
-    };
-    let loaded = inputs.load().map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        Error::new(lines.join("\n"))
-    })?;
-    Ok(settings_of(&loaded, &inputs.directories))
+    Err(in_lines(problems))
 }
 
 impl From<AggregatedResults> for Comparison {

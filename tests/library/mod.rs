@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_model_is_asked_again_where_that_can_help),
         sandboxed!(calls_wait_for_the_program),
         sandboxed!(a_hook_denies_and_changes_calls),
+        sandboxed!(a_projects_command_needs_consent),
         sandboxed!(what_cannot_be_is_an_error_before_anything_starts),
     ]
 }
@@ -425,12 +426,31 @@ fn a_hook_denies_and_changes_calls() -> Outcome {
     })
 }
 
+fn a_projects_command_needs_consent() -> Outcome {
+    let world = World::plain()?;
+    world.commit("orchestrate.toml", "verify = \"touch planted\"\n")?;
+    runtime()?.block_on(async {
+        let refused = open(&world, writes)?.start("planted").await;
+        let error = refused.err().ok_or("a planted check is taken")?.to_string();
+        assert!(
+            error.contains("touch planted") && error.contains("config trust"),
+            "{error}"
+        );
+        // What the program sets itself takes its place.
+        let session = open(&world, writes)?.verify("true").start("own").await?;
+        let child = session.spawn(Child::new("Write")).await?;
+        assert!(session.merge(&[child]).await?[0].is_merged());
+        session.finish().await?;
+        Ok(())
+    })
+}
+
 fn what_cannot_be_is_an_error_before_anything_starts() -> Outcome {
     let world = World::plain()?;
     runtime()?.block_on(async {
         let refused = [
             (open(&world, writes)?.budget_usd(1.0), "price"),
-            (open(&world, writes)?.budget_usd(-1.0), "budget_usd: -1"),
+            (open(&world, writes)?.budget_usd(-1.0), "budget"),
             (
                 open(&world, writes)?.ask("Bash(rm"),
                 "parenthesis is not closed",

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_checks::{Layout, require_own_state};
+use orchestrate_checks::{Layout, require_own_state, setup_hosts};
 use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, Redactor, RunId, RunSettings, RunState, Task, TaskId, TokenCounter};
 use orchestrate_git::Repo;
@@ -14,7 +14,8 @@ use orchestrate_landing::moved::Moved;
 use orchestrate_landing::{integration_branch, moved};
 use orchestrate_model::Tokenizer;
 use orchestrate_plan::role::Role;
-use orchestrate_settings::consent::Consents;
+use orchestrate_settings::Loaded;
+use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::Extensions;
 use serde::Serialize;
 
@@ -186,6 +187,30 @@ impl Project {
     /// Fails if the file exists and cannot be read.
     pub fn include_patterns(&self) -> Result<Vec<String>, CoordinatorError> {
         Ok(self.repo.worktrees().include_patterns()?)
+    }
+
+    /// Returns the commands of the project's own files that need the user's consent, with what those
+    /// with the network can do.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `.worktreeinclude` cannot be read.
+    pub fn commands(&self, loaded: &Loaded) -> Result<Vec<ProjectCommand>, CoordinatorError> {
+        let mut commands = loaded.commands.clone();
+        for command in &mut commands {
+            let Some(network) = &mut command.network else {
+                continue;
+            };
+            let patterns = self.include_patterns()?;
+            if !patterns.is_empty() {
+                network.sees.push(format!(
+                    "your files that .worktreeinclude names: {}",
+                    patterns.join(", ")
+                ));
+            }
+            network.hosts = setup_hosts(&loaded.run.setup_hosts).named();
+        }
+        Ok(commands)
     }
 
     /// Lists the files of the checkout that git ignores, and the folders of which it ignores

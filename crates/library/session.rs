@@ -474,7 +474,7 @@ impl Builder {
             .map_err(|problem| Error::new(problem.to_string()))?;
         let checkout = project_root(&self.repository);
         let inputs = Inputs {
-            flags: Layer::of_flags(self.typed).map_err(in_lines)?,
+            flags: Layer::of_flags(self.typed).map_err(|problems| in_lines(&problems))?,
             plan: Layer::default(),
             tools: tool_names(Some(&directories.config), checkout.as_deref())?,
             directory: self.repository.clone(),
@@ -482,7 +482,7 @@ impl Builder {
             variables: self.variables,
             directories,
         };
-        let loaded = inputs.load().map_err(in_lines)?;
+        let loaded = inputs.load().map_err(|problems| in_lines(&problems))?;
         let mut settings = settings_of(&loaded, &inputs.directories);
         settings.state_dir = self.state_dir.unwrap_or(settings.state_dir);
         require_consent(&loaded, &inputs.directories, &self.repository)?;
@@ -533,7 +533,7 @@ fn require_consent(loaded: &Loaded, directories: &Directories, repository: &Path
     Ok(())
 }
 
-fn in_lines(problems: Vec<Problem>) -> Error {
+fn in_lines(problems: &[Problem]) -> Error {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     Error::new(lines.join("\n"))
 }
@@ -570,7 +570,7 @@ fn require_rules(coordinator: &Coordinator) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    Err(in_lines(problems))
+    Err(in_lines(&problems))
 }
 
 impl From<AggregatedResults> for Comparison {

@@ -189,8 +189,8 @@ impl Project {
         Ok(self.repo.worktrees().include_patterns()?)
     }
 
-    /// Returns the commands of the project's own files that need the user's consent, with what those
-    /// with the network can do.
+    /// Returns the commands of the project's own files that need the user's consent, with what
+    /// those with the network can do.
     ///
     /// # Errors
     ///

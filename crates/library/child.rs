@@ -237,7 +237,7 @@ impl ChildHandle {
     ///
     /// Fails if its work was merged already, or if the session has ended.
     pub async fn discard(&self) -> Result<()> {
-        let state = self.session.coordinator.session_state().await?;
+        let state = self.session.run.state();
         let is_merged = state
             .task(&self.handle.id)
             .is_some_and(|record| record.state().is_merged());

@@ -127,7 +127,7 @@ impl Question {
     ///
     /// See [`Question::answer`].
     pub async fn try_answer(&self, answer: impl Into<String>) -> Result<Sent> {
-        let state = self.session.coordinator.session_state().await?;
+        let state = self.session.run.state();
         if !is_open(&state, &self.child, self.number) {
             return Ok(Sent::AlreadyAnswered);
         }
@@ -194,7 +194,7 @@ impl PendingCall {
             allowed,
             message,
         };
-        match self.session.coordinator.ask_session(&request).await? {
+        match self.session.run.ask(&request).await? {
             Ruling::Granted(_) => Ok(Sent::Taken),
             Ruling::Refused(RequestRefused::NoSuchCall { .. }) => Ok(Sent::AlreadyAnswered),
             Ruling::Refused(refused) => Err(refused.into()),
@@ -298,7 +298,7 @@ impl Source {
     async fn find_next(&mut self) -> Result<Option<Event>> {
         let mut events = match self.events.take() {
             Some(events) => events,
-            None => self.session.coordinator.follow(self.from).await?,
+            None => self.session.run.follow(self.from)?,
         };
         let next = self.next_of(&mut events).await;
         self.events = Some(events);

@@ -14,7 +14,7 @@ use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
 use orchestrate_core::run::nth_child_id;
 use orchestrate_core::run::request::Request;
-use orchestrate_core::{Price as EnginePrice, RunId};
+use orchestrate_core::Price as EnginePrice;
 use orchestrate_model::Model;
 use orchestrate_plan::Plan;
 use orchestrate_settings::consent::Consents;
@@ -69,21 +69,20 @@ pub struct Session {
 }
 
 pub(crate) struct Shared {
-    pub(crate) coordinator: Coordinator,
+    coordinator: Coordinator,
+    pub(crate) run: engine::Session,
     repository: PathBuf,
-    run: RunId,
     /// The engine's settings for what happens after the run.
     after: LandingSettings,
     /// Whether all children ask the program's own model.
     has_own_model: bool,
-    is_resumed: bool,
     has_ended: AtomicBool,
 }
 
 impl Shared {
     /// Asks the run for something; a refusal is an error.
     pub(crate) async fn ask(&self, request: &Request) -> Result<()> {
-        match self.coordinator.ask_session(request).await? {
+        match self.run.ask(request).await? {
             Ruling::Granted(_) => Ok(()),
             Ruling::Refused(refused) => Err(refused.into()),
         }
@@ -155,7 +154,7 @@ impl Session {
 
     /// Returns the id of its run, as `orchestrate status` shows it.
     pub fn run_id(&self) -> &str {
-        self.shared.run.as_str()
+        self.shared.run.run_id().as_str()
     }
 
     /// Spawns a child, or returns the one of the same id that the session has already.
@@ -205,31 +204,23 @@ impl Session {
 
     /// Reports whether the session goes on with a run that an earlier process began.
     pub fn is_resumed(&self) -> bool {
-        self.shared.is_resumed
+        self.shared.run.is_attached()
     }
 
     /// Returns all children that were spawned so far, those of other children included, in the
     /// order in which they were spawned.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the session has ended.
-    pub async fn children(&self) -> Result<Vec<ChildHandle>> {
-        let handles = self.shared.coordinator.all_children().await?;
-        Ok(handles
+    pub fn children(&self) -> Vec<ChildHandle> {
+        let handles = self.shared.run.children();
+        handles
             .into_iter()
             .map(|child| self.handle(child))
-            .collect())
+            .collect()
     }
 
     /// Returns a child by its id; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the session has ended.
-    pub async fn child(&self, id: &str) -> Result<Option<ChildHandle>> {
-        let found = self.shared.coordinator.child(&id.into()).await?;
-        Ok(found.map(|handle| self.handle(handle)))
+    pub fn child(&self, id: &str) -> Option<ChildHandle> {
+        let found = self.shared.run.child(&id.into());
+        found.map(|handle| self.handle(handle))
     }
 
     fn handle(&self, handle: engine::ChildHandle) -> ChildHandle {
@@ -321,7 +312,7 @@ impl Session {
     pub async fn land(&self, how: Land) -> Result<Landed> {
         self.finish().await?;
         let runs = Archive::open(&self.shared.repository, self.shared.after.clone())?;
-        let landed = runs.land(&self.shared.run, &how.options()).await?;
+        let landed = runs.land(self.shared.run.run_id(), &how.options()).await?;
         Ok(landed.into())
     }
 }
@@ -452,15 +443,14 @@ impl Builder {
             .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
         require_rules(&coordinator)?;
         coordinator.require_model().await?;
-        let opened = coordinator.open_session(name.as_ref()).await?;
+        let run = coordinator.open_session(name.as_ref()).await?;
         Ok(Session {
             shared: Arc::new(Shared {
                 coordinator,
+                run,
                 repository,
-                run: opened.run,
                 after,
                 has_own_model,
-                is_resumed: opened.is_attached,
                 has_ended: AtomicBool::new(false),
             }),
             texts: Arc::default(),

@@ -205,11 +205,11 @@ fn a_child_is_found_again_by_its_id_and_its_words() -> Outcome {
             .await?;
         let ids: Vec<&str> = twins.iter().map(|twin| twin.id()).collect();
         assert_eq!(ids, ["do", "do_2"]);
-        let all = session.children().await?;
+        let all = session.children();
         let all: Vec<&str> = all.iter().map(|child| child.id()).collect();
         assert_eq!(all, ["one", "do", "do_2"]);
         assert!(!session.is_resumed());
-        assert!(session.child("do_2").await?.is_some() && session.child("do_3").await?.is_none());
+        assert!(session.child("do_2").is_some() && session.child("do_3").is_none());
         session.finish().await?;
         Ok(())
     })

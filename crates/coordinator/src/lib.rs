@@ -15,7 +15,7 @@ mod texts;
 mod worker;
 mod worktree;
 
-pub use api::children::{ChildEvents, ChildHandle, ChildSpec, OpenedSession};
+pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{Coordinator, PlanInput};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
 pub use api::from_environment::environment_variables;
@@ -29,6 +29,7 @@ pub use api::run_events::RunEvents;
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
+pub use api::session::Session;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};

@@ -1,17 +1,14 @@
 //! Spawning children from a program: each is a task of one open run, merged on the program's
 //! request.
 //!
-//! The run is opened with the first child, or by the name of a session, which finds the run again
-//! after a crash: a child of the same id and specification is then the one that exists. Verified
-//! children wait for an approval, which [`Coordinator::merge`] gives; so merging takes the same
-//! path as everywhere, the run's check included. Handles to children do not keep the run open, and
-//! waiting for a child ends with the run.
+//! The run is opened with the first child, or by the name of a session. Verified children wait for
+//! an approval, which [`Coordinator::merge`] gives; so merging takes the same path as everywhere,
+//! the run's check included. Handles to children do not keep the run open, and waiting for a child
+//! ends with the run.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::Arc;
 
-use orchestrate_checks::blocking;
 use orchestrate_core::event::Recorded;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::messages::{Body, Envelope, Origin, Outgoing, SpawnRefused};
@@ -20,15 +17,12 @@ use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::{Decision, Request, RequestRefused};
 use orchestrate_core::task::{Work, answer};
-use orchestrate_core::{AgentId, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_journal::{Appended, Batch, Blob};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::retry_on_intr;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
-use crate::api::run_events::RunEvents;
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
 use crate::run::codec::value_bytes;
@@ -87,171 +81,10 @@ impl ChildSpec {
 pub struct ChildHandle {
     /// Its id, which is also its task's id and names its branch.
     pub id: AgentId,
-    run: RunHandle,
-}
-
-/// The run that a session has opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenedSession {
-    /// The run.
-    pub run: RunId,
-    /// Whether it had been started before, by a process that has ended.
-    pub is_attached: bool,
+    pub(super) run: RunHandle,
 }
 
 impl Coordinator {
-    /// Opens the run of a session: the newest one of this name that has not landed and whose work
-    /// is not finished, or else a new one. [`Coordinator::spawn`] then adds children to it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a run is open already, if another process works on the session's run, or if it
-    /// cannot start or continue.
-    pub async fn open_session(&self, name: &str) -> Result<OpenedSession, CoordinatorError> {
-        let mut open = self.children.lock().await;
-        if let Some(run) = &*open {
-            return Err(CoordinatorError::SessionOpen(run.id().clone()));
-        }
-        // Two processes that begin a session of one name at once begin one run.
-        let _lock = self.lock_sessions().await?;
-        let earlier = self.run_of_session(name)?;
-        let run = match &earlier {
-            Some(id) => self.reopen(id).await?,
-            None => {
-                let plan = PlanInput {
-                    title: Some(name.to_owned()),
-                    ..PlanInput::default()
-                };
-                let settings = RunSettings {
-                    merge: MergeMode::Review,
-                    session: Some(name.to_owned()),
-                    ..self.settings().run.clone()
-                };
-                self.begin(plan, settings, true).await?
-            }
-        };
-        let run = open.insert(run).id().clone();
-        Ok(OpenedSession {
-            run,
-            is_attached: earlier.is_some(),
-        })
-    }
-
-    /// Waits until no other process opens a session in the repository; the lock ends with the file.
-    async fn lock_sessions(&self) -> Result<File, CoordinatorError> {
-        let path = self.layout().journal();
-        blocking("wait for another process that opens a session", move || {
-            let locked = File::open(&path).and_then(|folder| {
-                retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
-                Ok(folder)
-            });
-            locked.map_err(|source| CoordinatorError::Io { path, source })
-        })
-        .await
-    }
-
-    /// Returns the newest run of a session that can be continued.
-    fn run_of_session(&self, name: &str) -> Result<Option<RunId>, CoordinatorError> {
-        let mut runs = self.store().runs()?;
-        runs.sort_by_key(|run| std::cmp::Reverse(run.started_ms));
-        // The title says which states are worth reading.
-        for run in runs.iter().filter(|run| run.title.as_deref() == Some(name)) {
-            let state = self.store().state(&run.run_id)?;
-            if state.settings.session.as_deref() != Some(name) {
-                continue;
-            }
-            if state.is_settled() {
-                return Ok(None);
-            }
-            if let Some(setting) = kept_setting(&state.settings, &self.settings().run) {
-                return Err(CoordinatorError::OtherSettings {
-                    run: run.run_id.clone(),
-                    setting,
-                });
-            }
-            return Ok(Some(run.run_id.clone()));
-        }
-        Ok(None)
-    }
-
-    /// Follows the open run from after an event (0 for its beginning): every event after that, once
-    /// and in order, and what is not recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no run is open, or if it has no such event.
-    pub async fn follow(&self, seen: u64) -> Result<RunEvents, CoordinatorError> {
-        let open = self.children.lock().await;
-        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?;
-        RunEvents::new(run.handle().clone(), run.live(), seen)
-    }
-
-    /// Returns the state of the open run.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no run is open.
-    pub async fn session_state(&self) -> Result<Arc<RunState>, CoordinatorError> {
-        let open = self.children.lock().await;
-        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?;
-        Ok(Arc::clone(&run.watch().borrow()))
-    }
-
-    /// Returns a handle to a child of the open run; `None` if there is none of this id.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no run is open.
-    pub async fn child(&self, id: &AgentId) -> Result<Option<ChildHandle>, CoordinatorError> {
-        let open = self.children.lock().await;
-        let run = open
-            .as_ref()
-            .ok_or(CoordinatorError::NoSession)?
-            .handle()
-            .clone();
-        let is_known = run.state.borrow().task(id).is_some();
-        Ok(is_known.then(|| ChildHandle {
-            id: id.clone(),
-            run,
-        }))
-    }
-
-    /// Returns handles to all children of the open run.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no run is open.
-    pub async fn all_children(&self) -> Result<Vec<ChildHandle>, CoordinatorError> {
-        let open = self.children.lock().await;
-        let run = open.as_ref().ok_or(CoordinatorError::NoSession)?.handle();
-        let state = run.state.borrow();
-        let children = state.tasks().map(|record| ChildHandle {
-            id: record.task.id.clone(),
-            run: run.clone(),
-        });
-        Ok(children.collect())
-    }
-
-    /// Asks the open run for something, as a person would from another process, and returns what
-    /// has happened.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no run is open, or if the request cannot be sent.
-    pub async fn ask_session(
-        &self,
-        request: &Request,
-    ) -> Result<Ruling<String, RequestRefused>, CoordinatorError> {
-        let run = {
-            let open = self.children.lock().await;
-            open.as_ref()
-                .ok_or(CoordinatorError::NoSession)?
-                .handle()
-                .clone()
-        };
-        run.ask(request).await
-    }
-
     /// Spawns a child, in the run that the first child opens and [`Coordinator::finish`] ends.
     ///
     /// # Errors
@@ -521,24 +354,6 @@ impl ChildHandle {
             }),
         }
     }
-}
-
-/// Returns which setting of a program is another one than its run has, of those that limit what
-/// agents do: a run keeps its own, so a new one would be without effect.
-fn kept_setting(of_run: &RunSettings, of_program: &RunSettings) -> Option<&'static str> {
-    let are_same = [
-        ("list of rules", of_run.rules == of_program.rules),
-        ("check (verify)", of_run.verify == of_program.verify),
-        (
-            "budget",
-            of_run.budget_tokens == of_program.budget_tokens
-                && of_run.budget_micro_usd == of_program.budget_micro_usd,
-        ),
-    ];
-    are_same
-        .into_iter()
-        .find(|(_, is_same)| !is_same)
-        .map(|(setting, _)| setting)
 }
 
 /// A child that has been answered is about to go on.

@@ -13,6 +13,7 @@ pub(crate) mod project;
 pub(crate) mod run_events;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
+pub(crate) mod session;
 pub(crate) mod surroundings;
 pub(crate) mod vendors;
 pub(crate) mod web_search;

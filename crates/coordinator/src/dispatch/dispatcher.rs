@@ -136,6 +136,11 @@ impl Run {
         self.live.follow()
     }
 
+    /// Returns the sender of these.
+    pub(crate) fn live_items(&self) -> LiveItems {
+        self.live.clone()
+    }
+
     /// Returns what lists the checks, setups and commands of the plan that run at a moment.
     pub fn running_checks(&self) -> RunningChecks {
         self.running.clone()

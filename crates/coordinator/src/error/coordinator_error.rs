@@ -179,9 +179,6 @@ pub enum CoordinatorError {
         /// What differs.
         setting: &'static str,
     },
-    /// Something is asked of a session that is not open.
-    #[error("use the session: it is not open")]
-    NoSession,
     /// A run's events cannot be followed from where a reader is.
     #[error("follow run {run}: {source}")]
     Feed {

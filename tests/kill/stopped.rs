@@ -212,7 +212,7 @@ fn a_worktree_deleted_by_hand_is_made_again() -> Outcome {
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
     // It has gone a second time since, once its work was merged.
     let is_gone =
-        |event: &&Event| matches!(event, Event::WorktreeLost { task } if task.as_str() == "T2");
+        |event: &&Event| matches!(event, Event::WorktreeRemoved { task } if task.as_str() == "T2");
     if scene.events()?.iter().filter(is_gone).count() != 2 {
         return fail("the worktree was not made again");
     }

@@ -439,7 +439,7 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
     ];
     let journal = Journal::create(&store, &run, first)?;
     MOMENT.store(now - 30_000, Ordering::Relaxed);
-    journal.append_blocking(Event::WorktreeLost { task: id })?;
+    journal.append_blocking(Event::WorktreeRemoved { task: id })?;
     Ok(run)
 }
 

@@ -397,7 +397,7 @@ fn detail(event: &Event) -> Option<String> {
             task,
             onto: Some(_),
         } => format!("{task}: merged into its worktree"),
-        Event::WorktreeLost { task } => {
+        Event::WorktreeRemoved { task } => {
             format!("{task}: its worktree is gone, and is created again if it is needed")
         }
         Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),

@@ -273,7 +273,7 @@ fn the_worktree_of_merged_work_goes_at_once() -> Outcome {
     let places = ["T1", "T2"].map(|task| layout.worktree(run, &task.into()));
     let is_there = places.each_ref().map(|path| path.exists());
     let gone = played.pick(|event| match event {
-        Event::WorktreeLost { task } => Some(task.as_str()),
+        Event::WorktreeRemoved { task } => Some(task.as_str()),
         _ => None,
     });
     let trash = std::fs::read_dir(layout.trash()).map_or(0, Iterator::count);

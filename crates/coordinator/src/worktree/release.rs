@@ -43,7 +43,7 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
         }
     };
     context
-        .record(vec![Event::WorktreeLost { task: task.clone() }])
+        .record(vec![Event::WorktreeRemoved { task: task.clone() }])
         .await?;
     let path = context.host.site.layout.worktree(&context.run, &task);
     let delete = move |_: &Repo| {

@@ -39,7 +39,7 @@ impl Workspace {
         let record = link.task().await?;
         if worktrees::is_lost(host, &link.run, &record).await? {
             // Its setup and merges have to be repeated.
-            link.record(vec![Event::WorktreeLost {
+            link.record(vec![Event::WorktreeRemoved {
                 task: link.agent.clone(),
             }])
             .await?;

@@ -153,10 +153,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
-    /// The worktree is gone, deleted by hand or removed once its work was merged; the next worker
-    /// creates it again.
-    #[serde(rename = "worktree.lost")]
-    WorktreeLost {
+    /// The worktree was removed, once its work was merged or by hand; nothing is lost, since the
+    /// next worker creates it again.
+    #[serde(rename = "worktree.removed", alias = "worktree.lost")]
+    WorktreeRemoved {
         /// The task.
         task: TaskId,
     },

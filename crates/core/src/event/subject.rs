@@ -51,7 +51,7 @@ impl Event {
             | Event::AgentSpawned { task, .. }
             | Event::MapMade { task, .. }
             | Event::WorktreePrepared { task, .. }
-            | Event::WorktreeLost { task }
+            | Event::WorktreeRemoved { task }
             | Event::TurnStarted { task, .. }
             | Event::ModelRequested { task, .. }
             | Event::BudgetWaited { task, .. }

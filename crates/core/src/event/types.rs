@@ -17,7 +17,7 @@ impl Event {
         "agent.spawned",
         "agent.map",
         "worktree.prepared",
-        "worktree.lost",
+        "worktree.removed",
         "turn.started",
         "model.requested",
         "budget.waited",

@@ -340,7 +340,7 @@ impl Process {
                             let is_there =
                                 state.task(&task).is_some_and(|record| record.is_prepared());
                             if is_there {
-                                vec![Event::WorktreeLost { task }]
+                                vec![Event::WorktreeRemoved { task }]
                             } else {
                                 Vec::new()
                             }

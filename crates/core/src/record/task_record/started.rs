@@ -297,7 +297,7 @@ impl Started {
             | Event::ModelFailed { .. }
             | Event::SearchRequested(_)
             | Event::SearchEnded(_) => self.apply_request(seq, event),
-            Event::WorktreeLost { .. } => {
+            Event::WorktreeRemoved { .. } => {
                 self.branch.lose_worktree();
                 Ok(())
             }

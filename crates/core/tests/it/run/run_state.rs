@@ -720,7 +720,7 @@ fn a_repair_is_known_until_it_is_handed_over() {
     story.tell(conflicted(None));
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), false));
     // A recreated worktree has to be merged into again.
-    story.tell(Event::WorktreeLost { task: id("a") });
+    story.tell(Event::WorktreeRemoved { task: id("a") });
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), true));
     story.tell(prepared(None)).tell(prepared(Some("m1")));
     // A commit of the agent's own takes the second parent; where to look for markers is still

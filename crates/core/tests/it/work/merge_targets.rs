@@ -197,7 +197,7 @@ fn a_worktree_that_is_gone_begins_with_what_was_merged() {
     story.hand_over("a", "a1");
     story.merge_next("m1");
     story.wake("p");
-    story.tell(Event::WorktreeLost { task: "p".into() });
+    story.tell(Event::WorktreeRemoved { task: "p".into() });
     assert_eq!(story.work_of("p"), Some(WorkStep::SetUp));
     story.tell(prepared("p"));
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
@@ -224,7 +224,7 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     let mut story = family();
     story.tell(kept("a", "kept"));
     assert_eq!(lost(&story, "a"), None);
-    story.tell(Event::WorktreeLost { task: "a".into() });
+    story.tell(Event::WorktreeRemoved { task: "a".into() });
     assert_eq!(lost(&story, "a"), Some("kept".into()));
     story.tell(prepared("a"));
     story.hand_over("a", "a1");
@@ -232,7 +232,7 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     story.tell(kept("p", "before"));
     story.merge_next("m1");
     story.tell(kept("p", "behind"));
-    story.tell(Event::WorktreeLost { task: "p".into() });
+    story.tell(Event::WorktreeRemoved { task: "p".into() });
     assert_eq!((story.tip_of("p"), lost(&story, "p")), ("m1", None));
 }
 
@@ -256,10 +256,10 @@ fn a_new_attempt_does_not_begin_with_the_files_that_it_replaces() {
     assert_eq!(record.newest_work(), Some(&Oid::from("m1")));
     assert_eq!(lost(&story, "a"), None);
     story.tell(prepared("a"));
-    story.tell(Event::WorktreeLost { task: "a".into() });
+    story.tell(Event::WorktreeRemoved { task: "a".into() });
     assert_eq!(lost(&story, "a"), None);
     story.tell(prepared("a")).tell(kept("a", "own"));
-    story.tell(Event::WorktreeLost { task: "a".into() });
+    story.tell(Event::WorktreeRemoved { task: "a".into() });
     assert_eq!(lost(&story, "a"), Some("own".into()));
 }
 

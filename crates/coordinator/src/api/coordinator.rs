@@ -648,6 +648,7 @@ impl Coordinator {
             prompts,
             skills,
             live: LiveItems::default(),
+            stopped_by: Arc::default(),
             admitted: Admitted::default(),
             cancel,
             journal,

@@ -48,6 +48,11 @@ impl RunEvents {
         Arc::clone(&self.run.state.borrow())
     }
 
+    /// Reports whether everything up to this event has been returned, and nothing after it.
+    pub fn stand_at(&self, seq: u64) -> bool {
+        self.due.is_empty() && self.feed.seen() == seq
+    }
+
     /// Returns what is next, or `None` if that has not happened yet. Nothing is waited for.
     ///
     /// # Errors
@@ -64,7 +69,8 @@ impl RunEvents {
     ///
     /// # Errors
     ///
-    /// Fails if the journal cannot be read.
+    /// Fails if the journal cannot be read, and at the end with the error for which the run has
+    /// ended, such as a base that does not pass the run's check.
     pub async fn next(&mut self) -> Result<Option<Followed<LiveItem>>, CoordinatorError> {
         loop {
             // Before reading: an event recorded afterwards is another change.
@@ -73,7 +79,7 @@ impl RunEvents {
                 return Ok(Some(next));
             }
             if self.has_ended {
-                return Ok(None);
+                return self.run.refusal()?.map_or(Ok(None), Err);
             }
             tokio::select! {
                 // What is recorded first, since live items wait for it.

@@ -18,7 +18,6 @@ use orchestrate_core::run::{EXIT_INTERRUPTED, Expiry, outcome_if_stopped};
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Appended, Batch, JournalError, Received, Store};
-use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -38,7 +37,6 @@ use crate::worktree::release;
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
     handle: RunHandle,
-    confinement: Confinement,
     live: LiveItems,
     running: RunningChecks,
     shutdown: Shutdown,
@@ -78,7 +76,7 @@ impl Run {
         let (handle, live) = (RunHandle::new(&context), context.live.clone());
         let running = context.host.site.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
-        let (warn, confinement) = (context.warn, context.host.site.sandbox.confinement());
+        let warn = context.warn;
         let markers = context.host.site.layout.markers(&context.run);
         let logs = RunLogs::new(
             context.store.clone(),
@@ -112,7 +110,6 @@ impl Run {
         });
         Ok(Self {
             handle,
-            confinement,
             live,
             running,
             shutdown,
@@ -187,21 +184,14 @@ impl Run {
                 });
             }
         }
-        let state = Arc::clone(&self.handle.state.borrow());
-        let refused = match state.status {
-            RunStatus::Failed => base::refusal(&state, &self.handle.store, self.confinement)?,
-            _ => None,
-        };
-        refused.map_or_else(
-            || {
-                Ok(Standing {
-                    state,
-                    is_live: false,
-                }
-                .report())
-            },
-            Err,
-        )
+        if let Some(refusal) = self.handle.refusal()? {
+            return Err(refusal);
+        }
+        Ok(Standing {
+            state: Arc::clone(&self.handle.state.borrow()),
+            is_live: false,
+        }
+        .report())
     }
 }
 
@@ -241,7 +231,9 @@ impl Dispatcher {
     /// none.
     async fn serve(mut self, requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
         let served = self.work(requests).await;
-        if served.is_err() {
+        if let Err(error) = &served {
+            // For those who follow the run; nobody else sets it.
+            let _ = self.context.stopped_by.set(error.to_string());
             self.shutdown.raise(ShutdownLevel::Stop);
         }
         // Every job holds the run. Only the first error is reported; those of jobs that it

@@ -314,6 +314,14 @@ pub enum CoordinatorError {
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
+    /// The run has ended because its coordinator could not continue.
+    #[error("reach run {run}: it has ended, since it failed to {reason}")]
+    Stopped {
+        /// The run.
+        run: RunId,
+        /// Why, which completes "failed to …".
+        reason: String,
+    },
 }
 
 /// A place in a plan.

@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use orchestrate_checks::{Preparation, Shutdown, warm};
-use orchestrate_core::checks::hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
+use orchestrate_core::{Oid, RunState};
 use orchestrate_git::{GitError, Repo, Terms};
-use orchestrate_journal::{Batch, Store};
-use orchestrate_sandbox::Confinement;
+use orchestrate_journal::Batch;
 
-use crate::error::{BaseFailure, CoordinatorError};
+use crate::error::CoordinatorError;
 use crate::merge::exact_tree;
 use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::run::context::RunContext;
@@ -97,39 +95,4 @@ fn if_due(state: &RunState, known: Event) -> Batch {
     } else {
         Batch::default()
     }
-}
-
-/// Returns the error of a run whose base does not pass its check, or `None` for any other run.
-pub(crate) fn refusal(
-    state: &RunState,
-    store: &Store,
-    confinement: Confinement,
-) -> Result<Option<CoordinatorError>, CoordinatorError> {
-    let Some(red) = state.red_base() else {
-        return Ok(None);
-    };
-    let output = match &red.output {
-        Some(output) => String::from_utf8_lossy(&store.blob(output)?).into_owned(),
-        None => String::new(),
-    };
-    let failure = BaseFailure {
-        run: state.run_id.clone(),
-        base: short(&state.base),
-        command: red.command.clone(),
-        exit: red.exit.clone(),
-        lines: failing_lines(&output),
-        fix: check_hint(&output).or_else(|| of_tier(&output, confinement)),
-    };
-    Ok(Some(CoordinatorError::RedBase(Box::new(failure))))
-}
-
-/// Returns the hint for a base that failed only because of the tier of the sandbox.
-fn of_tier(output: &str, confinement: Confinement) -> Option<&'static str> {
-    let is_of_tier = confinement == Confinement::Fallback && shows_refused_socket(output);
-    is_of_tier.then_some(SOCKET_REFUSED)
-}
-
-/// Returns the first digits of a commit's id, enough to type.
-fn short(commit: &Oid) -> String {
-    commit.as_str().chars().take(8).collect()
 }

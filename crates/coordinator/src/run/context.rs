@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use orchestrate_checks::blocking;
 use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
@@ -46,6 +46,8 @@ pub(crate) struct RunContext {
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
     pub(crate) live: LiveItems,
+    /// The error for which the coordinator could not continue, in words.
+    pub(crate) stopped_by: Arc<OnceLock<String>>,
     /// The disk space of agents that are about to start.
     pub(crate) admitted: Admitted,
     /// The machine where workers run: this one.

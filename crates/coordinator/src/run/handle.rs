@@ -4,17 +4,19 @@
 //! end, its journal is closed and its lease released. A handle keeps nothing open. Recorded events
 //! can be read through it forever, and waiting for more ends with the run.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use orchestrate_core::run::request::{Request, RequestRefused};
 use orchestrate_core::{RunId, RunState};
 use orchestrate_journal::Store;
+use orchestrate_sandbox::Confinement;
 use tokio::sync::watch;
 
 use crate::error::CoordinatorError;
 use crate::ruling::Ruling;
 use crate::run::context::RunContext;
+use crate::run::red_base;
 
 /// How long a sender waits for a change of the run before it looks for the answer to a request.
 const ANSWER_POLL: Duration = Duration::from_millis(20);
@@ -27,6 +29,8 @@ pub(crate) struct RunHandle {
     /// The durable state; it is not updated once the run has ended.
     pub(crate) state: watch::Receiver<Arc<RunState>>,
     context: Weak<RunContext>,
+    confinement: Confinement,
+    stopped_by: Arc<OnceLock<String>>,
 }
 
 impl RunHandle {
@@ -37,6 +41,8 @@ impl RunHandle {
             store: context.store.clone(),
             state: context.journal.watch(),
             context: Arc::downgrade(context),
+            confinement: context.host.site.sandbox.confinement(),
+            stopped_by: Arc::clone(&context.stopped_by),
         }
     }
 
@@ -51,6 +57,8 @@ impl RunHandle {
         &self,
         request: &Request,
     ) -> Result<Ruling<String, RequestRefused>, CoordinatorError> {
+        // A request to a run that has ended would wait for the process that continues it.
+        self.context()?;
         let id = self.store.send(&self.id, request)?;
         let (mut state, mut has_ended) = (self.state.clone(), false);
         loop {
@@ -66,8 +74,24 @@ impl RunHandle {
         }
     }
 
-    /// Returns the error of a run that has ended.
+    /// Returns the error of a run that has ended: why it did, if that was for an error.
     pub(crate) fn ended(&self) -> CoordinatorError {
-        CoordinatorError::Ended(self.id.clone())
+        match self.refusal() {
+            Ok(Some(refusal)) => refusal,
+            Ok(None) => CoordinatorError::Ended(self.id.clone()),
+            Err(error) => error,
+        }
+    }
+
+    /// Returns for which error a run has ended: its coordinator could not continue, or its base
+    /// does not pass the run's check ([`CoordinatorError::RedBase`]). `None` for any other end.
+    pub(crate) fn refusal(&self) -> Result<Option<CoordinatorError>, CoordinatorError> {
+        if let Some(reason) = self.stopped_by.get() {
+            return Ok(Some(CoordinatorError::Stopped {
+                run: self.id.clone(),
+                reason: reason.clone(),
+            }));
+        }
+        red_base::refusal(&self.state.borrow(), &self.store, self.confinement)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::environment::Environment;
 use crate::error::{ModelError, TYPED_BASE};
-use crate::wire::{Protocol, SearchApi};
+use crate::wire::{AnswerForm, Protocol, SearchApi};
 
 /// A provider of models; its properties are one row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ struct Row {
     protocol: Protocol,
     /// The tool by which it searches the web.
     search: Option<SearchApi>,
+    /// When its own server, and not one that answers in its place, is sent the form of an answer.
+    answers: AnswerForm,
     base_variable: &'static str,
     default_base: &'static str,
     /// The path between the variable's base URL and the protocol's own paths.
@@ -51,6 +53,8 @@ pub(crate) struct Endpoint {
     pub(crate) protocol: Protocol,
     /// The tool by which it searches the web, if it has one.
     pub(crate) search: Option<SearchApi>,
+    /// When it is sent the form of an answer.
+    pub(crate) answers: AnswerForm,
     /// The URL that the protocol's paths are appended to, without a trailing slash and without a
     /// query.
     pub(crate) base_url: String,
@@ -135,10 +139,15 @@ impl Provider {
             },
         };
         let is_default = named.is_none();
+        let is_its_own = is_default || row.keys.is_empty();
         let (base, query) = named.unwrap_or_else(|| (row.default_base.to_owned(), String::new()));
         Ok(Endpoint {
             protocol: row.protocol,
             search: row.search,
+            answers: match is_its_own {
+                true => row.answers,
+                false => AnswerForm::Never,
+            },
             base_url: if base_url.is_some() {
                 without_version(self, &base)
             } else {
@@ -179,6 +188,7 @@ impl Provider {
                 name: "openai",
                 protocol: chat,
                 search: Some(SearchApi::Responses),
+                answers: AnswerForm::Always,
                 base_variable: "OPENAI_BASE_URL",
                 default_base: "https://api.openai.com/v1",
                 path: "",
@@ -189,6 +199,7 @@ impl Provider {
                 name: "anthropic",
                 protocol: messages,
                 search: Some(SearchApi::Messages),
+                answers: AnswerForm::Always,
                 base_variable: "ANTHROPIC_BASE_URL",
                 default_base: "https://api.anthropic.com",
                 path: "",
@@ -199,6 +210,7 @@ impl Provider {
                 name: "gemini",
                 protocol: chat,
                 search: Some(SearchApi::Gemini),
+                answers: AnswerForm::WithoutTools,
                 base_variable: "GOOGLE_GEMINI_BASE_URL",
                 default_base: "https://generativelanguage.googleapis.com",
                 path: "/v1beta/openai",
@@ -209,6 +221,7 @@ impl Provider {
                 name: "openrouter",
                 protocol: chat,
                 search: None,
+                answers: AnswerForm::Never,
                 base_variable: "OPENROUTER_BASE_URL",
                 default_base: "https://openrouter.ai/api/v1",
                 path: "",
@@ -241,6 +254,7 @@ impl Endpoint {
         Ok(Self {
             protocol: Protocol::ChatCompletions,
             search: None,
+            answers: AnswerForm::Never,
             base_url,
             query,
             base_variable: TYPED_BASE,
@@ -299,6 +313,7 @@ fn local(
         name,
         protocol: Protocol::ChatCompletions,
         search: None,
+        answers: AnswerForm::WithoutTools,
         base_variable,
         default_base,
         path,

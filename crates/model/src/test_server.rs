@@ -142,5 +142,6 @@ pub(crate) fn request(model: &str) -> ModelRequest {
             turn: 3,
             returned: None,
         },
+        answers: None,
     }
 }

@@ -100,6 +100,7 @@ mod tests {
             context_tokens: 16_000,
             max_output_tokens: 100,
             max_turns: 3,
+            answers: None,
             refuses_repeats: true,
         };
         let texts = |path: &str| {

@@ -312,6 +312,7 @@ async fn agent_spec(
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
+        answers: task.answers.clone(),
         refuses_repeats: true,
     })
 }

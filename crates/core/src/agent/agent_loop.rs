@@ -459,6 +459,7 @@ impl AgentLoop {
                 turn: self.turn + 1,
                 returned: self.returned,
             },
+            answers: self.spec.answers.clone(),
         }
     }
 

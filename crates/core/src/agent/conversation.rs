@@ -25,6 +25,10 @@ pub struct ModelRequest {
     pub max_output_tokens: u32,
     /// The origin of the request; never sent.
     pub origin: Origin,
+    /// The JSON Schema of the reply that ends the agent's work; `None` for words of its own. It is
+    /// sent to providers that are known to take it and to let the tools be called all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Value>,
 }
 
 /// The origin of a request, by which scripted and recorded models choose their reply.

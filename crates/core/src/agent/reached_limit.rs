@@ -180,6 +180,8 @@ impl Material<'_> {
             messages: vec![Message::User { text }],
             max_output_tokens,
             origin: self.origin.clone(),
+            // It reports how far it is, in words.
+            answers: None,
         }
     }
 }

@@ -22,6 +22,9 @@ pub struct RequestParts {
     pub tools: BlobId,
     /// The maximum number of tokens of the reply.
     pub max_output_tokens: u32,
+    /// The JSON Schema of the agent's answer; `None` for words of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<BlobId>,
     /// Why the work was returned, in the first request after the return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned: Option<ReturnCause>,
@@ -57,6 +60,7 @@ impl RequestParts {
             system,
             tools,
             max_output_tokens,
+            answers: None,
             returned,
             keep_first: 0,
             add: messages,

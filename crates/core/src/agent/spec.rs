@@ -1,6 +1,7 @@
 //! What an agent is created from: its texts, its tools, its models and its limits.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::agent::conversation::ToolSpec;
 use crate::ids::TaskId;
@@ -28,6 +29,9 @@ pub struct AgentSpec {
     pub max_output_tokens: u32,
     /// Maximum number of turns in one attempt.
     pub max_turns: u32,
+    /// The JSON Schema of the answer that its last reply has to be; `None` for words of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Value>,
     /// Whether a call is refused that has had the same result too often; not for agents of older
     /// journals.
     #[serde(default)]

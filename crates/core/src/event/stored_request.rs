@@ -97,6 +97,7 @@ struct Newest {
     seq: u64,
     system: BlobId,
     tools: BlobId,
+    answers: Option<BlobId>,
     messages: Vec<BlobId>,
 }
 
@@ -131,12 +132,14 @@ impl RequestChain {
             messages,
             max_output_tokens,
             origin,
+            answers,
         } = request;
         let messages = messages
             .iter()
             .map(Part::json)
             .collect::<Result<Vec<_>, _>>()?;
         let (system, tools) = (Part::new(text.clone().into_bytes()), Part::json(tools)?);
+        let answers = answers.as_ref().map(Part::json).transpose()?;
         let mut hash = Sha256::new();
         let max_output_tokens = *max_output_tokens;
         let whole = Whole {
@@ -145,6 +148,7 @@ impl RequestChain {
             tools: &tools.bytes,
             max_output_tokens,
             origin,
+            answers: answers.as_ref().map(|schema| schema.bytes.as_slice()),
         };
         whole.write(
             messages.iter().map(|message| message.bytes.as_slice()),
@@ -153,10 +157,12 @@ impl RequestChain {
         let ids = messages.iter().map(|message| message.id.clone()).collect();
         let mut parts =
             RequestParts::anew(system.id.clone(), tools.id.clone(), ids, max_output_tokens);
+        parts.answers = answers.as_ref().map(|schema| schema.id.clone());
         parts.returned = origin.returned;
         self.keep_common(&mut parts);
         let fixed = [system, tools]
             .into_iter()
+            .chain(answers)
             .filter(|part| !self.has_fixed(&part.id));
         let added = messages
             .into_iter()
@@ -170,11 +176,12 @@ impl RequestChain {
         })
     }
 
-    /// Reports whether the newest request has this system text or these tools.
+    /// Reports whether the newest request has this system text, these tools or this form of the
+    /// answer.
     fn has_fixed(&self, id: &BlobId) -> bool {
-        self.newest
-            .as_ref()
-            .is_some_and(|newest| newest.system == *id || newest.tools == *id)
+        self.newest.as_ref().is_some_and(|newest| {
+            newest.system == *id || newest.tools == *id || newest.answers.as_ref() == Some(id)
+        })
     }
 
     /// Replaces what a request has in common with the newest one by references to it.
@@ -220,6 +227,7 @@ impl RequestChain {
             seq,
             system: parts.system.clone(),
             tools: parts.tools.clone(),
+            answers: parts.answers.clone(),
             messages,
         });
         Ok(())
@@ -253,6 +261,7 @@ impl RequestChain {
         let ids = self.newest.iter().flat_map(|newest| &newest.messages);
         let messages = ids.map(&mut read).collect::<Result<Vec<_>, _>>()?;
         let (system, tools) = (read(&parts.system)?, read(&parts.tools)?);
+        let answers = parts.answers.as_ref().map(&mut read).transpose()?;
         let origin = Origin {
             task: task.clone(),
             turn: *turn,
@@ -265,6 +274,7 @@ impl RequestChain {
             tools: &tools,
             max_output_tokens: parts.max_output_tokens,
             origin: &origin,
+            answers: answers.as_deref(),
         };
         let mut bytes = Vec::new();
         whole.write(messages.iter().map(Vec::as_slice), |more| {
@@ -288,6 +298,7 @@ struct Whole<'a> {
     tools: &'a [u8],
     max_output_tokens: u32,
     origin: &'a Origin,
+    answers: Option<&'a [u8]>,
 }
 
 impl Whole<'_> {
@@ -309,10 +320,15 @@ impl Whole<'_> {
         }
         let origin = serde_json::to_string(self.origin)?;
         put(format!(
-            r#"],"max_output_tokens":{},"origin":{origin}}}"#,
+            r#"],"max_output_tokens":{},"origin":{origin}"#,
             self.max_output_tokens
         )
         .as_bytes());
+        if let Some(schema) = self.answers {
+            put(br#","answers":"#);
+            put(schema);
+        }
+        put(b"}");
         Ok(())
     }
 }

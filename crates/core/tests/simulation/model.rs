@@ -45,6 +45,7 @@ pub(crate) fn spec(scenario: &Scenario, task: &TaskId) -> AgentSpec {
         context_tokens: settings.context_tokens,
         max_output_tokens: settings.max_output_tokens,
         max_turns: settings.max_turns,
+        answers: None,
         refuses_repeats: true,
     }
 }

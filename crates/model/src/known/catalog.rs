@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::request::account::Account;
 use crate::request::rate_gate::RateGate;
 use crate::request::redacting::Redacting;
 use crate::request::retry::Retrying;
-use crate::request::transport::{Remote, Timeouts};
+use crate::request::transport::{Learnt, Remote, Timeouts};
 use crate::scripted::ScriptedModel;
 
 /// Timeout for establishing a connection; a server that needs longer is considered unreachable.
@@ -57,8 +56,7 @@ struct EndpointKey {
 #[derive(Clone, Debug, Default)]
 struct Shared {
     gate: Arc<RateGate>,
-    /// Whether the server has asked for the other name of the parameter for the maximum reply size.
-    other_max_tokens_key: Arc<AtomicBool>,
+    learnt: Arc<Learnt>,
 }
 
 impl Models {
@@ -186,7 +184,7 @@ impl Models {
             name: name.to_string(),
             timeouts: self.timeouts,
             redactor: self.redactor.clone(),
-            other_max_tokens_key: self.shared(&endpoint, &model).other_max_tokens_key,
+            learnt: self.shared(&endpoint, &model).learnt,
             endpoint,
             model,
         })

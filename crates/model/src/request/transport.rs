@@ -27,6 +27,13 @@ use crate::wire::{
 
 /// Maximum size of an error's body in bytes; the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+/// What a refusal of the form of an answer mentions.
+const FORMS: &[&str] = &[
+    "response_format",
+    "output_config",
+    "output_format",
+    "schema",
+];
 /// Number of bytes of a stream to keep, to show the beginning of one that contains no events.
 const BEGINNING_BYTES: usize = 256;
 
@@ -68,8 +75,23 @@ pub(crate) struct Remote {
     /// Applied to the server's answer before it is parsed: a fault shows only a beginning, which
     /// may cut a secret in two.
     pub(crate) redactor: Redactor,
-    /// Whether the server has asked for the other name of the parameter for the maximum reply size.
-    pub(crate) other_max_tokens_key: Arc<AtomicBool>,
+    pub(crate) learnt: Arc<Learnt>,
+}
+
+/// What a server has refused in requests to a model, and is sent otherwise since.
+#[derive(Debug, Default)]
+pub(crate) struct Learnt {
+    /// It has asked for the other name of the parameter for the maximum reply size.
+    other_max_tokens_key: AtomicBool,
+    /// It does not take the form of an answer.
+    no_answer_form: AtomicBool,
+}
+
+/// What of a request depends on what was learnt.
+struct Dialect {
+    other_max_tokens_key: bool,
+    /// The form of the agent's answer, if it is sent.
+    answer: Option<Value>,
 }
 
 #[async_trait]
@@ -79,18 +101,16 @@ impl Model for Remote {
         request: &ModelRequest,
         on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
     ) -> Result<ModelReply, ModelError> {
-        let knew = self.other_max_tokens_key.load(Ordering::Relaxed);
-        let mut result = self.attempt(request, on_delta).await;
-        // `knew` was read before the attempt: if another agent has learnt it meanwhile, this
-        // request is repeated too.
-        if let Err(Fault::Refused(refusal)) = &result
-            && !knew
-            && self.wants_other_max_tokens_key(refusal)
-        {
-            self.other_max_tokens_key.store(true, Ordering::Relaxed);
-            result = self.attempt(request, on_delta).await;
+        loop {
+            // Read before the attempt: if another agent has learnt more meanwhile, this request is
+            // repeated too.
+            let dialect = self.dialect(request);
+            let body = self.body(request, &dialect);
+            match self.attempt(request, &body, on_delta).await {
+                Err(Fault::Refused(refusal)) if self.learns(&refusal, &dialect) => {}
+                result => return result.map_err(|fault| self.error(fault)),
+            }
         }
-        result.map_err(|fault| self.error(fault))
     }
 
     async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
@@ -191,10 +211,11 @@ impl Remote {
     async fn attempt(
         &self,
         request: &ModelRequest,
+        body: &Value,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
         let limit = self.timeouts.total;
-        match tokio::time::timeout(limit, self.exchange(request, on_delta)).await {
+        match tokio::time::timeout(limit, self.exchange(request, body, on_delta)).await {
             Ok(result) => result,
             Err(_) => Err(Fault::Truncated(format!(
                 "it was incomplete after {} s",
@@ -206,13 +227,14 @@ impl Remote {
     async fn exchange(
         &self,
         request: &ModelRequest,
+        body: &Value,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
         let sent = self
             .http
             .post(self.url())
             .headers(self.headers()?)
-            .json(&self.body(request))
+            .json(body)
             .send();
         let limit = self.timeouts.headers;
         let response = match tokio::time::timeout(limit, sent).await {
@@ -400,27 +422,48 @@ impl Remote {
         self.endpoint.url(path)
     }
 
-    fn body(&self, request: &ModelRequest) -> Value {
+    fn dialect(&self, request: &ModelRequest) -> Dialect {
+        let takes_form = !self.learnt.no_answer_form.load(Ordering::Relaxed);
+        let form = self.endpoint.answers.of(request);
+        Dialect {
+            other_max_tokens_key: self.learnt.other_max_tokens_key.load(Ordering::Relaxed),
+            answer: form.filter(|_| takes_form),
+        }
+    }
+
+    fn body(&self, request: &ModelRequest, dialect: &Dialect) -> Value {
+        let answer = dialect.answer.as_ref();
         match self.endpoint.protocol {
-            Protocol::ChatCompletions => chat::body(request, &self.model, self.max_tokens_key()),
-            Protocol::Messages => messages::body(request, &self.model),
+            Protocol::ChatCompletions => {
+                let key = match self.endpoint.is_openai != dialect.other_max_tokens_key {
+                    true => "max_completion_tokens",
+                    false => "max_tokens",
+                };
+                chat::body(request, &self.model, key, answer)
+            }
+            Protocol::Messages => messages::body(request, &self.model, answer),
         }
     }
 
-    fn max_tokens_key(&self) -> &'static str {
-        if self.endpoint.is_openai != self.other_max_tokens_key.load(Ordering::Relaxed) {
-            "max_completion_tokens"
+    /// Learns from a refusal what the server wants otherwise; reports whether it was sent what it
+    /// does not want, so that the request should be made again. Each is learnt once.
+    fn learns(&self, refusal: &ProviderRefusal, sent: &Dialect) -> bool {
+        if !matches!(refusal.status, 400 | 422) {
+            return false;
+        }
+        let names = |word: &&str| refusal.message.contains(*word);
+        let learnt = if self.endpoint.protocol == Protocol::ChatCompletions
+            && !sent.other_max_tokens_key
+            && names(&"max_completion_tokens")
+        {
+            &self.learnt.other_max_tokens_key
+        } else if sent.answer.is_some() && FORMS.iter().any(names) {
+            &self.learnt.no_answer_form
         } else {
-            "max_tokens"
-        }
-    }
-
-    /// Reports whether a refusal mentions `max_completion_tokens`, so that the other name of the
-    /// parameter should be tried.
-    fn wants_other_max_tokens_key(&self, refusal: &ProviderRefusal) -> bool {
-        self.endpoint.protocol == Protocol::ChatCompletions
-            && matches!(refusal.status, 400 | 422)
-            && refusal.message.contains("max_completion_tokens")
+            return false;
+        };
+        learnt.store(true, Ordering::Relaxed);
+        true
     }
 
     fn headers(&self) -> Result<HeaderMap, Fault> {

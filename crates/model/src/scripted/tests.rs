@@ -17,6 +17,7 @@ fn request(task: &str, turn: u32, last: Message) -> ModelRequest {
             turn,
             returned: None,
         },
+        answers: None,
     }
 }
 

@@ -141,8 +141,8 @@ fn check_bodies(request: &ModelRequest) {
     let tokenizer = Tokenizer::load().unwrap();
     let bound = request_tokens(request, &tokenizer);
     let bodies: [Value; 2] = [
-        chat::body(request, "m", "max_tokens"),
-        messages::body(request, "m"),
+        chat::body(request, "m", "max_tokens", None),
+        messages::body(request, "m", None),
     ];
     for body in bodies {
         let tokens = tokenizer.count(&body.to_string());

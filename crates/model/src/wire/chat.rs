@@ -8,6 +8,7 @@ use orchestrate_core::agent::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 
+use super::answer::response_format;
 use super::arguments::{arguments_of, as_object};
 use super::content::{
     ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, number, plain, settle_ids, text_at,
@@ -44,8 +45,13 @@ const BROKEN_OFF: &[&str] = &[
 ];
 
 /// Returns the body of a request; `max_tokens_key` is the server's name of the parameter for
-/// the maximum reply size.
-pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) -> Value {
+/// the maximum reply size, and `answer` the form of the agent's last reply.
+pub(crate) fn body(
+    request: &ModelRequest,
+    model: &str,
+    max_tokens_key: &str,
+    answer: Option<&Value>,
+) -> Value {
     let mut body = json!({
         "model": model,
         "stream": true,
@@ -55,6 +61,9 @@ pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) ->
     if let Some(object) = body.as_object_mut() {
         if !request.tools.is_empty() {
             object.insert("tools".to_owned(), tools(request));
+        }
+        if let Some(schema) = answer {
+            object.insert("response_format".to_owned(), response_format(schema));
         }
         object.insert("messages".to_owned(), Value::Array(messages(request)));
     }

@@ -10,6 +10,7 @@ use orchestrate_core::agent::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 
+use super::answer::output_config;
 use super::arguments::{arguments_of, as_object};
 use super::content::{
     ContentMeter, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids,
@@ -30,8 +31,8 @@ const NOTHING: &str = "(nothing)";
 /// Returns the body of a request.
 ///
 /// It has two cache marks: after the parts that never change, and at the end of the
-/// conversation, which only grows.
-pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
+/// conversation, which only grows. `answer` is the form of the agent's last reply.
+pub(crate) fn body(request: &ModelRequest, model: &str, answer: Option<&Value>) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
@@ -43,6 +44,9 @@ pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), tools(request));
+    }
+    if let Some(schema) = answer {
+        body.insert("output_config".to_owned(), output_config(schema));
     }
     body.insert("messages".to_owned(), Value::Array(messages(request)));
     Value::Object(body)

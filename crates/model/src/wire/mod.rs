@@ -7,6 +7,7 @@
 //! of its hooks can see it. Nothing here does IO: bytes in, replies out. A reader that has not seen
 //! the end of its protocol's stream returns no reply.
 
+mod answer;
 mod arguments;
 pub(crate) mod chat;
 mod content;
@@ -16,6 +17,7 @@ mod reader;
 mod search;
 pub(crate) mod sse;
 
+pub(crate) use answer::AnswerForm;
 pub(crate) use content::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta};
 pub(crate) use reader::{Protocol, Reader};
 pub(crate) use search::SearchApi;

@@ -942,7 +942,7 @@ fn chat_bodies_carry_the_whole_conversation() {
         ],
     });
     assert_eq!(
-        chat::body(&conversation("openai/m"), "m", "max_tokens"),
+        chat::body(&conversation("openai/m"), "m", "max_tokens", None),
         expected
     );
 }
@@ -972,5 +972,8 @@ fn messages_bodies_carry_the_whole_conversation() {
             {"role": "user", "content": [{"type": "text", "text": "last", "cache_control": {"type": "ephemeral"}}]},
         ],
     });
-    assert_eq!(messages::body(&conversation("anthropic/m"), "m"), expected);
+    assert_eq!(
+        messages::body(&conversation("anthropic/m"), "m", None),
+        expected
+    );
 }

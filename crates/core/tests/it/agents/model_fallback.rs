@@ -181,6 +181,7 @@ fn agent() -> AgentLoop {
         context_tokens: 16_000,
         max_output_tokens: 100,
         max_turns: 30,
+        answers: None,
         refuses_repeats: true,
     };
     AgentLoop::new(spec, &ToolNames::default())

@@ -51,6 +51,7 @@ fn request() -> ModelRequest {
             turn: 1,
             returned: None,
         },
+        answers: None,
     }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use orchestrate_core::StopReason;
+use orchestrate_core::{StopReason, ToolSpec};
 use serde_json::json;
 
 use super::*;
@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::known::catalog::Models;
 use crate::name::ModelName;
 use crate::test_server::{Answer, TestServer, request};
+use crate::wire::AnswerForm;
 
 const CHAT: &str = concat!(
     ": OPENROUTER PROCESSING\n\n",
@@ -558,7 +559,92 @@ fn the_other_name_for_the_limit_is_learnt_once() {
         .map(|asked| asked.body.get("max_completion_tokens").is_some())
         .collect();
     assert_eq!(keys, [false, true, true]);
-    assert!(remote.other_max_tokens_key.load(Ordering::Relaxed));
+}
+
+/// Sends a request for an answer to a server that takes its form at these times, twice.
+fn ask_for_an_answer(
+    name: &str,
+    form: AnswerForm,
+    has_tools: bool,
+    answers: Vec<Answer>,
+) -> Vec<Value> {
+    let server = TestServer::start(answers);
+    let mut remote = Models::new(environment(&server.url), None)
+        .remote(&ModelName::parse(name).unwrap())
+        .unwrap();
+    // Another server that answers in a provider's place is not known to take it.
+    assert_eq!(remote.endpoint.answers, AnswerForm::Never);
+    remote.endpoint.answers = form;
+    let tool = ToolSpec {
+        name: "grep".to_owned(),
+        description: "Searches.".to_owned(),
+        parameters: json!({"type": "object"}),
+    };
+    let request = ModelRequest {
+        tools: Vec::from_iter(has_tools.then_some(tool)),
+        answers: Some(json!({
+            "title": "Facts", "type": "object", "required": ["colour"],
+            "properties": {"colour": {"type": "string"}},
+        })),
+        ..request(name)
+    };
+    for _ in 0..2 {
+        block_on(remote.complete(&request, &mut |_| {})).unwrap();
+    }
+    let asked = server.asked();
+    asked.into_iter().map(|asked| asked.body).collect()
+}
+
+#[test]
+fn the_form_of_an_answer_is_sent_where_tools_can_be_called_all_the_same() {
+    let schema = json!({
+        "type": "object", "required": ["colour"], "additionalProperties": false,
+        "properties": {"colour": {"type": "string"}},
+    });
+    let servers = [
+        (
+            "openai/m",
+            CHAT,
+            "response_format",
+            json!({
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "strict": true, "schema": schema},
+            }),
+        ),
+        (
+            "anthropic/m",
+            MESSAGES,
+            "output_config",
+            json!({"format": {"type": "json_schema", "schema": schema}}),
+        ),
+    ];
+    let times = [
+        (AnswerForm::Always, true, true),
+        (AnswerForm::WithoutTools, true, false),
+        (AnswerForm::WithoutTools, false, true),
+        (AnswerForm::Never, false, false),
+    ];
+    for (name, reply, key, form) in servers {
+        for (when, has_tools, is_sent) in times {
+            let asked = ask_for_an_answer(name, when, has_tools, vec![Answer::events(reply)]);
+            for body in asked {
+                let expected = is_sent.then_some(&form);
+                assert_eq!(body.get(key), expected, "{name} {when:?} {has_tools}");
+                assert_eq!(body.get("tools").is_some(), has_tools);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_refuses_the_form_of_an_answer_is_asked_without_it() {
+    let refusal = r#"{"error":{"message":"This response_format type is unavailable now"}}"#;
+    let answers = vec![Answer::new(400, "", refusal), Answer::events(CHAT)];
+    let asked = ask_for_an_answer("openai/m", AnswerForm::Always, true, answers);
+    let has_form = asked
+        .iter()
+        .map(|body| body.get("response_format").is_some());
+    assert_eq!(has_form.collect::<Vec<_>>(), [true, false, false]);
 }
 
 #[test]

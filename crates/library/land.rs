@@ -1,33 +1,71 @@
 //! How a session's result reaches the user's branch.
 
 use orchestrate_coordinator::{self as engine, LandOptions, LandStyle};
+use orchestrate_core::text::message_template::MessageTemplate;
+
+use crate::error::{Error, Result};
 
 /// How to land; see [`Session::land`](crate::Session::land).
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// ```
+/// use orchestrate::Land;
+///
+/// let how = Land::squash().message("docs: release notes of 1.2\n\n{tasks}");
+/// ```
+#[derive(Clone, Debug, Default)]
 #[must_use]
-pub struct Land(LandStyle);
+pub struct Land {
+    style: LandStyle,
+    message: Option<String>,
+}
 
 impl Land {
     /// By fast-forward if possible, otherwise by a merge.
     pub fn merge() -> Self {
-        Self(LandStyle::Merge)
+        Self::of_style(LandStyle::Merge)
     }
 
     /// As one commit.
     pub fn squash() -> Self {
-        Self(LandStyle::Squash)
+        Self::of_style(LandStyle::Squash)
     }
 
     /// As one commit for each merged child.
     pub fn rebase() -> Self {
-        Self(LandStyle::Rebase)
+        Self::of_style(LandStyle::Rebase)
     }
 
-    pub(crate) fn options(self) -> LandOptions {
-        LandOptions {
-            style: self.0,
-            ..LandOptions::default()
+    fn of_style(style: LandStyle) -> Self {
+        Self {
+            style,
+            message: None,
         }
+    }
+
+    /// Sets the message of the squash or of the merge, in which `{title}` stands for the session's
+    /// name, `{run}` for its run and `{tasks}` for the merged children; `{{` is a brace. Otherwise
+    /// a squash tells what each of these did, and a merge names the run.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    pub(crate) fn options(self) -> Result<LandOptions> {
+        if self.message.is_some() && self.style == LandStyle::Rebase {
+            return Err(Error::new(
+                "failed to land with this message: each commit of a rebase has its child's own; \
+                 leave Land::message out, or use Land::squash()",
+            ));
+        }
+        let template = self.message.as_deref().map(MessageTemplate::parse);
+        let message = template
+            .transpose()
+            .map_err(|unknown| Error::new(format!("failed to {unknown}")))?;
+        Ok(LandOptions {
+            style: self.style,
+            message,
+            ..LandOptions::default()
+        })
     }
 }
 

@@ -310,9 +310,11 @@ impl Session {
     /// Fails if the branch cannot take the result; nothing is lost then, and landing can be
     /// repeated, here or by `orchestrate land`.
     pub async fn land(&self, how: Land) -> Result<Landed> {
+        // Before the end, after which nothing can be merged any more.
+        let options = how.options()?;
         self.finish().await?;
         let runs = Archive::open(&self.shared.repository, self.shared.after.clone())?;
-        let landed = runs.land(self.shared.run.run_id(), &how.options()).await?;
+        let landed = runs.land(self.shared.run.run_id(), &options).await?;
         Ok(landed.into())
     }
 }

@@ -10,6 +10,16 @@ use orchestrate_core::run::request::RequestRefused;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something failed, with what to do next.
+///
+/// ```
+/// use orchestrate::Error;
+/// use std::time::Duration;
+///
+/// // For models: whether the same request may succeed later.
+/// let refused = Error::new("there is no such deployment");
+/// let busy = Error::rate_limited("the quota is used up", Duration::from_secs(30));
+/// assert!(refused.is_usage() && !busy.is_usage());
+/// ```
 pub struct Error(Box<Kind>);
 
 pub(crate) enum Kind {

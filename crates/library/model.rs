@@ -19,6 +19,18 @@ const TOO_MANY_REQUESTS: u16 = 429;
 /// A model of the program's own. Its requests are sent again, delayed and recorded as those to a
 /// provider are.
 ///
+/// What it is asked is the whole conversation of one child each time: a system text, the tools that
+/// may be called, and messages. The first message is the task. After a reply with calls come their
+/// results, in the order of the calls, and after them what was sent to the child meanwhile. A reply
+/// without calls ends the child's work: its text is the child's answer or report.
+///
+/// An error that may pass is [`Error::transient`]: the request is made again after half a second,
+/// and then after twice the time before, up to half a minute, for 30 minutes (the setting
+/// `outage_patience`), in which the child's own time stands still; then the child fails, and
+/// `orchestrate retry` lets it go on. [`Error::rate_limited`] lets the requests of all children
+/// wait for the time that it names, at most five minutes each time. Any other error fails the child
+/// at once.
+///
 /// ```
 /// use orchestrate::{Model, Reply, Request, Result};
 ///
@@ -31,8 +43,8 @@ const TOO_MANY_REQUESTS: u16 = 429;
 /// }
 /// ```
 pub trait Model: Send + Sync + 'static {
-    /// Returns the reply to a request. [`Error::transient`] and [`Error::rate_limited`] let the
-    /// request be sent again; any other error fails the child.
+    /// Returns the reply to a request, or an error after which it is made again or not, as said
+    /// above. It may be dropped before it returns, when the child is stopped.
     fn reply(&self, request: Request) -> impl Future<Output = Result<Reply>> + Send;
 
     /// Returns its price, which a budget in dollars needs.
@@ -59,6 +71,21 @@ impl Price {
 }
 
 /// A request to a model.
+///
+/// ```
+/// use orchestrate::{Message, Reply, Request, json};
+///
+/// fn answer(request: &Request) -> Reply {
+///     match request.messages.last() {
+///         // What the tool has returned, or what is wrong with the call.
+///         Some(Message::ToolResult { text, .. }) => Reply::text(format!("It says: {text}")),
+///         _ if request.tools.iter().any(|tool| tool.name == "read_file") => {
+///             Reply::text("").call("read_file", json!({"path": "README.md"}))
+///         }
+///         _ => Reply::text("I can read nothing."),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Request {

@@ -61,9 +61,17 @@ markers:
 tools-docs:
     ORCHESTRATE_TOOLS_PAGE=write cargo test -p orchestrate-tools the_page_of_the_tools
 
+# Writes docs/settings.md, every setting, from their table.
+settings-docs:
+    ORCHESTRATE_SETTINGS_PAGE=write cargo test --test orchestrate the_page_of_the_settings
+
 # Writes docs/plans.md, the formats of plans, from their table.
 plan-formats:
     ORCHESTRATE_PLANS_PAGE=write cargo test -p orchestrate-plan the_page_of_the_formats
+
+# Builds the book of docs/ in target/book; needs mdBook.
+book:
+    mdbook build docs
 
 # Writes what `check --json` prints of a plan in each style, from the program.
 plan-styles:

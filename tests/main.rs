@@ -22,6 +22,7 @@
 
 mod architecture;
 mod bad_input;
+mod book;
 mod field;
 mod hostile;
 mod kill;
@@ -57,6 +58,7 @@ fn cases() -> Vec<Case> {
         run::cases,
         person::cases,
         library::cases,
+        book::cases,
         limits::cases,
         bad_input::cases,
         hostile::cases,

@@ -36,6 +36,8 @@
 //! - [`Model`]: a model of your own; [`tool_fn`]: a tool of your own; [`Role`]: a role.
 //! - [`Land`]: how the result reaches your branch.
 
+#[cfg(doctest)]
+mod book;
 mod child;
 mod error;
 mod event;

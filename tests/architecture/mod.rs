@@ -80,7 +80,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case(
             "architecture::every_promise_names_its_test",
-            promises::readme_holds,
+            promises::page_holds,
         ),
         case(
             "architecture::promise_without_a_test_is_caught",

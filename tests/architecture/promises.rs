@@ -1,4 +1,4 @@
-//! The tests that the README names for its promises exist.
+//! The tests that the book names for its promises exist.
 
 use std::path::Path;
 
@@ -7,9 +7,18 @@ use libtest_mimic::Failed;
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// Checks the README's table of promises.
-pub(super) fn readme_holds() -> Outcome {
-    let found = violations(&read(&root().join("README.md"))?, &sources_below)?;
+const PAGE: &str = "docs/promises.md";
+
+/// Checks the tables of promises.
+pub(super) fn page_holds() -> Outcome {
+    let page = read(&root().join(PAGE))?;
+    assert!(
+        page.lines()
+            .filter(|line| names(line).next().is_some())
+            .count()
+            > 10
+    );
+    let found = violations(&page, &sources_below)?;
     require_none(&found)
 }
 
@@ -22,25 +31,21 @@ fn sources_below(path: &str) -> Result<String, Failed> {
 }
 
 fn violations(
-    readme: &str,
+    page: &str,
     sources: &dyn Fn(&str) -> Result<String, Failed>,
 ) -> Result<Vec<Violation>, Failed> {
     let mut found = Vec::new();
-    for (at, line) in readme
+    for (at, line) in page
         .lines()
         .enumerate()
         .filter(|(_, line)| line.starts_with('|'))
     {
         let proof = line.split('|').nth_back(1).unwrap_or_default();
         let mut texts = String::new();
-        for path in proof
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
+        for path in quoted(proof).filter(|quoted| is_path(quoted)) {
             let text = sources(path)?;
             if text.is_empty() {
-                found.push(format!("README.md:{}: there is no test in {path}", at + 1));
+                found.push(format!("{PAGE}:{}: there is no test in {path}", at + 1));
             }
             texts.push_str(&text);
         }
@@ -53,19 +58,14 @@ fn violations(
                 .to_owned()
         };
         let missing = names(proof).filter(|name| !texts.contains(&own(name)));
-        found
-            .extend(missing.map(|name| format!("README.md:{}: there is no test `{name}`", at + 1)));
+        found.extend(missing.map(|name| format!("{PAGE}:{}: there is no test `{name}`", at + 1)));
     }
     Ok(found)
 }
 
 /// Returns the names of tests in a cell; a name that ends with `…` is cut to its beginning.
 fn names(proof: &str) -> impl Iterator<Item = &str> {
-    let words = proof
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .map(|word| word.trim_end_matches('…'));
+    let words = quoted(proof).map(|word| word.trim_end_matches('…'));
     words.filter(|word| {
         word.contains('_')
             && word
@@ -74,11 +74,21 @@ fn names(proof: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns what is written as code.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Reports whether code is the path of tests.
+fn is_path(quoted: &str) -> bool {
+    quoted.starts_with("tests/") || quoted.starts_with("crates/")
+}
+
 /// Shows that a promise without its test is caught.
 pub(super) fn examples_are_caught() -> Outcome {
-    let readme = "| promise | test |\n|---|---|\n\
-                  | kept | [`tests/a.rs`](tests/a.rs): `a::is_kept`, `a::also_…` |\n\
-                  | broken | [`tests/a.rs`](tests/a.rs): `a::is_gone`; [`tests/b`](tests/b) |\n";
+    let page = "| promise | test |\n|---|---|\n\
+                  | kept | `tests/a.rs`: `a::is_kept`, `a::also_…` |\n\
+                  | broken | `tests/a.rs`: `a::is_gone`; `tests/b` |\n";
     let sources = |path: &str| {
         let is_there = Path::new(path) == Path::new("tests/a.rs");
         Ok(if is_there {
@@ -88,8 +98,8 @@ pub(super) fn examples_are_caught() -> Outcome {
         })
     };
     let expected = [
-        "README.md:4: there is no test in tests/b",
-        "README.md:4: there is no test `a::is_gone`",
+        "docs/promises.md:4: there is no test in tests/b",
+        "docs/promises.md:4: there is no test `a::is_gone`",
     ];
-    require_exactly(&violations(readme, &sources)?, &expected)
+    require_exactly(&violations(page, &sources)?, &expected)
 }

@@ -262,9 +262,9 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn the_script_of_the_guide_answers() {
-    let guide = include_str!("../../../../docs/guide.md");
-    let script = guide
+fn the_script_of_the_book_answers() {
+    let page = include_str!("../../../../docs/scripts.md");
+    let script = page
         .split_once("```jsonl\n")
         .and_then(|(_, rest)| rest.split_once("```"))
         .unwrap()

@@ -15,9 +15,11 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plans.md");
 const SWITCH: &str = "ORCHESTRATE_PLANS_PAGE";
 
 const HEAD: &str = "# Formats of plans\n\n\
-A plan of another tool is recognised by its structure, in any language, and read as that tool means it;\n\
+To run a plan of another tool, give it to `orchestrate` as it is.\n\n\
+Such a plan is recognised by its structure, in any language, and read as that tool means it;\n\
 `orchestrate check` says as what (`read as: spec-kit`). Each format is listed with what tells it from all\n\
-others and with an example. How a plan of no known format is read is in the [guide](guide.md#plans).\n\n\
+others and with an example. How a plan of no known format is read is on the\n\
+page about [plans and goals](goals.md).\n\n\
 Generated from `crates/plan/src/formats/table.rs` by `just plan-formats`.\n";
 
 /// Returns the page.

@@ -15,8 +15,9 @@ use crate::files::error_classes;
 use crate::tool::{Category, Tool};
 
 /// The begin of the page.
-const HEAD: &str = "# Tools\n\nEach tool is listed with the permission that the caller's role must grant, whether roles \
-                    that list no tools have it, its other names, its parameters, and what its structured result has.\n";
+const HEAD: &str = "# Tools\n\nTo give agents a tool, list it in the `tools` of their role. Each is listed with the permission \
+                    that the role must grant, whether roles that list no tools have it, its other names, its \
+                    parameters, and what its structured result has.\n";
 /// What is said of errors, before the table of what the operating system says.
 const ERRORS: &str = "\n## Errors\n\nA call that fails has a class, which decides what happens next: `Retry` goes to the \
                       model, which can repair the call; `Denied` was refused by a rule, the role or the sandbox; `File` \

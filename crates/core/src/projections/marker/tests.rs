@@ -176,7 +176,7 @@ const FIELDS: [(&str, &str); 18] = [
 
 fn page() -> String {
     let mut page = "# Markers\n\n\
-        Lines for programs that follow a run or a loop. Generated from `crates/core/src/projections/marker.rs` by `just markers`.\n\n\
+        To follow a run or a loop line by line, ask for `--output-format markers`. Generated from `crates/core/src/projections/marker.rs` by `just markers`.\n\n\
         A marker begins its line. Its fields are separated by one space each; no value contains a space: spaces, control\n\
         characters, `%` and `:::` are written as `%` and two hexadecimal digits. Text of tools and models that looks like\n\
         a marker is escaped before it is written: `:::NAME:::` at the beginning of a line becomes `::\\:NAME:::`.\n\n"

@@ -6,7 +6,7 @@
 //! data out is asked about or refused. What an agent was exposed to is a fold over recorded calls,
 //! messages, reports and merges, and is never recorded itself.
 //!
-//! What counts is a table, in the guide's section on limits of tools and in this module's tests.
+//! What counts is a table, on the book's page about security and in this module's tests.
 //! What the user gives (plan, notes, answers, roles, skills, and the repository as the run finds
 //! it) is neither from outside nor private, and a request to a model is not egress: without these
 //! there is no agent.

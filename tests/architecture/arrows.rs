@@ -38,7 +38,7 @@ const IN_TESTS: [&str; 12] = [
     "toml",
 ];
 
-const WALLS: [Wall; 20] = [
+const WALLS: [Wall; 21] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -91,6 +91,7 @@ const WALLS: [Wall; 20] = [
             "orchestrate-landing",
             "orchestrate-model",
             "orchestrate-plan",
+            "orchestrate-roles",
             "orchestrate-sandbox",
             "orchestrate-settings",
             "orchestrate-tools",
@@ -287,6 +288,12 @@ const WALLS: [Wall; 20] = [
             "orchestrate-tools",
         ],
         others: &["async-trait", "jsonschema", "sha2", "tempfile", "tokio"],
+    },
+    Wall {
+        package: "orchestrate-roles",
+        // Plans read the YAML of a front matter.
+        ours: &["orchestrate-core", "orchestrate-plan"],
+        others: &[],
     },
     Wall {
         package: "orchestrate-plan",

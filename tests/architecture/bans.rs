@@ -18,7 +18,7 @@ use crate::support::Outcome;
 const LISTS: [&str; 2] = ["disallowed-methods", "disallowed-types"];
 
 /// Crates with bans beyond the root's, so a missing file of theirs is an error.
-const WITH_BANS_OF_THEIR_OWN: [&str; 3] = ["core", "plan", "tools"];
+const WITH_BANS_OF_THEIR_OWN: [&str; 4] = ["core", "plan", "roles", "tools"];
 
 /// Code that uses each banned item. A ban without a line here fails the test, since nothing shows
 /// that it takes effect.

@@ -13,7 +13,6 @@ mod citations;
 mod fields;
 mod finding;
 mod formats;
-mod front_and_body;
 mod front_matter;
 mod goal;
 #[cfg(test)]
@@ -29,14 +28,12 @@ mod mark;
 mod order;
 mod parse;
 mod proposed;
-pub mod role;
-pub mod skill;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod words;
 mod write_back;
-mod yaml;
+pub mod yaml;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
 pub use check::readings::render as render_readings;
@@ -61,8 +58,6 @@ pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use proposed::{Rewritten, proposed};
-pub use role::Role;
-pub use skill::Skill;
 pub use tasks::draft::COORDINATOR;
 pub use tasks::note::Note;
 pub use write_back::write_boxes;

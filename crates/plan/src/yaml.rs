@@ -17,35 +17,37 @@ const MAX_KEY_WORDS: usize = 3;
 const PROSE: &[&str] = &["name", "description"];
 
 /// A mapping, each of whose keys and values has a place.
-pub(crate) type Mapping = HashMap<Spanned<String>, Spanned<Value>>;
+pub type Mapping = HashMap<Spanned<String>, Spanned<Value>>;
 
 /// A key with its value.
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) value: Value,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
     /// The line of the key, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Where the key begins, in bytes.
-    pub(crate) at: usize,
+    pub at: usize,
     /// The place of a value of one word, as written.
-    pub(crate) place: Range<usize>,
+    pub place: Range<usize>,
 }
 
 /// Why a text is not what it should be.
-pub(crate) struct NotMapping {
+pub struct NotMapping {
     /// The line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The parser's message.
-    pub(crate) reason: String,
+    pub reason: String,
     /// Whether the text stands for more values than anybody writes, as aliases of aliases do.
-    pub(crate) is_bomb: bool,
+    pub is_bomb: bool,
 }
 
 /// Reads a text; if it is no YAML as written, with quotes around the values that need them.
 ///
 /// # Errors
 /// It is no YAML, or not of this type.
-pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NotMapping> {
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, NotMapping> {
     serde_saphyr::from_str(text).or_else(|error| {
         if is_bomb(&error) {
             return Err(NotMapping::new(&error));
@@ -57,7 +59,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NotMapping> {
 }
 
 /// Returns the keys of a mapping in the order of the text, which begins at an offset.
-pub(crate) fn entries(mapping: Mapping, offset: usize) -> Vec<Entry> {
+pub fn entries(mapping: Mapping, offset: usize) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (key, value) in mapping {
         entries.push(Entry {
@@ -111,7 +113,7 @@ impl NotMapping {
     }
 
     /// Counts the line that opens the front matter, too.
-    pub(crate) fn below_a_line(self) -> Self {
+    pub fn below_a_line(self) -> Self {
         Self {
             line: self.line + 1,
             ..self

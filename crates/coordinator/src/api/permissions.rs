@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use orchestrate_core::RunSettings;
 use orchestrate_core::policy::{Policy, PolicyError};
-use orchestrate_plan::role::Role;
+use orchestrate_roles::role::Role;
 use orchestrate_tools::{Answered, PermissionCheck, ToolRegistry};
 
 use crate::error::CoordinatorError;

@@ -13,7 +13,7 @@ use orchestrate_journal::Store;
 use orchestrate_landing::moved::Moved;
 use orchestrate_landing::{integration_branch, moved};
 use orchestrate_model::Tokenizer;
-use orchestrate_plan::role::Role;
+use orchestrate_roles::role::Role;
 use orchestrate_settings::Loaded;
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::Extensions;

@@ -3,7 +3,7 @@
 
 use orchestrate_core::run::child::PARENTS_TOOLS;
 use orchestrate_core::{AgentLimits, Authority, RunState, Task, TaskRecord};
-use orchestrate_plan::role::Role;
+use orchestrate_roles::role::Role;
 
 use crate::run::context::RunContext;
 

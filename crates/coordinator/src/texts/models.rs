@@ -12,7 +12,7 @@ use orchestrate_core::{ModelReply, Price, Redactor, RunSettings, Task};
 use orchestrate_model::{
     Environment, Model, ModelError, ModelName, Preferences, Redacting, retried,
 };
-use orchestrate_plan::Role;
+use orchestrate_roles::Role;
 
 use crate::error::CoordinatorError;
 

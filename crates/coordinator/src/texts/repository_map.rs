@@ -20,7 +20,7 @@ use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_model::estimated_tokens_of_code;
-use orchestrate_plan::role::Role;
+use orchestrate_roles::role::Role;
 use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

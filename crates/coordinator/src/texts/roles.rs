@@ -16,7 +16,7 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
-use orchestrate_plan::role::{
+use orchestrate_roles::role::{
     MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter,
 };
 

@@ -13,8 +13,8 @@ use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, block};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
-use orchestrate_plan::Skill;
-use orchestrate_plan::skill::{MAX_SKILL_BYTES, SKILL_FILE};
+use orchestrate_roles::Skill;
+use orchestrate_roles::skill::{MAX_SKILL_BYTES, SKILL_FILE};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;

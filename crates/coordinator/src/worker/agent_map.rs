@@ -6,7 +6,7 @@ use std::time::Duration;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, Oid, TaskId, TaskRecord};
-use orchestrate_plan::Role;
+use orchestrate_roles::Role;
 
 use crate::error::CoordinatorError;
 use crate::run::authority;

@@ -15,7 +15,8 @@ use orchestrate_core::{
 };
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::{KnownNames, Role};
+use orchestrate_plan::KnownNames;
+use orchestrate_roles::Role;
 use orchestrate_sandbox::Confinement;
 
 use crate::error::CoordinatorError;

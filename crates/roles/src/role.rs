@@ -24,7 +24,7 @@ impl Role {
     /// ```
     /// use orchestrate_core::policy::tool_names::ToolNames;
     /// use orchestrate_core::task::Delivers;
-    /// use orchestrate_plan::role::Role;
+    /// use orchestrate_roles::role::Role;
     /// let mut names = ToolNames::default();
     /// names.add_alias("Read", "read_file");
     /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n\
@@ -32,7 +32,7 @@ impl Role {
     /// let (role, warnings) = Role::parse("reviewer", text, &names)?;
     /// assert_eq!(role.tools, Some(vec!["read_file".to_owned(), "Grep".to_owned()]));
     /// assert_eq!((role.delivers, warnings), (Delivers::Report, vec![]));
-    /// # Ok::<(), orchestrate_plan::role::RoleError>(())
+    /// # Ok::<(), orchestrate_roles::role::RoleError>(())
     /// ```
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use orchestrate_core::text::parts::Parts;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::yaml::{self, Entry, Mapping, NotMapping};
+use orchestrate_plan::yaml::{self, Entry, Mapping, NotMapping};
 
 /// The front matter of a file, with the lines of its keys.
 #[derive(Default)]

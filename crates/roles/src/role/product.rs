@@ -25,7 +25,7 @@ impl Product {
     /// something else, such as a README, unless its name says what it is.
     ///
     /// ```
-    /// use orchestrate_plan::role::Product;
+    /// use orchestrate_roles::role::Product;
     /// assert!(Product::Copilot.requires_front_matter("README.md"));
     /// assert!(!Product::Copilot.requires_front_matter("CSharpExpert.agent.md"));
     /// assert!(!Product::Own.requires_front_matter("tester.md"));
@@ -44,7 +44,7 @@ impl Product {
     /// file.
     ///
     /// ```
-    /// use orchestrate_plan::role::Product;
+    /// use orchestrate_roles::role::Product;
     /// let name = Product::Copilot.role_name("CSharpExpert.agent.md");
     /// assert_eq!(name.as_deref(), Some("csharpexpert"));
     /// assert_eq!(Product::Own.role_name("tester.md").as_deref(), Some("tester"));

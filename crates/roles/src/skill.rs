@@ -100,10 +100,10 @@ impl Skill {
     /// Parses the file of a skill in a folder of this name.
     ///
     /// ```
-    /// use orchestrate_plan::Skill;
+    /// use orchestrate_roles::Skill;
     /// let text = "---\nname: release\ndescription: Cuts a release.\n---\nTag the commit.\n";
     /// assert_eq!(Skill::parse("release", text)?.body, "Tag the commit.");
-    /// # Ok::<(), orchestrate_plan::skill::SkillError>(())
+    /// # Ok::<(), orchestrate_roles::skill::SkillError>(())
     /// ```
     ///
     /// # Errors

@@ -29,7 +29,6 @@ use crate::lines::text;
 use crate::mark::{GroupMark, Mark};
 use crate::order::alike;
 use crate::order::assign;
-use crate::order::bare_ids;
 use crate::order::edges;
 use crate::order::edges::{Edges, Unordered};
 use crate::order::overlap::Pattern;
@@ -202,8 +201,6 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         ..
     } = read.collected;
     front_matter::note_others(&front_matter, keys, source, findings);
-    bare_ids::take(&mut drafts);
-    assign::count_on(&mut drafts);
     let names = assign::assign(&drafts, findings);
     let mut files = Vec::with_capacity(drafts.len());
     for draft in &drafts {
@@ -212,7 +209,6 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let titles = drafts.iter().map(|draft| draft.title.as_str());
     let are_closing: Vec<bool> = titles.map(sequence::is_closing).collect();
     let unordered = Unordered {
-        text: source.text,
         drafts: &drafts,
         names: &names,
         groups: &groups,

@@ -20,10 +20,6 @@ const COMMON_CHARS: usize = 10;
 /// reference.
 const MAX_KEY_CHARS: usize = 200;
 
-/// The maximum numbers of letters and of digits of an id that nothing sets apart from the title.
-const MAX_BARE_LETTERS: usize = 5;
-const MAX_BARE_DIGITS: usize = 4;
-
 /// An id at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leading<'a> {
@@ -182,18 +178,6 @@ pub(crate) fn is_unusual(word: &str) -> bool {
     let is_usual = word.starts_with('T') && letters == 1;
     let is_other = is_usual || is_priority(word);
     (1..=2).contains(&letters) && (is_within || (all_digits(number) && !is_other))
-}
-
-/// Returns the letters of a word that is an id only among others of its kind, or if a task depends
-/// on it: up to five capitals and a number (`F5`, `FE-12`, `F1.2`). `P1` is a priority.
-pub(crate) fn bare_letters(word: &str) -> Option<&str> {
-    let length = word.bytes().take_while(u8::is_ascii_uppercase).count();
-    let (letters, rest) = word.split_at(length);
-    let number = rest.strip_prefix('-').unwrap_or(rest);
-    let whole = number.split('.').next()?;
-    let is_number = number.split('.').all(all_digits) && whole.len() <= MAX_BARE_DIGITS;
-    let has_form = (1..=MAX_BARE_LETTERS).contains(&length) && is_number;
-    (has_form && !is_priority(word)).then_some(letters)
 }
 
 fn is_priority(word: &str) -> bool {

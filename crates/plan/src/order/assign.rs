@@ -68,7 +68,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     let mut slugs = Slugs::new(titles, taken);
     let mut names = Vec::with_capacity(drafts.len());
     let lists = lists(drafts);
-    for (at, (draft, prefix)) in drafts.iter().zip(prefixes.of_parts).enumerate() {
+    for (at, (draft, prefix)) in drafts.iter().zip(prefixes).enumerate() {
         let title = draft.title.as_str();
         let id = match written.get(at).and_then(Option::as_ref) {
             Some(id) if things.contains(&at) => {
@@ -92,25 +92,6 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         });
     }
     names
-}
-
-/// Numbers the items of lists whose markers are all `1.`, as these are shown.
-pub(crate) fn count_on(drafts: &mut [Draft]) {
-    for list in drafts.chunk_by_mut(are_of_one_list) {
-        if list.len() == 1 {
-            continue;
-        }
-        for (number, draft) in (1..).zip(list) {
-            draft.number = Some(number.to_string());
-        }
-    }
-}
-
-/// Reports whether two tasks after each other are items of one list whose author wrote `1.` each
-/// time.
-fn are_of_one_list(one: &Draft, next: &Draft) -> bool {
-    let are_first = [one, next].map(|draft| draft.number.as_deref() == Some("1"));
-    are_first == [true, true] && one.section_index == next.section_index
 }
 
 /// Returns the index of the list that each draft stands in.
@@ -144,14 +125,13 @@ impl Written<'_> {
 }
 
 /// Returns the id of each draft as it counts, if one is written.
-fn written<'d>(drafts: &'d [Draft], prefixes: &Prefixes) -> Vec<Option<Written<'d>>> {
-    let mut written = Vec::with_capacity(drafts.len());
-    let parts = prefixes.of_parts.iter().zip(&prefixes.begin);
-    for (draft, (prefix, begins)) in drafts.iter().zip(parts) {
-        let prefix = prefix.as_deref().filter(|_| *begins);
-        written.push(draft.id.as_ref().map(|id| with_prefix(id, prefix)));
-    }
-    written
+fn written<'d>(drafts: &'d [Draft], prefixes: &[Option<String>]) -> Vec<Option<Written<'d>>> {
+    let drafts = drafts.iter().zip(prefixes);
+    let written = drafts.map(|(draft, prefix)| {
+        let id = draft.id.as_ref()?;
+        Some(with_prefix(id, prefix.as_deref()))
+    });
+    written.collect()
 }
 
 /// Returns an id with the prefix before it, if it is one that counts.
@@ -182,74 +162,29 @@ fn restarts(id: &str) -> bool {
 /// A part of a plan within which numbers count on.
 type Part = fn(&Draft) -> usize;
 
-/// What stands before the numbers of drafts.
-struct Prefixes {
-    /// That of each one's part of the plan, if a number stands in several.
-    of_parts: Vec<Option<String>>,
-    /// Whether the id of each one begins with it.
-    begin: Vec<bool>,
-}
-
-/// Returns what has to stand before the numbers of each draft: nothing, unless the same number
-/// stands in several phases, or in several sections, but only once in each. If no part begins with
-/// the number that another one begins with, only the repeated numbers have it.
-fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) -> Prefixes {
-    let none = Prefixes {
-        of_parts: vec![None; drafts.len()],
-        begin: vec![false; drafts.len()],
-    };
+/// Returns what stands before the numbers of each draft: nothing, unless the same number stands in
+/// several phases, or in several sections, but only once in each.
+fn prefixes(
+    drafts: &[Draft],
+    keys: &[Option<String>],
+    findings: &mut Findings,
+) -> Vec<Option<String>> {
     let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
-    let Some(repeated) = repeated(drafts, keys, |_| 0) else {
-        return none;
+    let first = repeated(drafts, keys, |_| 0).and_then(|at| drafts.get(at));
+    let part = parts
+        .into_iter()
+        .find(|part| repeated(drafts, keys, *part).is_none());
+    let (Some(first), Some(part)) = (first, part) else {
+        return vec![None; drafts.len()];
     };
-    for part in parts {
-        if self::repeated(drafts, keys, part).is_some() {
-            continue;
-        }
-        let mut begin = vec![true; drafts.len()];
-        let mut message = "the numbers restart, so each id begins with its part of the plan";
-        if !begins_anew(drafts, keys, part) {
-            begin = several(keys);
-            message = "another task has this id, so each of them begins with its part of the plan";
-        }
-        let labels = labels(drafts, part);
-        let own = drafts
-            .get(repeated)
-            .and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
-        if let Some((id, label)) = own {
-            let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
-            findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
-        }
-        let of_parts = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
-        return Prefixes {
-            of_parts: of_parts.collect(),
-            begin,
-        };
+    let labels = labels(drafts, part);
+    if let Some((id, label)) = first.id.as_ref().zip(labels.get(&part(first))) {
+        let message = "the numbers restart, so each id begins with its part of the plan";
+        let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
+        findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
     }
-    none
-}
-
-/// Reports whether a part begins with the number that another one begins with.
-fn begins_anew(drafts: &[Draft], keys: &[Option<String>], part: Part) -> bool {
-    let (mut parts, mut firsts) = (HashSet::new(), HashSet::new());
-    let mut counted = drafts.iter().zip(keys).filter(|(draft, _)| {
-        let id = draft.id.as_ref();
-        id.is_some_and(|id| restarts(&id.text))
-    });
-    counted.any(|(draft, key)| parts.insert(part(draft)) && !firsts.insert(key))
-}
-
-/// Says of each key whether several drafts have it.
-fn several(keys: &[Option<String>]) -> Vec<bool> {
-    let (mut seen, mut again) = (HashSet::new(), HashSet::new());
-    for key in keys.iter().flatten() {
-        if !seen.insert(key) {
-            again.insert(key);
-        }
-    }
-    keys.iter()
-        .map(|key| key.as_ref().is_some_and(|key| again.contains(key)))
-        .collect()
+    let prefixes = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
+    prefixes.collect()
 }
 
 /// Returns the first draft whose number an earlier one of the same part has.

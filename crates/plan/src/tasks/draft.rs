@@ -38,13 +38,6 @@ pub const COORDINATOR: &str = "coordinator";
 /// Why a task with a status that is not known is not run.
 pub(crate) const UNKNOWN: &str = "its status is not known";
 
-/// The least length of a line that was wrapped, and the maximum length of a title of several lines.
-const MIN_WRAPPED: usize = 60;
-const MAX_WRAPPED: usize = 240;
-
-/// What ends a sentence, or begins a list.
-const ENDS: [char; 8] = ['.', ':', ';', '!', '?', '。', '：', '；'];
-
 /// A task as written, before its id and its dependencies are determined.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -277,8 +270,7 @@ impl<'a> Reader<'_, 'a> {
         // A box at the end of a heading.
         let at_end = mark.at.filter(|at| *at > mark.rest);
         cuts.extend(at_end.map(|at| at - 1..at + 2));
-        let (mut title, mut further) = text::without(&inline.text, start, &cuts);
-        join_wrapped(&mut title, &mut further);
+        let (mut title, further) = text::without(&inline.text, start, &cuts);
         if title.contains("**") {
             title = text::without_strong(&title);
         }
@@ -819,23 +811,6 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
     match block {
         Block::List(items) => items,
         _ => &[],
-    }
-}
-
-/// Adds those lines to a title that it was wrapped into: its last line is long, ends no sentence,
-/// and the next one begins none.
-fn join_wrapped(title: &mut String, further: &mut Vec<String>) {
-    let mut last = title.len();
-    while let Some(next) = further.first() {
-        let is_wrapped = last >= MIN_WRAPPED && !title.ends_with(ENDS);
-        let goes_on = next.starts_with(|c: char| c.is_alphanumeric() && !c.is_uppercase());
-        if !is_wrapped || !goes_on || title.len() + next.len() > MAX_WRAPPED {
-            return;
-        }
-        last = next.len();
-        title.push(' ');
-        title.push_str(next);
-        further.remove(0);
     }
 }
 

@@ -170,23 +170,23 @@ errors 1: this plan can be read in several ways, since its progress does not men
 }
 
 #[test]
-fn only_a_number_that_is_repeated_gets_another_name() {
+fn all_numbers_get_other_names_where_one_is_repeated() {
     let list = "# Tasks\n\n## Phase 1: Setup\n\n- [ ] T001 Make the crate\n- [ ] T002 [P] Check it\n\n\
         ## Phase 2: Commands\n\n- [ ] T002 [P] [US1] Add init\n- [ ] T003 [US1] Add build (depends: T001)\n\
         - [ ] T004 [US1] Add run (depends: T002)\n";
     reads(
         list,
         "\
-T001 [todo] Make the crate
+P1-T001 [todo] Make the crate
 P1-T002 [todo] Check it
 P2-T002 [todo] Add init | details Story: US1
-T003 [todo] Add build | details Story: US1
-T004 [todo] Add run | details Story: US1
-> T001: nothing comes before
-> P1-T002: after T001: the plan's order
-> P2-T002 / T003: after P1-T002: the phase before; together: nothing orders them
-> T004: after P2-T002: dependency
-warnings 10: another task has this id, so each of them begins with its part of the plan
+P2-T003 [todo] Add build | details Story: US1
+P2-T004 [todo] Add run | details Story: US1
+> P1-T001: nothing comes before
+> P1-T002: after P1-T001: the plan's order
+> P2-T002 / P2-T003: after P1-T002: the phase before; together: nothing orders them
+> P2-T004: after P2-T002: dependency
+warnings 10: the numbers restart, so each id begins with its part of the plan
 ",
     );
     let restarts = "## Part A\n\n- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c\n\n## Part B\n\n- [ ] T1 d\n\
@@ -210,19 +210,18 @@ warnings 9: the numbers restart, so each id begins with its part of the plan
 }
 
 #[test]
-fn a_field_may_say_the_id_of_a_task() {
+fn an_id_in_a_field_is_none_of_the_task() {
     let plan = "# Tasks\n\n### Task 1: Init\n- **ID**: T-1\n- **Files**: `a.json`\n\n\
         ### Task 2: Sort\n- **ID**: T-4\n- **Depends on**: T-1\n- **Files**: `b.js`\n\n\
         ### Task 3: Hide\n- **ID**: `HIDE-3`\n- **Depends on**: T-4\n- **Files**: `c.js`\n";
     reads(
         plan,
         "\
-T-1 [todo] Init | files a.json | details **ID**: T-1
-T-4 [todo] Sort | files b.js | details **ID**: T-4
-HIDE-3 [todo] Hide | files c.js | details **ID**: `HIDE-3`
-> T-1: nothing comes before
-> T-4: after T-1: dependency
-> HIDE-3: after T-4: dependency
+T1 [todo] Init | files a.json | details **ID**: T-1
+T2 [todo] Sort | files b.js | details **ID**: T-4
+T3 [todo] Hide | files c.js | details **ID**: `HIDE-3`
+errors 9: there is no task `T-1`
+errors 14: there is no task `T-4`
 ",
     );
 }

@@ -49,10 +49,6 @@ durations *ARGS:
 packages:
     .ci/packages
 
-# Writes docs/events.json, the schema of the events, from the type.
-events:
-    ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event::schema
-
 # Writes docs/markers.md, the markers, from the type.
 markers:
     ORCHESTRATE_MARKERS=write cargo test -p orchestrate-core marker

@@ -120,6 +120,8 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     /// Show a run's tool calls, and verify that their log has not been changed
     Audit(AuditArgs),
+    /// Print the JSON schema of what a command prints with `--json`, or the names of all schemas
+    Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
@@ -631,6 +633,16 @@ pub(crate) enum ConfigCommand {
         #[command(flatten)]
         json: JsonArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The command, such as `status` or `agents list`; or `events`, or `error` [default: list the
+    /// names]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Vec<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -17,9 +17,9 @@ use orchestrate_core::text::similar::nearest;
 use orchestrate_journal::JournalError;
 use orchestrate_settings::Problem;
 use orchestrate_settings::consent::ConsentError;
-use serde_json::{Value, json};
 
 use self::hints::of_error;
+use crate::json::{ErrorEntry, Failure, Output};
 
 /// The kind of a failure, which determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,38 +186,30 @@ impl CommandError {
         messages.join("; ")
     }
 
-    /// Returns the JSON object that is printed instead of a result.
-    pub(crate) fn json(&self) -> Value {
+    /// Returns the output that is printed instead of a result.
+    pub(crate) fn output(&self) -> Output {
         let errors = self.complaints.iter();
-        let errors: Vec<Value> = errors.map(|one| one.json(&self.hints)).collect();
-        json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
+        Output::Error(Failure {
+            exit_code: self.exit_code(),
+            errors: errors.map(|one| one.entry(&self.hints)).collect(),
+        })
     }
 }
 
 impl Complaint {
-    /// Returns the object in the list of errors.
-    pub(crate) fn json(&self, hints: &[String]) -> Value {
-        let mut object = serde_json::Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        if let Some(place) = &self.place {
-            put("file", json!(place));
+    /// Returns the entry in the list of errors.
+    fn entry(&self, hints: &[String]) -> ErrorEntry {
+        let has_lines = self.line > 0;
+        ErrorEntry {
+            file: self.place.clone(),
+            line: has_lines.then_some(self.line),
+            column: has_lines.then_some(self.column),
+            code: self.code.clone(),
+            message: self.message.clone(),
+            text: self.text.clone(),
+            suggestion: self.suggestion.clone(),
+            hints: hints.to_vec(),
         }
-        if self.line > 0 {
-            put("line", json!(self.line));
-            put("column", json!(self.column));
-        }
-        if let Some(code) = &self.code {
-            put("code", json!(code));
-        }
-        put("message", json!(self.message));
-        if let Some(text) = &self.text {
-            put("text", json!(text));
-        }
-        put("suggestion", json!(self.suggestion));
-        if !hints.is_empty() {
-            put("hints", json!(hints));
-        }
-        Value::Object(object)
     }
 }
 

@@ -6,6 +6,7 @@ mod context;
 mod error;
 mod follow;
 mod given;
+mod json;
 mod plan_file;
 mod plan_text;
 mod show;
@@ -21,6 +22,7 @@ use crate::args::{Arguments, Command};
 use crate::commands::{calls, results, runs, setup, tasks};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::Envelope;
 use crate::show::terminal::Terminal;
 
 /// What work on content from elsewhere holds is counted.
@@ -141,6 +143,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Tool(arguments) => calls::tool::execute(context, arguments),
         Command::Cache(arguments) => calls::cache::execute(context, arguments),
         Command::Audit(arguments) => calls::audit::execute(context, arguments),
+        Command::Schema(arguments) => setup::schema::execute(arguments),
         Command::Completions(arguments) => setup::completions::execute(arguments),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }
@@ -152,7 +155,7 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
         return error.exit_code();
     }
     if wants_json(context, typed) {
-        let _ = show::output::json(&error.json());
+        let _ = show::output::json(&Envelope::new(None, error.output()));
     }
     show::output::drawn(&show::failure::render(error, context.terminal));
     error.exit_code()

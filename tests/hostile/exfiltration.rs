@@ -108,7 +108,7 @@ fn text_from_outside_sends_no_private_data_out() -> Outcome {
     let shown = world.types(&["audit", "show", "--json"], 0)?.stdout;
     let legs = lines(&shown)?
         .iter()
-        .map(|line: &Value| line["taint"].as_array().map_or(0, Vec::len))
+        .map(|line: &Value| line["record"]["taint"].as_array().map_or(0, Vec::len))
         .collect::<Vec<_>>();
     assert_eq!(legs, [0, 3, 3, 3, 3], "{shown}");
     world.types(&["audit", "verify"], 0).map(|_| ())

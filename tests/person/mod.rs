@@ -10,7 +10,7 @@ pub(crate) use landing::land::look;
 use crate::support::{Case, Need, Place};
 use deciding::{approvals, by_hand, dropping, kept_out, permissions, review, waiting};
 use landing::{discard, land, land_styles, propose, prune, run_land};
-use showing::{display, next_steps, output, status, trees, watch};
+use showing::{display, json, next_steps, output, status, trees, watch};
 use starting::{cli, doctor, init, settings, subcommands, vendors};
 
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
@@ -48,6 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
     let runs = [
         display::cases,
+        json::cases,
         output::cases,
         trees::cases,
         waiting::cases,

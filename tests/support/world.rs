@@ -206,13 +206,14 @@ impl World {
 
     /// Returns the paths of all files on the run's integration branch, one a line.
     pub(crate) fn merged_files(&self, report: &Report) -> Result<String, Failed> {
-        let branch = &report.integration_branch;
+        let branch = report.run_id.integration_branch();
         self.git(&format!("ls-tree -r --name-only {branch}"))
     }
 
     /// Returns the text of a file on the run's integration branch, without newlines at its end.
     pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
-        self.repository.show(&report.integration_branch, file)
+        self.repository
+            .show(&report.run_id.integration_branch(), file)
     }
 }
 

@@ -118,7 +118,12 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     run(&world, &model, &[])?;
     let file = std::fs::read_to_string(log(&world, "audit.jsonl")?)?;
     let shown = world.types(&["audit", "show", "--json"], 0)?.stdout;
-    assert_eq!(file, shown, "{file}\n---\n{shown}");
+    let records: Vec<Value> = lines(&shown)?
+        .iter()
+        .map(|line| line["record"].clone())
+        .collect();
+    let written: String = records.iter().map(|record| format!("{record}\n")).collect();
+    assert_eq!(file, written, "{file}\n---\n{shown}");
     let entries = lines(&file)?;
     let of = |agent: &str, tool: &str| -> Vec<&Value> {
         entries
@@ -161,8 +166,12 @@ fn every_call_is_in_the_audit_log() -> Outcome {
         ],
     )?;
     let verified = world.types(&["audit", "verify", "--json"], 0)?.json()?;
-    assert_eq!(at(&verified, "/runs/0/calls")?, entries.len(), "{verified}");
-    assert!(at(&verified, "/runs/0/compared")? == true, "{verified}");
+    assert_eq!(
+        at(&verified, "/items/0/calls")?,
+        entries.len(),
+        "{verified}"
+    );
+    assert!(at(&verified, "/items/0/compared")? == true, "{verified}");
     Ok(())
 }
 
@@ -295,7 +304,7 @@ fn the_audit_logs_of_all_runs_go_to_a_file_of_the_user() -> Outcome {
     let verified = world
         .types(&["audit", "verify", "--file", &file, "--json"], 0)?
         .json()?;
-    let counted = ["/runs/0/compared", "/runs/1/compared"]
+    let counted = ["/items/0/compared", "/items/1/compared"]
         .iter()
         .all(|place| verified.pointer(place) == Some(&json!(true)));
     // A file can be verified without the repository.

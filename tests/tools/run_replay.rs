@@ -197,8 +197,8 @@ fn report_markers_and_audit_log_say_what_was_replayed() -> Outcome {
     let entries = lines(&world.types(&["audit", "show", "--json"], 0)?.stdout)?;
     let cached: Vec<&str> = entries
         .iter()
-        .filter(|entry| entry["cached"] == Value::Bool(true))
-        .filter_map(|entry| entry["tool_name"].as_str())
+        .filter(|entry| entry["record"]["cached"] == Value::Bool(true))
+        .filter_map(|entry| entry["record"]["tool_name"].as_str())
         .collect();
     assert!(
         cached == ["grep", "grep", "search_files", "grep"] && entries.len() == 5,

@@ -284,7 +284,8 @@ fn tools_are_listed_searched_and_shown() -> Outcome {
         ],
     )?;
     let names = |ran: &Value| -> Vec<String> {
-        ran.as_array()
+        ran["items"]
+            .as_array()
             .into_iter()
             .flatten()
             .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
@@ -309,7 +310,8 @@ fn tools_are_listed_searched_and_shown() -> Outcome {
     assert_eq!(found, ["find_vala"]);
     let all = world.types(&["tools", "list", "--json"], 0)?.json()?;
     let of = |name: &str| {
-        all.as_array()
+        all["items"]
+            .as_array()
             .into_iter()
             .flatten()
             .find(|tool| tool["name"] == name)
@@ -432,11 +434,11 @@ fn a_strangers_files_are_checked() -> Outcome {
         .json()?;
     let of = |number: usize| {
         (
-            checked[number]["file"].clone(),
-            checked[number]["ok"].clone(),
+            checked["items"][number]["file"].clone(),
+            checked["items"][number]["ok"].clone(),
         )
     };
-    let problem = &checked[1]["problems"][0];
+    let problem = &checked["items"][1]["problems"][0];
     assert!(
         of(0) == (json!("good.tool"), json!(true))
             && of(1) == (json!("shell.tool"), json!(false))

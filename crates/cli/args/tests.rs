@@ -1,4 +1,5 @@
 use super::*;
+use crate::json::SCHEMAS;
 
 fn typed(text: &str) -> Vec<OsString> {
     std::iter::once("orchestrate")
@@ -94,4 +95,34 @@ fn every_option_of_a_run_is_a_setting() {
         .collect();
     assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
     assert_eq!(typed.len(), 26);
+}
+
+/// Collects the commands below this one that have `--json`, each as its words.
+fn with_json(command: &clap::Command, words: &str, found: &mut Vec<String>) {
+    if command
+        .get_arguments()
+        .any(|option| option.get_id() == "json")
+    {
+        found.push(words.trim_start().to_owned());
+    }
+    for inner in command.get_subcommands() {
+        with_json(inner, &format!("{words} {}", inner.get_name()), found);
+    }
+}
+
+#[test]
+fn each_command_with_json_has_a_schema() {
+    let mut found = Vec::new();
+    with_json(&Arguments::command(), "", &mut found);
+    let names: Vec<&str> = SCHEMAS.iter().map(|known| known.name).collect();
+    let missing = found.iter().filter(|name| !names.contains(&name.as_str()));
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+    // Schemas beside those of commands with the option.
+    let others = names
+        .iter()
+        .filter(|name| !found.iter().any(|of| of == *name));
+    assert_eq!(
+        others.collect::<Vec<_>>(),
+        [&"error", &"events", &"tools docs"]
+    );
 }

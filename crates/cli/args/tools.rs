@@ -58,6 +58,6 @@ pub(crate) enum ToolsCommand {
 pub(crate) enum DocsFormat {
     /// Markdown
     Md,
-    /// One JSON object per tool, in an array
+    /// JSON, as `tools list --json` prints it
     Json,
 }

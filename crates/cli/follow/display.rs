@@ -12,6 +12,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::error::CommandError;
 use crate::follow::live::{Live, TICK};
 use crate::show::output;
+use crate::show::parked_call;
 use crate::show::progress;
 use crate::show::table;
 use crate::show::terminal::Terminal;
@@ -112,7 +113,9 @@ impl Display {
     /// Writes what an event adds to standard output.
     fn result(&mut self, fact: &Recorded) -> Result<(), CommandError> {
         match self.style.format {
-            Format::StreamJson if !is_last(&fact.event) => output::json(&fact.stream_json()),
+            Format::StreamJson if !is_last(&fact.event) => {
+                output::json(&parked_call::event_line(fact).in_envelope(fact))
+            }
             Format::Markers => {
                 for marker in self.markers.apply(fact) {
                     output::line(&marker.to_string())?;

@@ -11,7 +11,6 @@ use orchestrate_core::run::request::{Purpose, Request};
 use orchestrate_core::{RequestRefused, RunId};
 use orchestrate_journal::{InboxId, JournalError, Reply, Store};
 use orchestrate_settings::Layer;
-use serde_json::json;
 
 use crate::context::Context;
 use crate::error::hints::next_step;
@@ -20,6 +19,7 @@ use crate::follow::display::Style;
 use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
+use crate::json::{Answer, Envelope, Output};
 use crate::show::output;
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two
@@ -196,7 +196,10 @@ async fn carry_out(
 
 fn say(answer: Reply, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
     match answer {
-        Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
+        Ok(answer) if as_json => {
+            let answer = Output::Answer(Answer { answer });
+            output::json(&Envelope::new(Some(run), answer))
+        }
         Ok(said) => output::line(&said),
         Err(refused) => Err(refusal(run, &refused)),
     }

@@ -12,21 +12,19 @@ use orchestrate_coordinator::{
     Coordinator, CoordinatorError, LiveItem, Run, Shutdown, ShutdownLevel, kernel_limits,
     program_warnings,
 };
-use orchestrate_core::event::{VERSION, rfc3339};
 use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_plan::Skipped;
 use orchestrate_settings::{Loaded, Resolved, SandboxDemand};
-use serde::Serialize;
-use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
 use crate::follow::planned::{Made, STANDARD_OUTPUT};
 use crate::follow::signals::Signals;
+use crate::json::{Envelope, Output, RunReport};
 use crate::show::next;
 use crate::show::output;
 use crate::show::run_argument::Named;
@@ -144,16 +142,6 @@ pub(crate) struct Followed {
     is_heard: Result<bool, CommandError>,
 }
 
-/// The report of a run as the process prints it that has started the run.
-#[derive(Serialize)]
-struct ReportOfStart<'r> {
-    #[serde(flatten)]
-    report: &'r Report,
-    /// The lines of the plan that look like work and are not run.
-    #[serde(skip_serializing_if = "<[Skipped]>::is_empty")]
-    not_run_lines: &'r [Skipped],
-}
-
 /// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events
 /// up to the number `begun` are not shown.
 pub(crate) async fn to_its_end(
@@ -220,7 +208,6 @@ fn killed(state: RunState, exit_code: u8) -> Report {
         is_live: false,
     };
     Report {
-        r#type: "run.finished",
         status: INTERRUPTED.to_owned(),
         exit_code: Some(exit_code),
         ..standing.report()
@@ -356,9 +343,9 @@ impl Followed {
                 "`orchestrate status {run}` shows how the run ended"
             ))
         })?;
-        let of_start = ReportOfStart {
-            report,
-            not_run_lines: &self.not_run_lines,
+        let of_start = || RunReport {
+            not_run_lines: self.not_run_lines.clone(),
+            ..RunReport::from(report.clone())
         };
         let has_made_plan = state.settings.plan_file.is_some() && report.exit_code == Some(EXIT_OK);
         let render = |report: &Report| match has_made_plan {
@@ -392,22 +379,20 @@ impl Followed {
             // Standard output has markers only.
             Format::Markers if !self.style.quiet => output::note(render(report).trim_end()),
             Format::Markers => {}
-            Format::Json => output::json(&of_start)?,
-            Format::StreamJson => output::json(&last_line(&of_start, state.updated_ms, self.seq))?,
+            Format::Json => {
+                let output = Output::run(of_start());
+                output::json(&Envelope::at(state.updated_ms, Some(run), output))?
+            }
+            Format::StreamJson => output::json(&last_line(of_start(), state, self.seq))?,
         }
         Ok(report.exit_code.unwrap_or(EXIT_OK))
     }
 }
 
-/// Returns the last line of a stream: the object that the JSON format prints alone, with the fields
+/// Returns the last line of a stream: the object that the JSON format prints alone, with the number
 /// that every line of a stream has.
-pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
-    let mut object = serde_json::Map::new();
-    if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
-        object.extend(fields);
-    }
-    object.insert("ts".to_owned(), rfc3339(updated_ms).into());
-    object.insert("seq".to_owned(), seq.into());
-    object.insert("v".to_owned(), VERSION.into());
-    Value::Object(object)
+pub(crate) fn last_line(report: RunReport, state: &RunState, seq: u64) -> Envelope<Output> {
+    let seq = Some(seq);
+    let output = Output::run(RunReport { seq, ..report });
+    Envelope::at(state.updated_ms, Some(&state.run_id), output)
 }

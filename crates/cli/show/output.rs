@@ -16,9 +16,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use orchestrate_core::Redactor;
-use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::json::Printed;
 use crate::show::columns;
 use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{
@@ -93,21 +93,22 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     result(&format!("{text}\n"))
 }
 
-/// Writes one JSON value as one line to standard output; the characters that [`plain`] escapes get
-/// JSON's own escapes.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
-    bytes(&json_line(value)?)
+/// Writes one JSON output, which has its envelope, as one line to standard output; the characters
+/// that [`plain`] escapes get JSON's own escapes.
+pub(crate) fn json(output: &impl Printed) -> Result<(), CommandError> {
+    bytes(&json_line(output)?)
 }
 
-/// Writes one JSON value with a patch in it, without redaction, so that the patch applies.
-pub(crate) fn json_exactly(value: &impl Serialize) -> Result<(), CommandError> {
-    exactly(&json_line(value)?)
+/// Writes one JSON output with a patch in it, without redaction, so that the patch applies.
+pub(crate) fn json_exactly(output: &impl Printed) -> Result<(), CommandError> {
+    exactly(&json_line(output)?)
 }
 
-fn json_line(value: &impl Serialize) -> Result<String, CommandError> {
-    let text =
-        serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
-    Ok(format!("{}\n", ascii_controls(&text)))
+fn json_line(output: &impl Printed) -> Result<String, CommandError> {
+    let object = output
+        .to_object()
+        .map_err(|error| CommandError::internal(error.to_string()))?;
+    Ok(format!("{}\n", ascii_controls(&object.to_string())))
 }
 
 /// Writes a result whose control characters are intended.

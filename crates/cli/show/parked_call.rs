@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use orchestrate_core::run::Approval;
 use orchestrate_core::text::invisible::is_invisible;
-use orchestrate_core::truncate;
+use orchestrate_core::{CallHash, Event, Recorded, shown_hash, truncate};
 use serde_json::Value;
 use unicode_script::{Script, UnicodeScript as _};
 
 use crate::error::CommandError;
+use crate::json::EventLine;
 use crate::show::columns;
 use crate::show::output;
 use crate::show::terminal;
@@ -50,6 +51,22 @@ pub(crate) fn is_whole(approval: &Approval) -> bool {
         &approval.arguments.to_string(),
     ];
     orchestrate_core::is_whole(approval) && !parts.iter().any(|part| output::hides_in(part))
+}
+
+/// Returns the hash that an approval of a call has to name; `None` if the call cannot be shown in
+/// full, and therefore not be approved.
+pub(crate) fn hash_to_approve(call: &CallHash, approval: &Approval) -> Option<String> {
+    is_whole(approval).then(|| shown_hash(call, approval))
+}
+
+/// Returns an event as a line of JSON, with the hash that an approval has to name.
+pub(crate) fn event_line(fact: &Recorded) -> EventLine {
+    let mut line = EventLine::new(fact);
+    if let Event::ApprovalRequested { call, .. } = &fact.event {
+        let asked = Approval::requested_by(&fact.event);
+        line.hash = asked.and_then(|asked| hash_to_approve(call, &asked));
+    }
+    line
 }
 
 /// Returns a call in one line of about `width` characters, with the number of characters left out.

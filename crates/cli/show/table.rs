@@ -57,10 +57,8 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
     if report.tasks.iter().any(|task| task.branch.is_some()) {
         result = format!("branches: orchestrate/{}/TASK\n", report.run_id);
     }
-    let (branch, commit) = (
-        &report.integration_branch,
-        short(&report.integration_commit),
-    );
+    let branch = report.integration_branch.as_deref().unwrap_or("-");
+    let commit = short(&report.integration_commit);
     result += &format!("result: {branch} at {commit}\n");
     result.extend(report.landed.as_ref().map(landed));
     with_result(report, branches, &result)

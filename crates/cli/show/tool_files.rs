@@ -1,8 +1,8 @@
 //! What becomes of `.tool` files, as the user reads it.
 
 use orchestrate_coordinator::{FoundTools, Severity, ToolFileProblem};
-use serde_json::{Value, json};
 
+use crate::json::ToolProblem;
 use crate::show::output;
 
 /// The maximum length of a reason in characters: it may quote the file.
@@ -30,9 +30,13 @@ pub(crate) fn line(problem: &ToolFileProblem) -> String {
     )
 }
 
-/// Returns a problem as JSON.
-pub(crate) fn object(problem: &ToolFileProblem) -> Value {
-    json!({"severity": severity(problem), "line": problem.line, "reason": problem.reason})
+/// Returns a problem for programs.
+pub(crate) fn entry(problem: &ToolFileProblem) -> ToolProblem {
+    ToolProblem {
+        severity: severity(problem).to_owned(),
+        line: problem.line,
+        reason: problem.reason.clone(),
+    }
 }
 
 fn severity(problem: &ToolFileProblem) -> &'static str {

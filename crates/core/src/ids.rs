@@ -18,8 +18,10 @@ use crate::text::invisible::is_invisible;
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[derive(
+            Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            schemars::JsonSchema,
+        )]
         #[serde(transparent)]
         // Shared, since a plan's tasks name each other many times.
         pub struct $name(Arc<str>);
@@ -96,8 +98,7 @@ text_id! {
 }
 
 /// A call of an agent; its id is unique within the turn only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallOfTurn {
     /// The number of the turn.
     pub turn: u32,

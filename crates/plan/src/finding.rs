@@ -18,7 +18,9 @@ const MAX_TEXT_CHARS: usize = 80;
 pub(crate) const MAX_FINDINGS: usize = 1_000;
 
 /// An error or a warning about a plan, depending on the list that it is in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, schemars::JsonSchema,
+)]
 pub struct Finding {
     /// The line, from 1; zero if it concerns the whole file.
     pub line: usize,
@@ -68,7 +70,19 @@ impl fmt::Display for Finding {
 }
 
 /// The kind of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingCode {
     /// The file is empty.
@@ -143,7 +157,7 @@ pub enum FindingCode {
 }
 
 /// A line that looks like a task but is not, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// The line, from 1.
     pub line: usize,

@@ -51,7 +51,7 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     by_hand("two", "by hand\n")?;
     by_hand("three", "new\n")?;
     let reviewed = world.types(&["review", "--json"], 0)?.json()?;
-    if at(&reviewed, "/0/own")? != &json!({"commits": 1, "files": ["three", "two"]}) {
+    if at(&reviewed, "/items/0/own")? != &json!({"commits": 1, "files": ["three", "two"]}) {
         return fail(format!("{reviewed:#}"));
     }
     let shown = world.types(&["review", "T1"], 0)?.stdout;
@@ -155,7 +155,7 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
     let reviewed = world.types(&["review", task], 0)?.stdout;
     require_words(&reviewed, &["1 file of yours is not in it: shared.txt"])?;
     world.types(&["adopt", task, "-m", "Keep both lines"], 0)?;
-    let integration = &played.report.integration_branch;
+    let integration = &played.report.run_id.integration_branch();
     let own = world.repository.git(&[
         "log",
         "-1",
@@ -233,7 +233,7 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
         "--json",
     ];
     let waits = world.types(&only, 3)?.json()?;
-    let integration = &played.report.integration_branch;
+    let integration = &played.report.run_id.integration_branch();
     let of_part = world.git(&format!("ls-tree -r --name-only {integration}"))?;
     assert!(of_part.contains("src/good.txt"), "{of_part}");
     assert!(!of_part.contains("bad.txt"), "{of_part}");
@@ -267,7 +267,7 @@ fn a_rest_of_which_nothing_is_made_is_told() -> Outcome {
         &["T1: its agent made nothing of what you did not take of its work"],
     )?;
     let kept = world.types(&["recover", "--json"], 0)?.json()?;
-    for kept in kept.as_array().into_iter().flatten() {
+    for kept in kept["items"].as_array().into_iter().flatten() {
         let commit = at(kept, "/commit")?.as_str().unwrap_or_default();
         if world
             .git(&format!("ls-tree -r --name-only {commit}"))?

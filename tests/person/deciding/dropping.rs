@@ -118,7 +118,7 @@ fn dependents_are_named_and_go_on_request() -> Outcome {
     let dropped = world
         .types(&["drop", "T1", "--with-dependents", "--json"], 0)?
         .json()?;
-    if *at(&dropped, "/dropped")? != json!(["T1", "T2"]) {
+    if *at(&dropped, "/tasks")? != json!(["T1", "T2"]) {
         return fail(dropped.to_string());
     }
     require_files(&world, &integration(&world)?, &["three"])?;

@@ -187,7 +187,7 @@ fn every_shipped_role_states_its_own() -> Outcome {
     )?;
     let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
     let reads_only = |name: &str| matches!(name, "planner" | "researcher" | "reviewer");
-    for role in listed.as_array().into_iter().flatten() {
+    for role in listed["items"].as_array().into_iter().flatten() {
         let (name, stated) = (at(role, "/name")?, at(role, "/permissions")?);
         let permissions: Vec<&str> = stated
             .as_array()

@@ -69,7 +69,10 @@ fn a_whole_result_is_shown_with_titles_and_where_it_landed() -> Outcome {
         .collect();
     assert_eq!(object["diff"], json!(whole.stdout), "{object}\n{listed}");
     assert_eq!(files, ["form", "page"], "{object}\n{listed}");
-    assert_eq!(listed[1]["title"], "Add a form", "{object}\n{listed}");
+    assert_eq!(
+        listed["items"][1]["title"], "Add a form",
+        "{object}\n{listed}"
+    );
     // It is a patch of the base.
     world.write("whole.patch", &whole.stdout)?;
     world
@@ -496,7 +499,7 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     );
     world.types(&["reject", "T2", "-m", "Again."], 1)?;
     let recovered = world.types(&["recover", "--json"], 0)?.json()?;
-    let names = recovered
+    let names = recovered["items"]
         .as_array()
         .into_iter()
         .flatten()
@@ -796,9 +799,9 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let reviewed = world.types(&["review", "--json"], 0)?.json()?;
     let seen = json!([
-        at(&reviewed, "/0/task")?,
-        at(&reviewed, "/0/state")?,
-        at(&reviewed, "/0/files")?
+        at(&reviewed, "/items/0/task")?,
+        at(&reviewed, "/items/0/state")?,
+        at(&reviewed, "/items/0/files")?
     ]);
     if seen != json!(["T1", "awaiting_review", [{"path": "one.txt", "added": 1, "removed": 0}]]) {
         return fail(format!("{reviewed:#}"));
@@ -840,7 +843,7 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
         "{planned:#}\n{cleaned:#}"
     );
     let kept = world.types(&["recover", "--json"], 0)?.json()?;
-    let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
+    let name = at(&kept, "/items/0/name")?.as_str().unwrap_or_default();
     let taken = world.types(&["recover", "--restore", name, "--branch", "main"], 3)?;
     if !taken.stderr.contains("branch main exists already") {
         return fail(taken.stderr);

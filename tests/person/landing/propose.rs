@@ -220,7 +220,7 @@ fn what_the_program_refuses_is_left_to_be_typed() -> Outcome {
         .run()?
         .exits(1)?
         .json()?;
-    let failure = at(&again, "/failure")?.as_str().unwrap_or_default();
+    let failure = at(&again, "/error")?.as_str().unwrap_or_default();
     let command = at(&again, "/commands/0")?.as_str().unwrap_or_default();
     let file = command
         .split("--body-file ")
@@ -261,7 +261,7 @@ fn a_request_that_is_open_is_updated() -> Outcome {
     let is_told =
         *at(&again, "/opened")? == address && at(&again, "/updated")?.as_bool() == Some(true);
     assert!(is_told, "{again}");
-    assert!(at(&again, "/failure")?.is_null(), "{again}");
+    assert!(at(&again, "/error")?.is_null(), "{again}");
     Ok(())
 }
 

@@ -126,8 +126,9 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
         .json()?;
     assert_eq!(refs(&world, landed)?, held, "a dry run has removed refs");
     let pruned = world.types(&["clean", "--landed", "--json"], 0)?.json()?;
-    assert_eq!(pruned["runs"], announced["runs"], "{announced}\n{pruned}");
-    if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/runs/0/run_id")? != json!(landed) {
+    assert_eq!(pruned["items"], announced["items"], "{announced}\n{pruned}");
+    if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/items/0/run_id")? != json!(landed)
+    {
         return fail(pruned.to_string());
     }
     // The failed task's branch is where the run began, and its files are in a snapshot.

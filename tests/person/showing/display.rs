@@ -403,7 +403,7 @@ fn a_run_after_a_move_joins_the_others() -> Outcome {
     let next = types(&["run", "next.md", "--json"])?.exits(0)?;
     says(&next, &["its runs have followed"])?;
     let listed = types(&["status", "--all", "--json"])?.exits(0)?.json()?;
-    let listed: Vec<_> = listed
+    let listed: Vec<_> = listed["items"]
         .as_array()
         .into_iter()
         .flatten()
@@ -467,7 +467,7 @@ fn a_new_test_is_no_risk() -> Outcome {
     world.commit("tests/old.sh", "0\n")?;
     world.types(&["run", "plan.md"], 0)?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
-    let risks = [&listed[0]["risk"], &listed[1]["risk"]];
+    let risks = [&listed["items"][0]["risk"], &listed["items"][1]["risk"]];
     says(&world.types(&["review"], 0)?, &["TOKENS  COST  TITLE\n"])?;
     says(
         &world.types(&["review", "T2"], 0)?,

@@ -141,7 +141,7 @@ fn rejected_work_is_to_be_dropped() -> Outcome {
     )?;
     for (arguments, pointer) in [
         (["status", "--json"], "/tasks/1/stale"),
-        (["review", "--json"], "/1/stale"),
+        (["review", "--json"], "/items/1/stale"),
     ] {
         let report = world.types(&arguments, 0)?.json()?;
         assert!(at(&report, pointer)? == true, "{report}");
@@ -401,7 +401,7 @@ fn a_tree_that_was_red_when_merged_is_shown_as_red() -> Outcome {
         )?;
         for (arguments, pointer) in [
             (["status", "--json"], "/tasks/0/verify"),
-            (["review", "--json"], "/0/verify"),
+            (["review", "--json"], "/items/0/verify"),
         ] {
             let shown = world.types(&arguments, 0)?.json()?;
             assert_eq!(at(&shown, pointer)?, "failed", "{shown}");
@@ -446,12 +446,12 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     )?;
     let entry = world.types(&["review", "--json"], 0)?.json()?;
     let paths = [
-        at(&entry, "/0/files/0/path")?,
-        at(&entry, "/0/files/1/path")?,
+        at(&entry, "/items/0/files/0/path")?,
+        at(&entry, "/items/0/files/1/path")?,
     ];
     let attempts = [
-        at(&entry, "/0/merged/0/attempt")?,
-        at(&entry, "/0/merged/1/attempt")?,
+        at(&entry, "/items/0/merged/0/attempt")?,
+        at(&entry, "/items/0/merged/1/attempt")?,
     ];
     if json!([paths, attempts]) != json!([["one.txt", "two.txt"], [1, 2]]) {
         return fail(entry);

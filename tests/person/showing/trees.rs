@@ -170,7 +170,7 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
         ],
     )?;
     let entries = world.types(&["review", "--json"], 0)?.json()?;
-    let parents = entries
+    let parents = entries["items"]
         .as_array()
         .into_iter()
         .flatten()

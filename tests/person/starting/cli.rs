@@ -337,7 +337,7 @@ fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
     assert!(!run.stderr.contains('\u{1b}'), "colours without a terminal");
     assert!(!run.stdout.contains('\u{1b}'), "colours without a terminal");
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
-    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(1), "{runs}");
     Ok(())
 }
 

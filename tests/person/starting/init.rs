@@ -97,8 +97,8 @@ fn yes_sets_what_the_files_suggest_and_consents() -> Outcome {
     let doctor = world.types(&["doctor"], 0)?.stdout;
     assert!(!fixes.iter().any(|fix| doctor.contains(fix)), "{doctor}");
     let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    assert!(trust[0]["consented"] == true, "{trust}");
-    assert_eq!(trust[0]["command"], "npm test", "{trust}");
+    assert!(trust["items"][0]["consented"] == true, "{trust}");
+    assert_eq!(trust["items"][0]["command"], "npm test", "{trust}");
     let run = world.types(&["run", "plan.md"], 0)?;
     says(
         &run,
@@ -126,7 +126,7 @@ fn without_a_yes_nothing_is_set() -> Outcome {
     let shown = world.types(&["config", "show", "--json"], 0)?.json()?;
     let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
     assert!(
-        shown["settings"]["verify"]["value"].is_null() && trust == serde_json::json!([]),
+        shown["settings"]["verify"]["value"].is_null() && trust["items"] == serde_json::json!([]),
         "{shown} {trust}"
     );
     Ok(())

@@ -196,7 +196,8 @@ fn the_network_needs_a_consent_of_its_own() -> Outcome {
     }
     let list = world.types(&["config", "trust", "--json"], 0)?.json()?;
     assert!(
-        at(&list, "/0/network/hosts")?.as_array().is_some() && at(&list, "/0/consented")? == true,
+        at(&list, "/items/0/network/hosts")?.as_array().is_some()
+            && at(&list, "/items/0/consented")? == true,
         "{list}"
     );
     run().run()?.exits(0)?;

@@ -170,7 +170,7 @@ fn config_trust_asks_for_each_command() -> Outcome {
     let trust = || world.orchestrate(&["config", "trust"]);
     let consented = || -> Result<Vec<bool>, Failed> {
         let listed = world.types(&["config", "trust", "--json"], 0)?.json()?;
-        Ok(listed
+        Ok(listed["items"]
             .as_array()
             .into_iter()
             .flatten()
@@ -261,9 +261,7 @@ fn roles_are_listed_and_shown() -> Outcome {
     let role = "---\nname: poet\ndescription: Writes verses.\ntools: read_file, write_file\n---\nRhyme in pairs.\n";
     world.commit(".orchestrate/agents/poet.md", role)?;
     let agents = |arguments: &[&str]| world.orchestrate(&[&["agents"], arguments].concat()).run();
-    let names: Vec<String> = agents(&["list", "--json"])?
-        .exits(0)?
-        .json()?
+    let names: Vec<String> = agents(&["list", "--json"])?.exits(0)?.json()?["items"]
         .as_array()
         .into_iter()
         .flatten()
@@ -380,7 +378,7 @@ fn two_runs_work_side_by_side() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)?;
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
     assert_ne!(branches[0], branches[1], "{runs}");
-    assert_eq!(runs.as_array().map(Vec::len), Some(2), "{runs}");
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "{runs}");
     Ok(())
 }
 

@@ -161,11 +161,11 @@ fn decides_and_is_recorded_with_its_name() -> Outcome {
     let log = world.types(&["audit", "show", "--json"], 0)?.stdout;
     let of_t1 = lines(&log)?
         .into_iter()
-        .find(|line| line["agent_id"] == "T1");
+        .find(|line| line["record"]["agent_id"] == "T1");
     let decision =
         json!({"outcome": "approved", "rule": "ask:run_shell_command(touch*)", "by": "gate"});
     assert!(
-        of_t1.is_some_and(|line| line["decision"] == decision),
+        of_t1.is_some_and(|line| line["record"]["decision"] == decision),
         "{log}"
     );
     Ok(())

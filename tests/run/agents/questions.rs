@@ -237,7 +237,11 @@ fn the_user_answers_from_the_shell() -> Outcome {
         );
     }
     let entries = world.types(&["review", "--json"], 0)?.json()?;
-    assert_eq!(at(&entries, "/0/questions/0/sequence")?, 1, "{entries}");
+    assert_eq!(
+        at(&entries, "/items/0/questions/0/sequence")?,
+        1,
+        "{entries}"
+    );
     says(
         &world.types(&["message", "T1", "4711", "--reply-to", "7"], 2)?,
         &["its open questions: 1"],

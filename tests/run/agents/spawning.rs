@@ -486,7 +486,7 @@ fn a_childs_diff_begins_with_its_parents_work() -> Outcome {
     )?;
     let entries = world.types(&["review", "--json"], 0)?.json()?;
     let overlaps = |at: usize| {
-        entries
+        entries["items"]
             .get(at)
             .and_then(|entry| entry.get("overlaps"))
             .cloned()

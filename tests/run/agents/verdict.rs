@@ -331,7 +331,7 @@ fn the_work_that_a_dropped_reviewer_leaves_is_named() -> Outcome {
     let dropped = world
         .types(&["drop", "T1", "--with-dependents", "--json"], 0)?
         .json()?;
-    if (&dropped["dropped"], &dropped["unreviewed"]) != (&json!(["T1", "T3"]), &json!(["T2"])) {
+    if (&dropped["tasks"], &dropped["unreviewed"]) != (&json!(["T1", "T3"]), &json!(["T2"])) {
         return fail(format!("{dropped:#}"));
     }
     Ok(())

@@ -122,7 +122,7 @@ fn people_and_programs_are_told_of_a_flaky_check() -> Outcome {
     says(&world.types(&["review", "T1"], 0)?, &[told])?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let of_task = &listed[0]["flaky_checks"][0];
+    let of_task = &listed["items"][0]["flaky_checks"][0];
     let of_run = &status["flaky_checks"][0];
     assert_eq!(of_task["exit"], "exit code 4", "{listed}\n{status}");
     assert_eq!(of_task, of_run, "{listed}\n{status}");

@@ -259,7 +259,7 @@ fn a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once() -> Outco
     };
     let played = ask(&world, played, &binary_clash(), &retry)?;
     played.require_merged(&["T1", "T2"])?;
-    let file = format!("{}:data.bin", played.report.integration_branch);
+    let file = format!("{}:data.bin", played.report.run_id.integration_branch());
     let text = world.git(&format!("cat-file -p {file}"))?;
     assert_eq!(text, "both\0", "{played}");
     Ok(())
@@ -610,7 +610,7 @@ fn an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it() -> Outcome {
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
     accepted.require_merged(&["T1"])?;
     assert!(
-        in_tree(&accepted.report.integration_branch)?.is_empty(),
+        in_tree(&accepted.report.run_id.integration_branch())?.is_empty(),
         "{accepted}"
     );
     Ok(())
@@ -641,7 +641,7 @@ fn what_git_cannot_store_goes_back_to_its_author() -> Outcome {
     played.require_told("T1", &["lib/.GIT/kept"])?;
     let files = world.git(&format!(
         "ls-tree -r --name-only {} lib",
-        played.report.integration_branch
+        played.report.run_id.integration_branch()
     ))?;
     assert_eq!(files, "lib/git/kept");
     Ok(())

@@ -291,7 +291,7 @@ fn roles_of_other_products_are_known() -> Outcome {
         "- [ ] T1 look (agent: csharpexpert)\n- [ ] T2 look (agent: docs)\n",
     )?;
     let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
-    let origins: Vec<Value> = listed
+    let origins: Vec<Value> = listed["items"]
         .as_array()
         .into_iter()
         .flatten()

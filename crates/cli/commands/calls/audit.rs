@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use orchestrate_core::RunId;
 use orchestrate_core::projections::audit::{
     AuditLog, Broken, Chain, Foreign, check, check_run, foreign,
 };
+use orchestrate_core::{Recorded as Fact, RunId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{AuditArgs, AuditCommand, AuditVerifyArgs};
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::json::{AuditLine, Audited, AuditedRun, Envelope, ForeignLine, Output};
 use crate::show::output;
 
 /// How many events are read at once.
@@ -36,8 +37,13 @@ pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, Co
 
 fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), CommandError> {
     let (store, run) = context.find_run(run)?;
-    for_each_line(&store, &run, |line| match as_json {
-        true => output::line(line),
+    for_each_line(&store, &run, |fact, line| match as_json {
+        true => {
+            let record: Value = serde_json::from_str(line)
+                .map_err(|error| CommandError::internal(error.to_string()))?;
+            let line = Output::AuditLine(AuditLine { record });
+            output::json(&Envelope::at(fact.ts_ms, Some(&fact.run_id), line))
+        }
         false => output::line(&in_words(line)),
     })?;
     // What the file has beside that was not written by the run.
@@ -45,7 +51,9 @@ fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), Comma
     let text = read(&runs.audit_log(&run), true)?;
     for Foreign { line, text } in foreign(&text, &run, runs.shares_audit_log()) {
         if as_json {
-            output::json(&json!({"type": "foreign", "line": line, "text": text}))?;
+            let text = text.to_owned();
+            let foreign = Output::ForeignLine(ForeignLine { line, text });
+            output::json(&Envelope::new(Some(&run), foreign))?;
         } else {
             let text = shown(text);
             let line = format!("foreign: line {line} of the file is no record of the run: {text}");
@@ -60,12 +68,12 @@ fn shown(text: &str) -> String {
     output::one_line(text, 200)
 }
 
-/// Calls a function with each line of a run's audit log, as the journal gives it; returns the log's
-/// end.
+/// Calls a function with each line of a run's audit log, as the journal gives it, and the event
+/// that it is made of; returns the log's end.
 fn for_each_line(
     store: &Store,
     run: &RunId,
-    mut each: impl FnMut(&str) -> Result<(), CommandError>,
+    mut each: impl FnMut(&Fact, &str) -> Result<(), CommandError>,
 ) -> Result<Chain, CommandError> {
     let (mut log, mut seen, mut lines) = (AuditLog::default(), 0, 0);
     loop {
@@ -74,7 +82,7 @@ fn for_each_line(
             seen = fact.seq;
             if let Some(line) = log.apply(fact) {
                 lines += 1;
-                each(&line)?;
+                each(fact, &line)?;
             }
         }
         if facts.len() < EVENTS_AT_ONCE {
@@ -162,11 +170,11 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     };
     let text = read(&path, run.is_some())?;
     let at_line = |broken: Broken| failed(format!("line {}: {}", broken.line, broken.fault));
-    let (chains, unreadable, beside) = match run {
+    let (chains, unreadable, beside) = match &run {
         Some(run) => {
-            let (chain, unreadable) = check_run(&text, &run).map_err(at_line)?;
-            let beside = foreign(&text, &run, context.runs()?.shares_audit_log());
-            (BTreeMap::from([(run, chain)]), unreadable, beside)
+            let (chain, unreadable) = check_run(&text, run).map_err(at_line)?;
+            let beside = foreign(&text, run, context.runs()?.shares_audit_log());
+            (BTreeMap::from([(run.clone(), chain)]), unreadable, beside)
         }
         None => (check(&text).map_err(at_line)?, None, Vec::new()),
     };
@@ -203,7 +211,7 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
             recorded,
         });
     }
-    print(&path, &checked, arguments.json.json)
+    print(&path, run.as_ref(), &checked, arguments.json.json)
 }
 
 fn recorded(store: &Store, run: &RunId) -> Result<Recorded, CommandError> {
@@ -213,17 +221,32 @@ fn recorded(store: &Store, run: &RunId) -> Result<Recorded, CommandError> {
     if store.standing(run)?.is_live {
         return Ok(Recorded::Growing);
     }
-    for_each_line(store, run, |_| Ok(())).map(Recorded::Whole)
+    for_each_line(store, run, |_, _| Ok(())).map(Recorded::Whole)
 }
 
-fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandError> {
+impl From<&Checked> for AuditedRun {
+    fn from(checked: &Checked) -> Self {
+        Self {
+            run_id: checked.run.clone(),
+            calls: checked.found.lines,
+            head: checked.found.head.clone(),
+            compared: matches!(checked.recorded, Recorded::Whole(_)),
+        }
+    }
+}
+
+fn print(
+    path: &Path,
+    run: Option<&RunId>,
+    checked: &[Checked],
+    as_json: bool,
+) -> Result<(), CommandError> {
     if as_json {
-        let of_run = |checked: &Checked| {
-            let compared = matches!(checked.recorded, Recorded::Whole(_));
-            json!({"run_id": checked.run, "calls": checked.found.lines, "head": checked.found.head, "compared": compared})
+        let audited = Audited {
+            file: path.to_owned(),
+            items: checked.iter().map(AuditedRun::from).collect(),
         };
-        let runs: Vec<Value> = checked.iter().map(of_run).collect();
-        return output::json(&json!({"file": path, "runs": runs}));
+        return output::json(&Envelope::new(run, Output::Audited(audited)));
     }
     if checked.is_empty() {
         return output::line(&format!("{}: no calls", path.display()));

@@ -1,11 +1,11 @@
 //! `cache`: shows and removes the results that are kept for replay.
 
 use orchestrate_cache::{Cache, CacheError};
-use serde_json::json;
 
 use crate::args::{CacheArgs, CacheCommand};
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::json::{CacheCleared, CacheStatistics, Envelope, Output};
 use crate::show::output;
 
 /// Runs the command.
@@ -21,13 +21,14 @@ pub(crate) fn execute(context: &Context, arguments: &CacheArgs) -> Result<u8, Co
 fn stats(cache: &Cache, as_json: bool) -> Result<(), CommandError> {
     let found = cache.statistics()?;
     if as_json {
-        return output::json(&json!({
-            "entries": found.entries,
-            "bytes": found.bytes,
-            "limit_bytes": found.limit_bytes,
-            "hits": found.hits,
-            "misses": found.misses,
-        }));
+        let statistics = Output::Cache(CacheStatistics {
+            entries: found.entries,
+            bytes: found.bytes,
+            limit_bytes: found.limit_bytes,
+            hits: found.hits,
+            misses: found.misses,
+        });
+        return output::json(&Envelope::new(None, statistics));
     }
     output::result(&format!(
         "{} results, {} of {} bytes\n{} hits, {} misses\n",
@@ -38,7 +39,11 @@ fn stats(cache: &Cache, as_json: bool) -> Result<(), CommandError> {
 fn clear(cache: &Cache, as_json: bool) -> Result<(), CommandError> {
     let cleared = cache.clear()?;
     if as_json {
-        return output::json(&json!({"entries": cleared.entries, "bytes": cleared.bytes}));
+        let cleared = Output::CacheCleared(CacheCleared {
+            entries: cleared.entries,
+            bytes: cleared.bytes,
+        });
+        return output::json(&Envelope::new(None, cleared));
     }
     output::result(&format!(
         "removed {} results, {} bytes\n",

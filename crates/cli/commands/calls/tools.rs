@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orchestrate_coordinator::{
     CallLimits, Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, limits_of,
@@ -13,11 +14,11 @@ use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{ToolCalls, ToolMetrics};
 use orchestrate_settings::Layer;
-use serde_json::{Value, json};
 
 use crate::args::{DocsFormat, ToolsArgs, ToolsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Envelope, Items, Output, ToolEntry, ToolFileReport, ToolForm, ToolUse};
 use crate::show::output;
 use crate::show::tool_files;
 
@@ -79,7 +80,7 @@ struct Facts {
 impl Facts {
     /// Returns how often a tool ran in this repository's newest runs, how often with success, and
     /// how long it took.
-    fn use_of(&self, tool: &str) -> Value {
+    fn use_of(&self, tool: &str) -> ToolUse {
         let ToolMetrics {
             usage_count,
             success_rate,
@@ -87,7 +88,12 @@ impl Facts {
             p95,
         } = self.calls.get(tool).cloned().unwrap_or_default();
         let rate = (usage_count > 0).then_some(success_rate);
-        json!({"calls": usage_count, "success_rate": rate, "p50_ms": p50.as_millis(), "p95_ms": p95.as_millis()})
+        ToolUse {
+            calls: usage_count,
+            success_rate: rate,
+            p50_ms: milliseconds(p50),
+            p95_ms: milliseconds(p95),
+        }
     }
 }
 
@@ -168,8 +174,8 @@ fn list(
     if let Some(facts) = facts {
         let all = tools
             .iter()
-            .map(|tool| object(registry, tool.as_ref(), facts));
-        return output::json(&all.collect::<Vec<Value>>());
+            .map(|tool| entry(registry, tool.as_ref(), facts));
+        return output::json(&Envelope::new(None, Output::Tools(all.collect())));
     }
     let mut text = String::new();
     let (names, categories) = WIDTHS;
@@ -192,7 +198,8 @@ fn info(registry: &ToolRegistry, name: &str, facts: Option<&Facts>) -> Result<()
         return Err(error.hint(format!("similar tools: {similar}")));
     };
     if let Some(facts) = facts {
-        return output::json(&object(registry, tool.as_ref(), facts));
+        let tool = Output::Tool(Box::new(entry(registry, tool.as_ref(), facts)));
+        return output::json(&Envelope::new(None, tool));
     }
     let mut text = described(tool.as_ref());
     let aliases: Vec<&str> = registry.names().aliases_of(tool.name()).collect();
@@ -235,35 +242,39 @@ fn second_forms<'a>(
     forms.filter(move |form| registry.names().canonical(form.name()) == tool)
 }
 
-fn object(registry: &ToolRegistry, tool: &dyn Tool, facts: &Facts) -> Value {
-    let forms = second_forms(registry, tool.name()).map(|form| of_tool(form.as_ref()));
-    let aliases = registry.names().aliases_of(tool.name());
-    let is_replayed = !facts.never_replayed.iter().any(|name| name == tool.name());
-    let mut object = of_tool(tool);
-    if let Some(object) = object.as_object_mut() {
-        object.insert("aliases".to_owned(), aliases.collect());
-        object.insert("second_forms".to_owned(), forms.collect());
-        object.insert("cacheable".to_owned(), json!(is_replayed));
-        object.insert("limits".to_owned(), limits_of(tool, &facts.limits));
-        object.insert("use".to_owned(), facts.use_of(tool.name()));
-    }
-    object
+/// Returns a time in whole milliseconds.
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn of_tool(tool: &dyn Tool) -> Value {
+fn entry(registry: &ToolRegistry, tool: &dyn Tool, facts: &Facts) -> ToolEntry {
+    let forms = second_forms(registry, tool.name());
+    let aliases = registry.names().aliases_of(tool.name());
+    ToolEntry {
+        form: form(tool),
+        aliases: aliases.map(str::to_owned).collect(),
+        second_forms: forms.map(|second| form(second.as_ref())).collect(),
+        cacheable: !facts.never_replayed.iter().any(|name| name == tool.name()),
+        limits: limits_of(tool, &facts.limits),
+        r#use: facts.use_of(tool.name()),
+    }
+}
+
+fn form(tool: &dyn Tool) -> ToolForm {
     let wrapping = tool.wrapping();
-    json!({
-        "name": tool.name(),
-        "title": tool.title(),
-        "description": tool.description(),
-        "category": tool.category().as_str(),
-        "permission": tool.permission().as_str(),
-        "is_default": tool.properties().is_default,
-        "is_wrapped": wrapping.is_some(),
-        "wrapped": wrapping.map(|wrapping| wrapping.tool),
-        "command_template": wrapping.and_then(|wrapping| wrapping.template.map(|template| template.as_str())),
-        "parameters": tool.schema(),
-    })
+    let template = wrapping.and_then(|wrapping| wrapping.template);
+    ToolForm {
+        name: tool.name().to_owned(),
+        title: tool.title().to_owned(),
+        description: tool.description().to_owned(),
+        category: tool.category().as_str().to_owned(),
+        permission: tool.permission().as_str().to_owned(),
+        is_default: tool.properties().is_default,
+        is_wrapped: wrapping.is_some(),
+        wrapped: wrapping.map(|wrapping| wrapping.tool.to_owned()),
+        command_template: template.map(|template| template.as_str().to_owned()),
+        parameters: tool.schema().clone(),
+    }
 }
 
 fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, CommandError> {
@@ -272,7 +283,7 @@ fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, Comm
     let project = context.project().ok();
     let top = project.as_ref().map(|project| project.workdir());
     let problems = found(context)?.check(&paths, top)?;
-    let mut objects = Vec::new();
+    let mut reports = Vec::new();
     let mut text = String::new();
     for (file, path) in files.iter().zip(&paths) {
         // As typed, so that a file can be opened from here.
@@ -289,11 +300,17 @@ fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, Comm
         for problem in &of_file {
             text += &format!("{}\n", tool_files::line(problem));
         }
-        let listed: Vec<Value> = of_file.iter().map(tool_files::object).collect();
-        objects.push(json!({"file": name, "ok": of_file.is_empty(), "problems": listed}));
+        reports.push(ToolFileReport {
+            file: name,
+            ok: of_file.is_empty(),
+            problems: of_file.iter().map(tool_files::entry).collect(),
+        });
     }
     match as_json {
-        true => output::json(&objects)?,
+        true => {
+            let reports = Output::ToolFiles(Items { items: reports });
+            output::json(&Envelope::new(None, reports))?
+        }
         false => output::result(&text)?,
     }
     let mut problems = problems.iter();

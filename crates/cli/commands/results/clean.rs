@@ -5,12 +5,14 @@ use orchestrate_coordinator::{Archive, CleanOptions, Cleaned, PrunedRun};
 use orchestrate_core::RunId;
 use orchestrate_core::run::{EXIT_FAILED, EXIT_OK};
 use orchestrate_settings::Layer;
-use serde_json::{Value, json};
 
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::run::runtime;
+use crate::json::{
+    CleanReport, CleanedRun, Envelope, KeptTree, Output, PrunedEntry, RemovedBranch, RemovedTree,
+};
 use crate::show::next;
 use crate::show::output;
 
@@ -31,7 +33,10 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let warnings: Vec<String> = warnings.collect();
     let code = warned(&warnings);
     match arguments.json.json {
-        true => output::json(&object(&run, &cleaned, arguments.dry_run, &warnings)),
+        true => {
+            let report = Output::Cleaned(report(cleaned, arguments.dry_run, warnings));
+            output::json(&Envelope::new(Some(&run), report))
+        }
         false => output::result(&words(&run, &cleaned, arguments.dry_run)),
     }
     .map(|()| code)
@@ -46,22 +51,36 @@ fn warned(warnings: &[String]) -> u8 {
     }
 }
 
-/// Returns what was removed, or would be, as JSON.
-fn object(run: &RunId, cleaned: &Cleaned, dry_run: bool, warnings: &[String]) -> Value {
+/// Returns what was removed, or would be, for programs.
+fn report(cleaned: Cleaned, dry_run: bool, warnings: Vec<String>) -> CleanReport {
     let (mut removed, mut kept, mut branches) = (Vec::new(), Vec::new(), Vec::new());
-    for (task, path) in &cleaned.removed {
-        removed.push(json!({"task": task, "path": path}));
+    for (task, path) in cleaned.removed {
+        removed.push(RemovedTree { task, path });
     }
-    for tree in &cleaned.kept {
-        let ignored = tree.ignored.iter().map(|path| path.to_string_lossy());
-        let ignored: Vec<_> = ignored.collect();
-        kept.push(json!({"task": tree.task, "path": tree.path, "reason": tree.reason, "ignored": ignored}));
+    for tree in cleaned.kept {
+        let ignored = tree.ignored.iter();
+        kept.push(KeptTree {
+            task: tree.task,
+            path: tree.path,
+            reason: tree.reason,
+            ignored: ignored.map(|path| path.display().to_string()).collect(),
+        });
     }
-    for of in &cleaned.branches {
-        branches.push(json!({"task": of.task, "branch": of.branch, "kept_as": of.kept_as}));
+    for branch in cleaned.branches {
+        branches.push(RemovedBranch {
+            task: branch.task,
+            branch: branch.branch,
+            kept_as: branch.kept_as,
+        });
     }
-    json!({"run_id": run, "dry_run": dry_run, "removed": removed, "kept": kept, "branches": branches,
-        "in_background": cleaned.goes_on, "warnings": warnings})
+    CleanReport {
+        dry_run,
+        removed,
+        kept,
+        branches,
+        in_background: cleaned.goes_on,
+        warnings,
+    }
 }
 
 fn done(dry_run: bool) -> &'static str {
@@ -112,6 +131,18 @@ fn words(run: &RunId, cleaned: &Cleaned, dry_run: bool) -> String {
     text
 }
 
+impl From<PrunedRun> for CleanedRun {
+    fn from(pruned: PrunedRun) -> Self {
+        let removed = pruned.cleaned.removed.into_iter();
+        Self {
+            run_id: pruned.run,
+            worktrees: removed.map(|removed| removed.1).collect(),
+            refs: pruned.refs,
+            kept_refs: pruned.kept_refs,
+        }
+    }
+}
+
 /// Removes what has landed of older runs.
 fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     context.store()?;
@@ -129,14 +160,13 @@ fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     let warnings: Vec<String> = failed.collect();
     let code = warned(&warnings);
     if arguments.json.json {
-        let object = |pruned: &PrunedRun| {
-            let removed = pruned.cleaned.removed.iter();
-            let worktrees: Vec<_> = removed.map(|removed| &removed.1).collect();
-            json!({"run_id": pruned.run, "worktrees": worktrees, "refs": pruned.refs, "kept_refs": pruned.kept_refs})
-        };
-        let runs: Vec<Value> = pruned.runs.iter().map(object).collect();
-        let object = json!({"dry_run": arguments.dry_run, "keep_runs": keep_runs, "runs": runs, "warnings": warnings});
-        return output::json(&object).map(|()| code);
+        let pruned = Output::Pruned(PrunedEntry {
+            dry_run: arguments.dry_run,
+            keep_runs,
+            items: pruned.runs.into_iter().map(CleanedRun::from).collect(),
+            warnings,
+        });
+        return output::json(&Envelope::new(None, pruned)).map(|()| code);
     }
     let done = done(arguments.dry_run);
     let mut text = String::new();

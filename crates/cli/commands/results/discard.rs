@@ -3,11 +3,11 @@
 use orchestrate_coordinator::Discarded;
 use orchestrate_core::RunId;
 use orchestrate_core::run::{EXIT_FAILED, EXIT_OK};
-use serde_json::{Value, json};
 
 use crate::args::DiscardArgs;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::json::{DiscardReport, Envelope, LostEntry, Output};
 use crate::show::output;
 use crate::show::progress::short;
 
@@ -24,7 +24,7 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
     if arguments.dry_run {
         let found = runs.would_discard(&run)?;
         match is_json {
-            true => output::json(&object(&run, true, &found))?,
+            true => say(&run, true, found)?,
             false => output::result(&described(&run, &found))?,
         }
         return Ok(EXIT_OK);
@@ -49,14 +49,15 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
     for undeleted in &discarded.undeleted {
         output::warning(&format!("failed to {undeleted}"));
     }
+    let exit_code = match discarded.undeleted.is_empty() {
+        true => EXIT_OK,
+        false => EXIT_FAILED,
+    };
     match is_json {
-        true => output::json(&object(&run, false, &discarded))?,
+        true => say(&run, false, discarded)?,
         false => output::result(&described_removal(&run, &discarded))?,
     }
-    match discarded.undeleted.is_empty() {
-        true => Ok(EXIT_OK),
-        false => Ok(EXIT_FAILED),
-    }
+    Ok(exit_code)
 }
 
 /// Describes what would be lost.
@@ -103,19 +104,22 @@ fn kept(found: &Discarded) -> String {
         .collect()
 }
 
-fn object(run: &RunId, dry_run: bool, found: &Discarded) -> Value {
-    let lost = found.lost.iter();
-    let lost =
-        lost.map(|lost| json!({"ref": lost.name, "commit": lost.commit, "subject": lost.subject}));
-    json!({
-        "run_id": run,
-        "dry_run": dry_run,
-        "worktrees": found.worktrees,
-        "edited": found.edited,
-        "refs": found.refs,
-        "lost": lost.collect::<Vec<_>>(),
-        "kept_refs": found.kept_refs,
-        "events": found.events,
-        "warnings": found.undeleted,
-    })
+/// Prints what was removed, or would be, as JSON.
+fn say(run: &RunId, dry_run: bool, found: Discarded) -> Result<(), CommandError> {
+    let lost = found.lost.into_iter().map(|lost| LostEntry {
+        r#ref: lost.name,
+        commit: lost.commit,
+        subject: lost.subject,
+    });
+    let discarded = Output::Discarded(DiscardReport {
+        dry_run,
+        worktrees: found.worktrees,
+        edited: found.edited,
+        refs: found.refs,
+        lost: lost.collect(),
+        kept_refs: found.kept_refs,
+        events: found.events,
+        warnings: found.undeleted,
+    });
+    output::json(&Envelope::new(Some(run), discarded))
 }

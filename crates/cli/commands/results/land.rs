@@ -2,10 +2,9 @@
 
 use orchestrate_coordinator::{Archive, Boxes, Brought, LandOptions, LandStyle, Landed, Proposed};
 use orchestrate_core::run::EXIT_OK;
-use orchestrate_core::{Recorded, RunId, shell_word};
+use orchestrate_core::{Event, RunId, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Layer, Loaded};
-use serde_json::{Value, json};
 
 use crate::args::LandArgs;
 use crate::context::Context;
@@ -13,6 +12,7 @@ use crate::error::{CommandError, ErrorKind};
 use crate::follow::display::Format;
 use crate::follow::landing::{message, until_signalled, words};
 use crate::follow::run;
+use crate::json::{BoxesReport, Envelope, EventLine, LandReport, Output, ProposedReport};
 use crate::show::failure;
 use crate::show::next;
 use crate::show::output;
@@ -76,8 +76,11 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
             output::note(words(&landed, arguments.undo, arguments.hooks).trim_end());
             Ok(())
         }
-        Format::Json => output::json(&object(&landed, arguments.undo)),
-        Format::StreamJson => stream(&store, &run, begun, &object(&landed, arguments.undo)),
+        Format::Json => {
+            let output = report(landed, arguments.undo, None);
+            output::json(&Envelope::new(Some(&run), output))
+        }
+        Format::StreamJson => stream(&store, begun, landed, arguments.undo),
     }
     .map(|()| 0)
 }
@@ -130,10 +133,19 @@ fn propose(
         let failure = failure.map(|failure| failure.in_one_line());
         let updated = opened.as_ref().is_some_and(|opened| opened.was_open);
         let opened = opened.map(|opened| opened.said);
-        let object = json!({"type": "run.proposed", "run_id": run, "exit_code": exit_code, "remote": remote, "head": head,
-            "base": base, "opened": opened, "updated": updated, "failure": failure, "commands": commands,
-            "skipped_hooks": skipped_hooks, "warnings": warnings});
-        return output::json(&object).map(|()| exit_code);
+        let proposed = Output::Proposed(ProposedReport {
+            exit_code,
+            remote,
+            head,
+            base,
+            opened,
+            updated,
+            error: failure,
+            commands,
+            skipped_hooks: owned(&skipped_hooks),
+            warnings,
+        });
+        return output::json(&Envelope::new(Some(&run), proposed)).map(|()| exit_code);
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
     if !skipped_hooks.is_empty() {
@@ -175,36 +187,56 @@ impl LandArgs {
     }
 }
 
-/// Prints the events that a landing has recorded; the object replaces the last, as the report does
-/// at a run's end.
-fn stream(store: &Store, run: &RunId, begun: u64, object: &Value) -> Result<(), CommandError> {
-    let state = store.state(run)?;
-    let facts = store.events(run, begun, FACTS)?;
-    let lines = facts.iter().map(Recorded::stream_json);
-    for line in lines.filter(|line| line["seq"] != state.seq || line["type"] != object["type"]) {
-        output::json(&line)?;
+/// Prints the events that a landing has recorded; its report replaces the last, as that of a run
+/// does at its end.
+fn stream(store: &Store, begun: u64, landed: Landed, undone: bool) -> Result<(), CommandError> {
+    let run = landed.run.clone();
+    let state = store.state(&run)?;
+    for fact in store.events(&run, begun, FACTS)? {
+        let is_replaced = match &fact.event {
+            Event::RunLanded { .. } => !undone,
+            Event::RunUnlanded { .. } => undone,
+            _ => false,
+        };
+        if !(is_replaced && fact.seq == state.seq) {
+            output::json(&EventLine::new(&fact).in_envelope(&fact))?;
+        }
     }
-    output::json(&run::last_line(object, state.updated_ms, state.seq))
+    let output = report(landed, undone, Some(state.seq));
+    output::json(&Envelope::at(state.updated_ms, Some(&run), output))
 }
 
-fn object(landed: &Landed, undone: bool) -> Value {
-    let boxes = match &landed.boxes {
-        Boxes::Written(path) => json!({"written": path.display().to_string(), "reason": null}),
-        Boxes::Left { reason, .. } => json!({"written": null, "reason": reason}),
-        Boxes::Nothing => Value::Null,
+fn report(landed: Landed, undone: bool, seq: Option<u64>) -> Output {
+    let boxes = match landed.boxes {
+        Boxes::Written(path) => Some(BoxesReport {
+            written: Some(path.display().to_string()),
+            reason: None,
+        }),
+        Boxes::Left { reason, .. } => Some(BoxesReport {
+            written: None,
+            reason: Some(reason),
+        }),
+        Boxes::Nothing => None,
     };
-    json!({
-        "type": if undone { "run.unlanded" } else { "run.landed" },
-        "run_id": landed.run,
-        "exit_code": 0,
-        "branch": landed.branch,
-        "from": landed.from,
-        "to": landed.to,
-        "merged": landed.brought == Brought::Merge,
-        "brought": landed.brought.as_str(),
-        "signed": landed.is_signed,
-        "skipped_hooks": landed.skipped_hooks,
-        "warnings": landed.warnings,
-        "boxes": boxes,
-    })
+    let report = LandReport {
+        exit_code: EXIT_OK,
+        seq,
+        branch: landed.branch,
+        from: landed.from,
+        to: landed.to,
+        merged: landed.brought == Brought::Merge,
+        brought: landed.brought.as_str().to_owned(),
+        signed: landed.is_signed,
+        skipped_hooks: owned(&landed.skipped_hooks),
+        warnings: landed.warnings,
+        boxes,
+    };
+    match undone {
+        true => Output::Unlanded(report),
+        false => Output::Landed(report),
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }

@@ -2,11 +2,11 @@
 //! as a branch.
 
 use orchestrate_core::event::rfc3339;
-use serde_json::{Value, json};
 
 use crate::args::RecoverArgs;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Envelope, Output, RestoredCommit, StoredCommit};
 use crate::show::next;
 use crate::show::output;
 use crate::show::progress::short;
@@ -21,7 +21,9 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
     if let Some(name) = &arguments.restore {
         let branch = runs.recover(&run, name, arguments.branch.as_deref())?;
         return if arguments.json.json {
-            output::json(&json!({"run_id": run, "name": name, "branch": branch}))
+            let (name, branch) = (name.clone(), branch);
+            let restored = Output::Restored(RestoredCommit { name, branch });
+            output::json(&Envelope::new(Some(&run), restored))
         } else {
             output::line(&format!(
                 "{name} is now the branch {branch}; nothing was checked out"
@@ -31,14 +33,14 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
     }
     let kept = runs.kept(&run)?;
     if arguments.json.json {
-        let list: Vec<Value> = kept
-            .iter()
-            .map(|kept| {
-                json!({"name": kept.name, "commit": kept.commit, "time": time_of(kept.time_unix),
-                       "subject": kept.subject})
-            })
-            .collect();
-        return output::json(&list).map(|()| 0);
+        let list = kept.into_iter().map(|kept| StoredCommit {
+            name: kept.name,
+            commit: kept.commit,
+            ts: time_of(kept.time_unix),
+            subject: kept.subject,
+        });
+        let list = Output::Stored(list.collect());
+        return output::json(&Envelope::new(Some(&run), list)).map(|()| 0);
     }
     if kept.is_empty() {
         let state = store.state(&run)?;

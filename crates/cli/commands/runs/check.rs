@@ -4,17 +4,14 @@ use orchestrate_coordinator::{
     CoordinatorError, MapError, MapFor, NoMap, Project, SearchService, UnaskedVendor, makes_maps,
     may_find, require_confinement, settings_of, vendors_of,
 };
-use orchestrate_core::event::{VERSION, rfc3339};
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
-use orchestrate_journal::unix_ms;
-use orchestrate_plan::{CheckReport, Finding, FindingCode, FirstWord, Plan, ReadAs};
-use serde::Serialize;
-use serde_json::json;
+use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan, ReadAs};
 
 use crate::args::{CheckArgs, ReadArgs, ReadWay};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Envelope, Output, RunMap};
 use crate::plan_file::{self, PlanFile, Typed};
 use crate::plan_text::PlanText;
 use crate::show::output;
@@ -103,42 +100,22 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         let why = NoMap::NotBuilt;
         output::warning(&format!("agents get no map of the repository: {why}"));
     }
+    let exit_code = match report.errors.is_empty() {
+        true => EXIT_OK,
+        false => EXIT_USAGE,
+    };
     if arguments.json.json {
-        output::json(&Printed::new(&report))?;
-    } else {
-        output::result(&report.render())?;
-        if !report.readings.is_empty() {
-            output::note(plan_file::CHOOSE.trim_start_matches("; "));
-        }
-        if report.is_goal() && report.errors.is_empty() {
-            output::note("`orchestrate plan` makes a plan of it first, for you to review");
-        }
+        output::json(&Envelope::new(None, Output::Check(Box::new(report))))?;
+        return Ok(exit_code);
     }
-    match report.errors.is_empty() {
-        true => Ok(EXIT_OK),
-        false => Ok(EXIT_USAGE),
+    output::result(&report.render())?;
+    if !report.readings.is_empty() {
+        output::note(plan_file::CHOOSE.trim_start_matches("; "));
     }
-}
-
-/// The report as JSON.
-#[derive(Serialize)]
-struct Printed<'r> {
-    r#type: &'static str,
-    v: u32,
-    ts: String,
-    #[serde(flatten)]
-    report: &'r CheckReport,
-}
-
-impl<'r> Printed<'r> {
-    fn new(report: &'r CheckReport) -> Self {
-        Self {
-            r#type: "check",
-            v: VERSION,
-            ts: rfc3339(unix_ms()),
-            report,
-        }
+    if report.is_goal() && report.errors.is_empty() {
+        output::note("`orchestrate plan` makes a plan of it first, for you to review");
     }
+    Ok(exit_code)
 }
 
 /// Returns the way in which the plan is read; fails if only a model can read it so, since a check
@@ -228,18 +205,26 @@ fn map(
     );
     let wanted = MapFor { task, role };
     match project.map(base.as_deref(), Some(&of_user), settings, wanted) {
-        Ok(map) if is_json => output::json(&map)?,
+        Ok(map) if is_json => say_map(map.tokens, Some(map.map), None)?,
         Ok(map) => {
             output::result(&map.map)?;
             output::note(&format!("{} tokens", map.tokens));
         }
         Err(MapError::Failed(error)) => return Err(error.into()),
-        Err(MapError::None(none)) if is_json => {
-            output::json(&json!({"tokens": 0, "map": null, "reason": none.to_string()}))?
-        }
+        Err(MapError::None(none)) if is_json => say_map(0, None, Some(none.to_string()))?,
         Err(MapError::None(none)) => output::note(&format!("{} gets no map: {none}", task.id)),
     }
     Ok(EXIT_OK)
+}
+
+/// Prints a map, or why there is none, as JSON.
+fn say_map(tokens: usize, map: Option<String>, reason: Option<String>) -> Result<(), CommandError> {
+    let map = RunMap {
+        tokens,
+        map,
+        reason,
+    };
+    output::json(&Envelope::new(None, Output::Map(map)))
 }
 
 /// Returns the finding that no run would start in the repository.

@@ -103,11 +103,11 @@ impl Reader {
 
     fn print(&self, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
         if arguments.json {
-            let mut object = fact.stream_json();
+            let mut line = parked_call::event_line(fact);
             if arguments.tools || arguments.transcript {
-                self.add_content(&fact.event, &mut object)?;
+                line.content = self.content(&fact.event)?;
             }
-            return output::json(&object);
+            return output::json(&line.in_envelope(fact));
         }
         if arguments.transcript {
             return self.transcript(&fact.event);
@@ -146,20 +146,16 @@ impl Reader {
         }
     }
 
-    /// Adds the content that an event only refers to.
-    fn add_content(&self, event: &Event, object: &mut Value) -> Result<(), CommandError> {
-        let content = match event {
-            Event::ModelReplied { reply, .. } => serde_json::to_value(self.reply_of(reply)?)
-                .map_err(|error| CommandError::internal(error.to_string()))?,
-            event => match self.printed_by(event)?.or_else(|| self.delivered(event)) {
-                Some(text) => Value::from(text),
-                None => return Ok(()),
-            },
-        };
-        if let Some(object) = object.as_object_mut() {
-            object.insert("content".to_owned(), content);
+    /// Returns the content that an event only refers to.
+    fn content(&self, event: &Event) -> Result<Option<Value>, CommandError> {
+        if let Event::ModelReplied { reply, .. } = event {
+            let reply = serde_json::to_value(self.reply_of(reply)?);
+            return reply
+                .map(Some)
+                .map_err(|error| CommandError::internal(error.to_string()));
         }
-        Ok(())
+        let text = self.printed_by(event)?.or_else(|| self.delivered(event));
+        Ok(text.map(Value::from))
     }
 
     /// Returns the text that a call, a check or a return produced, as the model received it.

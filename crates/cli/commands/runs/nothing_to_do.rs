@@ -2,16 +2,15 @@
 //! stays the newest.
 
 use orchestrate_core::event::settings::RunSettings;
-use orchestrate_core::event::{Event, Recorded, VERSION};
-use orchestrate_core::projections::report::Standing;
+use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
+use orchestrate_core::projections::report::{Standing, status_name};
 use orchestrate_core::run::EXIT_OK;
-use orchestrate_core::{Oid, RunId, RunState, Schedule};
+use orchestrate_core::{Oid, Report, RunId, RunState, Schedule};
 use orchestrate_plan::Plan;
-use serde_json::Value;
 
 use crate::error::CommandError;
 use crate::follow::display::{Format, Style};
-use crate::follow::run;
+use crate::json::{Envelope, Output, RunReport};
 use crate::show::output;
 
 /// Reports whether no task of the plan can start, now or later.
@@ -36,14 +35,16 @@ pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandErr
                 output::line(&said)?
             }
         }
-        Format::Json => output::json(&object(plan, base)?)?,
-        Format::StreamJson => output::json(&run::last_line(&object(plan, base)?, 0, 0))?,
+        Format::Json | Format::StreamJson => {
+            let output = Output::run(report(plan, base)?);
+            output::json(&Envelope::new(None, output))?
+        }
     }
     Ok(EXIT_OK)
 }
 
-/// Returns the JSON object of a run that has ended, without the id and the branch of a run.
-fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
+/// Returns the report of a run that has ended, without the id and the branch of a run.
+fn report(plan: &Plan, base: Oid) -> Result<RunReport, CommandError> {
     let started = Event::RunStarted {
         plan: None,
         plan_source: None,
@@ -65,32 +66,24 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
     for event in skipped {
         facts.push(fact(facts.len(), event));
     }
-    let Some(state) = RunState::replay(&facts).map_err(unfit)? else {
-        return Ok(Value::Null);
-    };
+    let state = RunState::replay(&facts).map_err(unfit)?;
+    let nothing = || CommandError::internal("no run was started for a plan without work");
+    let state = state.ok_or_else(nothing)?;
     let report = Standing {
         state: state.into(),
         is_live: true,
     }
     .report();
-    let mut object = serde_json::to_value(report).unwrap_or_default();
-    let fields = [
-        ("type", Value::from("run.finished")),
-        ("run_id", Value::Null),
-        ("status", Value::from("succeeded")),
-        ("exit_code", Value::from(EXIT_OK)),
-        ("integration_branch", Value::Null),
-    ];
-    let not_run = serde_json::to_value(&plan.skipped).ok();
-    let not_run = not_run.filter(|_| !plan.skipped.is_empty());
-    let not_run = not_run.map(|lines| ("not_run_lines", lines));
-    for (name, value) in fields.into_iter().chain(not_run) {
-        object
-            .as_object_mut()
-            .into_iter()
-            .for_each(|object| drop(object.insert(name.to_owned(), value.clone())));
-    }
-    Ok(object)
+    let report = Report {
+        status: status_name(RunStatus::Succeeded).to_owned(),
+        exit_code: Some(EXIT_OK),
+        integration_branch: None,
+        ..report
+    };
+    Ok(RunReport {
+        not_run_lines: plan.skipped.clone(),
+        ..RunReport::from(report)
+    })
 }
 
 fn fact(before: usize, event: Event) -> Recorded {

@@ -3,14 +3,16 @@
 use orchestrate_coordinator::{Project, WorktreeSize};
 use orchestrate_core::event::{RunStatus, rfc3339};
 use orchestrate_core::projections::report::status_name;
-use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep, shown_hash};
+use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep};
 use orchestrate_journal::{JournalError, Store, unix_ms};
-use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
 use crate::commands::runs::worktree_sizes;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{
+    Envelope, ListedRun, ModelOutage, OpenApproval, Output, RunReport, WaitingFor, WorkingTask,
+};
 use crate::show::next;
 use crate::show::output;
 use crate::show::parked_call;
@@ -54,7 +56,13 @@ pub(crate) fn show(
     }
     let worktrees = project.worktree_sizes(&state);
     if as_json {
-        return output::json(&with_what_waits(&report, &state, &worktrees));
+        let waiting_for = waiting_for(&report, &state, worktrees);
+        let report = RunReport {
+            waiting_for: Some(waiting_for),
+            ..RunReport::from(report)
+        };
+        let output = Output::run(report);
+        return output::json(&Envelope::at(state.updated_ms, Some(run), output));
     }
     let branches = context.terminal.branches;
     let mut text = match state.is_landed() && !project.has_result_branch(run)? {
@@ -131,32 +139,39 @@ fn activity(record: &TaskRecord) -> String {
     }
 }
 
-/// Returns the report with the calls that wait for the user, the tasks under way, unread messages
-/// and worktrees.
-fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]) -> Value {
-    let mut value = serde_json::to_value(report).unwrap_or_default();
-    let calls = state.open_approvals().map(|(call, approval)| {
-        json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
-               "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
-               "hash": parked_call::is_whole(approval).then(|| shown_hash(call, approval))})
+/// Returns the calls that wait for the user, the tasks under way, messages and worktrees.
+fn waiting_for(report: &Report, state: &RunState, worktrees: Vec<WorktreeSize>) -> WaitingFor {
+    let calls = state.open_approvals();
+    let calls = calls.map(|(call, approval)| OpenApproval {
+        call: call.clone(),
+        task: approval.task.clone(),
+        tool: approval.tool.clone(),
+        summary: approval.summary.clone(),
+        arguments: approval.arguments.clone(),
+        rule: approval.rule.clone(),
+        hash: parked_call::hash_to_approve(call, approval),
     });
-    if let Some(object) = value.as_object_mut() {
-        object.insert("approvals".to_owned(), calls.collect());
-        let working = working(report, state).map(|record| {
-            json!({"task": record.task.id, "state": record.state(), "turns": record.turns(), "last_tool": record.last_tool(),
-                   "outage": record.outage().map(|outage| json!({"since": rfc3339(outage.since_ms),
-                                                                 "error": outage.error}))})
-        });
-        object.insert("working".to_owned(), working.collect());
-        object.insert("worktrees".to_owned(), json!(worktrees));
-        let questions: Vec<_> = state.questions_to_user().map(|asked| asked.1).collect();
-        object.insert("questions".to_owned(), json!(questions));
-        let told: Vec<_> = state.messages_to_user().collect();
-        object.insert("messages_to_user".to_owned(), json!(told));
-        let unread: Vec<_> = state.unread().collect();
-        object.insert("unread_messages".to_owned(), json!(unread));
+    let working = working(report, state).map(|record| WorkingTask {
+        task: record.task.id.clone(),
+        state: record.state(),
+        turns: record.turns(),
+        last_tool: record.last_tool().map(str::to_owned),
+        outage: record.outage().map(|outage| ModelOutage {
+            since: rfc3339(outage.since_ms),
+            error: outage.error.clone(),
+        }),
+    });
+    WaitingFor {
+        approvals: calls.collect(),
+        working: working.collect(),
+        worktrees,
+        questions: state
+            .questions_to_user()
+            .map(|asked| asked.1.clone())
+            .collect(),
+        messages_to_user: state.messages_to_user().cloned().collect(),
+        unread_messages: state.unread().cloned().collect(),
     }
-    value
 }
 
 fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
@@ -175,11 +190,16 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
         rows.push((run, status));
     }
     if as_json {
-        let list = rows.iter().map(|(run, status)| {
-            json!({"run_id": run.run_id, "status": status, "exit_code": run.exit_code, "plan": run.plan,
-                   "title": run.title, "damaged": run.is_damaged, "started": rfc3339(run.started_ms)})
+        let list = rows.into_iter().map(|(run, status)| ListedRun {
+            run_id: run.run_id,
+            status: status.to_owned(),
+            exit_code: run.exit_code,
+            plan: run.plan,
+            title: run.title,
+            damaged: run.is_damaged,
+            started: rfc3339(run.started_ms),
         });
-        return output::json(&list.collect::<Vec<Value>>());
+        return output::json(&Envelope::new(None, Output::Runs(list.collect())));
     }
     let mut lines = String::new();
     for (run, status) in &rows {

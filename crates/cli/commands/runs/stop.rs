@@ -3,12 +3,12 @@
 use orchestrate_core::RunId;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::run::request::{Holder, Purpose, Request, StopLevel};
-use serde_json::json;
 
 use crate::args::StopArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::inbox;
+use crate::json::{Answer, Envelope, Output};
 use crate::show::output;
 
 /// Runs the command.
@@ -34,7 +34,8 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
             _ => "it has ended".to_owned(),
         };
         return if arguments.json.json {
-            output::json(&json!({"run_id": run.as_str(), "answer": said}))
+            let answer = Output::Answer(Answer { answer: said });
+            output::json(&Envelope::new(Some(&run), answer))
         } else {
             output::line(&format!("run {run}: {said}"))
         }

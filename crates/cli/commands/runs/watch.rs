@@ -16,6 +16,7 @@ use crate::follow::display::{Display, Format, Style};
 use crate::follow::live::TICK;
 use crate::follow::run;
 use crate::follow::signals::Signals;
+use crate::json::RunReport;
 use crate::show::output;
 use crate::show::progress;
 
@@ -63,11 +64,8 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
         (Watched::ToItsEnd(false), _) => Ok(0),
         (Watched::ToItsEnd(true), Format::StreamJson) => {
             let standing = store.standing(&run)?;
-            let last = run::last_line(
-                &standing.report(),
-                standing.state.updated_ms,
-                standing.state.seq,
-            );
+            let last = RunReport::from(standing.report());
+            let last = run::last_line(last, &standing.state, standing.state.seq);
             output::json(&last).map(|()| 0)
         }
         (Watched::ToItsEnd(true), _) => status::show(context, &store, &run, false).map(|()| 0),

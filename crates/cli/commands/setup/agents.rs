@@ -4,12 +4,12 @@ use orchestrate_coordinator::{FoundRole, Project, Roles};
 use orchestrate_core::Address;
 use orchestrate_core::policy::Permission;
 use orchestrate_settings::Layer;
-use serde_json::{Value, json};
 
 use super::permissions;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Envelope, ListedRole, Output};
 use crate::show::output;
 
 /// Runs the command.
@@ -29,8 +29,8 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
 
 fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
     if as_json {
-        let all = roles.iter().map(|role| object(role.0, role.1));
-        return output::json(&all.collect::<Vec<Value>>());
+        let all = roles.iter().map(|role| entry(role.0, role.1));
+        return output::json(&Envelope::new(None, Output::Roles(all.collect())));
     }
     let mut text = String::new();
     for (name, found) in roles.iter() {
@@ -44,7 +44,8 @@ fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
 fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     let found = permissions::found(roles, name)?;
     if as_json {
-        return output::json(&object(name, found));
+        let role = Output::Role(Box::new(entry(name, found)));
+        return output::json(&Envelope::new(None, role));
     }
     output::warnings(roles.warnings_of([name]));
     let role = &found.role;
@@ -75,21 +76,22 @@ fn origin(found: &FoundRole) -> String {
     }
 }
 
-fn object(name: &str, found: &FoundRole) -> Value {
-    json!({
-        "name": name,
-        "description": found.role.description,
-        "origin": found.origin,
-        "shadowed": found.shadowed,
-        "model": found.role.model,
-        "fallback": found.role.fallback,
-        "tools": found.role.tools,
-        "permissions": names(&found.role.granted()),
-        "channels": found.role.channels,
-        "prompt": found.role.prompt,
-        "unknown": found.role.unknown,
-        "warnings": found.warnings,
-    })
+fn entry(name: &str, found: &FoundRole) -> ListedRole {
+    let role = &found.role;
+    ListedRole {
+        name: name.to_owned(),
+        description: role.description.clone(),
+        origin: found.origin.clone(),
+        shadowed: found.shadowed.clone(),
+        model: role.model.clone(),
+        fallback: role.fallback.clone(),
+        tools: role.tools.clone(),
+        permissions: names(&role.granted()),
+        channels: role.channels.clone(),
+        prompt: role.prompt.clone(),
+        unknown: role.unknown.clone(),
+        warnings: found.warnings.clone(),
+    }
 }
 
 fn names(permissions: &[Permission]) -> Vec<String> {

@@ -1,22 +1,26 @@
 //! `config`: shows every setting with its source, changes the user's own, and lists and records
 //! consents.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_coordinator::vendor_named;
 use orchestrate_core::policy::RuleDecision;
 use orchestrate_files::{Links, read_plain};
-use orchestrate_settings::consent::ProjectCommand;
+use orchestrate_settings::consent::{NetworkUse, ProjectCommand};
 use orchestrate_settings::{
     KEYS, Key, Kind, Layer, Loaded, Names, Resolved, Source, named, parse, rule_problems,
     switches_not_given,
 };
-use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{
+    Consent, Envelope, NetworkReach, Output, RuleEntry, RulesByDecision, SettingEntry,
+    SettingsReport,
+};
 use crate::show::output;
 use crate::show::parked_call;
 use crate::show::project_command;
@@ -53,32 +57,15 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         ..
     } = context.load(Vec::new(), Layer::default())?;
     if format.json {
-        let mut settings = serde_json::Map::new();
-        for key in shown_keys() {
-            let chosen = resolved.chosen.get(key.name);
-            let value = chosen.map(|chosen| chosen.value.to_string());
-            let source = source_of(chosen.and_then(|chosen| chosen.place.as_ref()));
-            settings.insert(
-                key.name.to_owned(),
-                json!({"value": value, "source": source}),
-            );
-        }
-        let [mut allow, mut ask, mut deny] = [vec![], vec![], vec![]];
-        for rule in &resolved.rules {
-            let rules = match rule.decision {
-                RuleDecision::Allow => &mut allow,
-                RuleDecision::Ask => &mut ask,
-                RuleDecision::Deny => &mut deny,
-            };
-            rules.push(json!({"rule": rule.rule, "source": rule.source}));
-        }
-        return output::json(&json!({
-            "settings": settings,
-            "rules": {"allow": allow, "ask": ask, "deny": deny},
-            "switches": switches_given,
-            "environment": environment.keys().collect::<Vec<_>>(),
-            "warnings": resolved.warnings,
-        }));
+        let report = SettingsReport {
+            settings: entries(&resolved),
+            rules: rules(&resolved),
+            switches: switches_given,
+            environment: environment.into_keys().collect(),
+            warnings: resolved.warnings,
+        };
+        let report = Output::Settings(Box::new(report));
+        return output::json(&Envelope::new(None, report));
     }
     let mut text = String::new();
     for key in shown_keys() {
@@ -105,6 +92,46 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     }
     output::warnings(&resolved.warnings);
     output::result(&text)
+}
+
+/// Returns every setting for programs.
+fn entries(resolved: &Resolved) -> BTreeMap<String, SettingEntry> {
+    let mut settings = BTreeMap::new();
+    for key in shown_keys() {
+        let chosen = resolved.chosen.get(key.name);
+        let entry = SettingEntry {
+            value: chosen.map(|chosen| chosen.value.to_string()),
+            source: source_of(chosen.and_then(|chosen| chosen.place.as_ref())),
+        };
+        settings.insert(key.name.to_owned(), entry);
+    }
+    settings
+}
+
+/// Returns the permission rules for programs.
+fn rules(resolved: &Resolved) -> RulesByDecision {
+    let mut all = RulesByDecision::default();
+    for rule in &resolved.rules {
+        let rules = match rule.decision {
+            RuleDecision::Allow => &mut all.allow,
+            RuleDecision::Ask => &mut all.ask,
+            RuleDecision::Deny => &mut all.deny,
+        };
+        rules.push(RuleEntry {
+            rule: rule.rule.to_string(),
+            source: rule.source.to_string(),
+        });
+    }
+    all
+}
+
+impl From<NetworkUse> for NetworkReach {
+    fn from(network: NetworkUse) -> Self {
+        Self {
+            sees: network.sees,
+            hosts: network.hosts,
+        }
+    }
 }
 
 fn source_of(place: Option<&orchestrate_settings::Location>) -> String {
@@ -352,12 +379,15 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         }
     }
     if format.json {
-        let list = commands.iter().map(|command| {
-            json!({"key": command.key, "command": command.command, "place": command.place,
-                   "network": command.network,
-                   "hash": command.hash(), "consented": consents.covers(command)})
+        let list = commands.iter().map(|command| Consent {
+            key: command.key.clone(),
+            command: command.command.clone(),
+            place: command.place.clone(),
+            network: command.network.clone().map(NetworkReach::from),
+            hash: command.hash(),
+            consented: consents.covers(command),
         });
-        return output::json(&list.collect::<Vec<_>>());
+        return output::json(&Envelope::new(None, Output::Consents(list.collect())));
     }
     if commands.is_empty() {
         return output::line("this project's files define no commands");

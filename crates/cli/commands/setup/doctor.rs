@@ -8,6 +8,7 @@ use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::run;
+use crate::json::{Envelope, Output};
 use crate::show::output;
 
 /// Runs the command.
@@ -15,12 +16,13 @@ pub(crate) fn execute(context: &Context, arguments: &DoctorArgs) -> Result<u8, C
     let loaded = context.load(Vec::new(), Layer::default())?;
     let state = context.directories()?.state;
     let diagnosis = run::runtime()?.block_on(Diagnosis::run(&context.directory, &state, &loaded));
+    let exit_code = if diagnosis.ok { EXIT_OK } else { EXIT_USAGE };
     if arguments.json.json {
-        output::json(&diagnosis)?;
+        output::json(&Envelope::new(None, Output::Diagnosis(diagnosis)))?;
     } else {
         output::result(&render(&diagnosis))?;
     }
-    Ok(if diagnosis.ok { EXIT_OK } else { EXIT_USAGE })
+    Ok(exit_code)
 }
 
 fn render(diagnosis: &Diagnosis) -> String {

@@ -6,3 +6,4 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod permissions;
+pub(crate) mod schema;

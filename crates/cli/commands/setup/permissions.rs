@@ -3,11 +3,11 @@
 use orchestrate_coordinator::{AgentPermissions, Answered, PermissionError, Project, Roles};
 use orchestrate_core::policy::Decision;
 use orchestrate_settings::Layer;
-use serde_json::json;
 
 use crate::args::{PermissionsArgs, PermissionsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Decided, Envelope, Output};
 use crate::show::output;
 
 /// The exit code for a call that a person decides about, as that of a run that waits for one, or
@@ -49,9 +49,14 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
         Answered::Unknown { reason } => ("unknown", None, Some(reason), ASKS),
     };
     if json.json {
-        let answer =
-            json!({"agent": agent, "tool": tool, "decision": word, "rule": rule, "reason": reason});
-        output::json(&answer)?;
+        let decided = Output::Permission(Decided {
+            agent: agent.clone(),
+            tool: tool.clone(),
+            decision: word.to_owned(),
+            rule: rule.map(str::to_owned),
+            reason: reason.cloned(),
+        });
+        output::json(&Envelope::new(None, decided))?;
     } else {
         let mut text = word.to_owned();
         match (rule, &answered) {

@@ -3,8 +3,7 @@
 use std::io::IsTerminal as _;
 
 use orchestrate_core::projections::review::ReviewEntry;
-use orchestrate_core::{RunId, RunState, TaskId};
-use serde_json::{Value, json};
+use orchestrate_core::{RunState, TaskId};
 
 use crate::args::DiffArgs;
 use crate::commands::tasks::pager;
@@ -12,6 +11,7 @@ use crate::commands::tasks::patch;
 use crate::commands::tasks::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
+use crate::json::{Envelope, Output, RunDiff, TaskDiff};
 use crate::show::output;
 
 /// Runs the command.
@@ -33,7 +33,8 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     note_shown(&runs, &state, &task);
     if arguments.json.json {
         let entries = runs.review(&run)?;
-        return output::json_exactly(&object(&run, &state, &task, &entries, &diff)).map(|()| 0);
+        let diff = Output::TaskDiff(of_task(&state, task, entries, diff));
+        return output::json_exactly(&Envelope::new(Some(&run), diff)).map(|()| 0);
     }
     if diff.is_empty() {
         let has_kept = state
@@ -52,14 +53,13 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
 fn whole(context: &Context, state: &RunState, as_json: bool) -> Result<u8, CommandError> {
     let result = context.runs()?.result_diff(state)?;
     if as_json {
-        let object = json!({
-            "run_id": state.run_id,
-            "base": state.base,
-            "commit": state.integration,
-            "files": result.files,
-            "diff": result.text,
+        let diff = Output::Diff(RunDiff {
+            base_commit: state.base.clone(),
+            integration_commit: state.integration.clone(),
+            files: result.files,
+            diff: result.text,
         });
-        return output::json_exactly(&object).map(|()| 0);
+        return output::json_exactly(&Envelope::new(Some(&state.run_id), diff)).map(|()| 0);
     }
     if result.text.is_empty() {
         output::note(&format!("run {} has merged no changes", state.run_id));
@@ -76,24 +76,27 @@ fn print(context: &Context, diff: &str) -> Result<(), CommandError> {
     }
 }
 
-/// Returns the JSON object; a task without a branch has no changes.
-fn object(
-    run: &RunId,
-    state: &RunState,
-    task: &TaskId,
-    entries: &[ReviewEntry],
-    diff: &str,
-) -> Value {
-    let entry = entries.iter().find(|entry| entry.task == *task);
-    let record = state.task(task);
-    json!({
-        "run_id": run,
-        "task": task,
-        "attempt": record.map_or(0, |record| record.attempt()),
-        "branch": entry.map(|entry| &entry.branch),
-        "commit": entry.and_then(|entry| entry.commit.as_ref()),
-        "tree": entry.and_then(|entry| entry.tree.as_ref()),
-        "files": entry.map_or(&[][..], |entry| &entry.files),
-        "diff": diff,
-    })
+/// Returns the changes of a task for programs; a task without a branch has none.
+fn of_task(state: &RunState, task: TaskId, entries: Vec<ReviewEntry>, diff: String) -> TaskDiff {
+    let attempt = state.task(&task).map_or(0, |record| record.attempt());
+    match entries.into_iter().find(|entry| entry.task == task) {
+        Some(entry) => TaskDiff {
+            task,
+            attempt,
+            branch: Some(entry.branch),
+            commit: entry.commit,
+            tree: entry.tree,
+            files: entry.files,
+            diff,
+        },
+        None => TaskDiff {
+            task,
+            attempt,
+            branch: None,
+            commit: None,
+            tree: None,
+            files: Vec::new(),
+            diff,
+        },
+    }
 }

@@ -2,7 +2,6 @@
 
 use orchestrate_coordinator::{Archive, Dropped};
 use orchestrate_settings::Layer;
-use serde_json::json;
 
 use crate::args::DropArgs;
 use crate::context::{Context, task_of};
@@ -10,6 +9,7 @@ use crate::error::CommandError;
 use crate::follow::landing::interruptible;
 use crate::follow::run::runtime;
 use crate::follow::signals::Attention;
+use crate::json::{DroppedReport, Envelope, Output};
 use crate::show::next;
 use crate::show::output::{self, joined};
 use crate::show::progress::short;
@@ -32,15 +32,14 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
         goes_on,
     } = dropped.map_err(|error| interruptible(error, &attention))?;
     if arguments.json.json {
-        let object = json!({
-            "run_id": run,
-            "dropped": tasks,
-            "integration_commit": result,
-            "rebuilt": is_rebuilt,
-            "unreviewed": unreviewed,
-            "goes_on": goes_on,
+        let dropped = Output::Dropped(DroppedReport {
+            tasks,
+            integration_commit: result,
+            rebuilt: is_rebuilt,
+            unreviewed,
+            goes_on,
         });
-        output::json(&object)?;
+        output::json(&Envelope::new(Some(&run), dropped))?;
         return Ok(0);
     }
     let (names, it) = (joined(&tasks), if tasks.len() == 1 { "it" } else { "them" });

@@ -11,13 +11,13 @@ use orchestrate_core::{
     Action, CheckVerdict, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord,
 };
 use orchestrate_journal::Store;
-use serde_json::{Value, json};
 
 use crate::args::ReviewArgs;
 use crate::commands::tasks::pager;
 use crate::commands::tasks::patch;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
+use crate::json::{Envelope, Items, Output, TaskReview};
 use crate::show::aside;
 use crate::show::next;
 use crate::show::output;
@@ -56,7 +56,10 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let Some(task) = task else {
         note_listed(&runs, &run, &entries, arguments.json.json);
         match arguments.json.json {
-            true => output::json(&entries)?,
+            true => {
+                let items = Items { items: entries };
+                output::json(&Envelope::new(Some(&run), Output::Review(items)))?
+            }
             false => list(&store, &run, &entries, context.terminal.branches)?,
         }
         return Ok(0);
@@ -79,7 +82,15 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     };
     note_shown(&runs, &state, &task);
     if arguments.json.json {
-        output::json(&with_words(entry, &diff, &words))?;
+        let review = TaskReview {
+            entry: entry.clone(),
+            diff,
+            summary: words.report.to_owned(),
+            hand_back: words.hand_back,
+            error: words.error,
+        };
+        let review = Output::TaskReview(Box::new(review));
+        output::json(&Envelope::new(Some(&run), review))?;
         return Ok(0);
     }
     // A line of a file may be a command to a program that reads a build's log, and a diff indents
@@ -325,15 +336,4 @@ fn held_against(hand_back: &HandBack) -> String {
         .iter()
         .map(|line| output::one_line(line, MAX_LINE_CHARS) + "\n");
     lines.collect()
-}
-
-fn with_words(entry: &ReviewEntry, diff: &str, words: &Words<'_>) -> Value {
-    let mut value = serde_json::to_value(entry).unwrap_or_default();
-    if let Some(object) = value.as_object_mut() {
-        object.insert("diff".to_owned(), json!(diff));
-        object.insert("summary".to_owned(), json!(words.report));
-        object.insert("hand_back".to_owned(), json!(words.hand_back));
-        object.insert("error".to_owned(), json!(words.error));
-    }
-    value
 }

@@ -12,7 +12,7 @@ use orchestrate_sandbox::{
 };
 use orchestrate_settings::{Loaded, SandboxDemand, Suggestion};
 use orchestrate_tools::makes_maps;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::coordinator::Coordinator;
 use crate::api::programs::may_find;
@@ -25,7 +25,7 @@ use crate::run::machine::open_files::OpenFiles;
 use crate::texts::repository_map::NoMap;
 
 /// The results of all tests.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Diagnosis {
     /// Whether a run would work.
     pub ok: bool,
@@ -36,10 +36,10 @@ pub struct Diagnosis {
 }
 
 /// One test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Check {
     /// Its subject.
-    pub name: &'static str,
+    pub name: String,
     /// Its result.
     pub status: CheckStatus,
     /// What was found.
@@ -49,7 +49,7 @@ pub struct Check {
 }
 
 /// The result of one test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
     /// It works.
@@ -100,7 +100,7 @@ impl Diagnosis {
 
 fn check(name: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
     Check {
-        name,
+        name: name.to_owned(),
         status,
         found: found.into(),
         fix: None,

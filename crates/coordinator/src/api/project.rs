@@ -17,7 +17,7 @@ use orchestrate_roles::role::Role;
 use orchestrate_settings::Loaded;
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::Extensions;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;
 use crate::merge::base::complete;
@@ -44,7 +44,7 @@ pub struct Project {
 }
 
 /// What a worktree occupies on its disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorktreeSize {
     /// The task that works in it; `None` for those in which the run checks merged trees and sets up
     /// the project.
@@ -386,7 +386,7 @@ pub struct MapFor<'a> {
 }
 
 /// The map of the repository that the agent of a task would get.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskMap {
     /// Its tokens.
     pub tokens: usize,

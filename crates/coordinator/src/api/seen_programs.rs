@@ -15,7 +15,7 @@ use orchestrate_sandbox::{
     seen_program, trusted_program,
 };
 use orchestrate_settings::{Loaded, Pin, Suggestion};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The programs of the toolchains whose versions matter to a check, besides the one that `verify`
 /// names.
@@ -39,7 +39,7 @@ for program do
 done"#;
 
 /// A program of the user's, and what a confined command sees of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProgramSeen {
     /// Its name, or its path in the project.
     pub name: String,

@@ -63,8 +63,7 @@ pub enum Fit {
 }
 
 /// The parts that are left out so that a request fits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Compaction {
     /// Messages of the transcript (by index) whose tool results, or whose calls' long arguments,
     /// are replaced by stubs.

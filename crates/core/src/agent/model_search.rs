@@ -76,8 +76,7 @@ impl SearchPrice {
 }
 
 /// A search is about to be asked for; its tokens are reserved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchRequested {
     /// The task.
     pub task: TaskId,
@@ -95,8 +94,7 @@ pub struct SearchRequested {
 }
 
 /// A search ended; the reservation is settled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchEnded {
     /// The task.
     pub task: TaskId,

@@ -12,8 +12,9 @@ pub const DOLLAR: u64 = 1_000_000;
 const TOKENS: u128 = 1_000_000;
 
 /// The price of a model, in micro-dollars for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Price {
     /// The rates of ordinary requests.
     #[serde(flatten)]
@@ -24,8 +25,9 @@ pub struct Price {
 }
 
 /// Rates in micro-dollars for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Rates {
     /// Prompt tokens that were not cached.
     pub input: u64,
@@ -36,8 +38,7 @@ pub struct Rates {
 }
 
 /// The rates of requests whose prompt is longer than a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LongRates {
     /// They hold for prompts of more tokens than this.
     pub above: u64,

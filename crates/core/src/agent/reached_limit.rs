@@ -41,8 +41,7 @@ const REQUEST: &str = "Hand in what you have: what is done, what is not, what yo
                        brief.";
 
 /// The limit that an agent has reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReachedLimit {
     /// Which limit.
     pub cause: FailureCause,
@@ -53,8 +52,7 @@ pub struct ReachedLimit {
 }
 
 /// The fact that an agent has reached a limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReportDue {
     /// The task.
     pub task: TaskId,
@@ -64,8 +62,7 @@ pub struct ReportDue {
 }
 
 /// The fact that an agent has reported at a limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReportGiven {
     /// The task.
     pub task: TaskId,

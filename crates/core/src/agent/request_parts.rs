@@ -9,8 +9,7 @@ use crate::task::ReturnCause;
 ///
 /// Its messages are the first `keep_first` of the request before, then `add`, then the last
 /// `keep_last` of the request before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RequestParts {
     /// The number of the fact of the agent's request before this one; `None` if nothing of it is
     /// kept.

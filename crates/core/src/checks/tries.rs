@@ -40,8 +40,7 @@ pub enum AfterRedCheck {
 }
 
 /// A check that failed and passed on one tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FlakyCheck {
     /// The task whose work was checked; `None` for the base of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,8 +23,7 @@ use crate::task::verdict::VerdictGiven;
 use crate::task::{FailureCause, LeftAside, ReturnCause, Task, WorkCompared};
 
 /// Something that happened in a run. Readers ignore unknown types.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type")]
 pub enum Event {
     /// A run began; its settings are frozen from here on.
@@ -710,8 +709,7 @@ pub enum Event {
 }
 
 /// A person's commit on a task's branch became the task's finished work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AdoptedWork {
     /// The task.
     pub task: TaskId,
@@ -732,8 +730,7 @@ pub struct AdoptedWork {
 }
 
 /// How a child began: at whose call, from where, and with what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpawnRecord {
     /// The call of its parent that spawned it; `None` if a program did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -754,8 +751,7 @@ pub struct SpawnRecord {
 }
 
 /// The fact that an agent is to be stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StopRequest {
     /// The task.
     pub task: TaskId,
@@ -765,8 +761,7 @@ pub struct StopRequest {
 }
 
 /// A landing could not be completed, or the user's branch has moved on without it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FailedLanding {
     /// The user's branch.
     pub branch: String,
@@ -775,8 +770,7 @@ pub struct FailedLanding {
 }
 
 /// A landing was undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UndoneLanding {
     /// The user's branch.
     pub branch: String,
@@ -785,8 +779,7 @@ pub struct UndoneLanding {
 }
 
 /// The integration branch was not moved because it is checked out; the result is kept beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldIntegration {
     /// Where it is checked out.
     pub checkout: String,
@@ -795,8 +788,7 @@ pub struct HeldIntegration {
 }
 
 /// Tasks that the user dropped, and what the integration branch was rebuilt to without them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DroppedTasks {
     /// The tasks.
     pub tasks: Vec<TaskId>,
@@ -810,8 +802,18 @@ pub struct DroppedTasks {
 }
 
 /// The branch that finished work is merged into.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeTarget {
     /// The run's integration branch.

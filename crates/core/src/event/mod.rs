@@ -30,6 +30,4 @@ pub use time::{VERSION, rfc3339};
 pub use wait::{EndedWait, RejectingEndpoint, Wait, WaitRefused};
 
 #[cfg(test)]
-mod schema;
-#[cfg(test)]
 mod tests;

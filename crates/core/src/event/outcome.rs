@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The scope of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyScope {
     /// The task's own check, in its worktree.
@@ -19,8 +20,7 @@ pub enum VerifyScope {
 }
 
 /// How a tool call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It succeeded.
@@ -36,8 +36,7 @@ pub enum ToolOutcome {
 }
 
 /// The class of a call's failure, which decides how to handle it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The model can correct the call.
@@ -59,8 +58,9 @@ pub enum ErrorKind {
 /// The resources that a call used.
 ///
 /// Older journals contain only the last two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 pub struct ResourceUsage {
     /// The time from the call's start to its end, in milliseconds.
@@ -98,8 +98,7 @@ impl ResourceUsage {
 }
 
 /// What was done about a failure of a call, so that it might succeed nevertheless.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Recovery {
     /// It ran out of time, and was run once more with a longer limit.
@@ -119,8 +118,7 @@ pub enum Recovery {
 }
 
 /// What the cache had for a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CacheLookup {
     /// The key of the call's result.
     pub key: String,
@@ -129,8 +127,7 @@ pub struct CacheLookup {
 }
 
 /// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// A coordinator works on it, or is supposed to.

@@ -54,8 +54,7 @@ pub const WORKTREE_FILES: u64 = 1_000_000;
 
 /// How much of what the base's setup and check have left may be copied into a worktree, where
 /// copies occupy space of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct WarmLimit {
     /// In MiB.
@@ -75,8 +74,7 @@ impl Default for WarmLimit {
 }
 
 /// The settings of a run, after merging every source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunSettings {
     /// `provider/model` given by a flag or the environment, which takes precedence over all others.
@@ -284,8 +282,7 @@ impl Default for RunSettings {
 }
 
 /// A file that defines a tool for agents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolFile {
     /// The path to show in messages.
     pub path: String,
@@ -294,8 +291,9 @@ pub struct ToolFile {
 }
 
 /// What happens to a branch whose task is verified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMode {
     /// It is merged into the integration branch.

@@ -19,6 +19,19 @@ fn a_fact_is_one_flat_object_in_the_stream() {
 }
 
 #[test]
+fn every_type_of_events_is_known_by_its_name() {
+    let schema = schemars::schema_for!(Event);
+    let variants = schema.get("oneOf").and_then(serde_json::Value::as_array);
+    let names: Option<Vec<&str>> = variants.and_then(|variants| {
+        let mut names = variants
+            .iter()
+            .map(|of| of.pointer("/properties/type/const")?.as_str());
+        names.by_ref().collect()
+    });
+    assert_eq!(names.as_deref(), Some(&Event::TYPES[..]));
+}
+
+#[test]
 fn a_journal_of_before_told_no_cause() {
     let told = serde_json::json!({"type": "task.conflicted", "task": "T1", "message": "in a.rs"});
     let (task, message) = ("T1".into(), "in a.rs".to_owned());

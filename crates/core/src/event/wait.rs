@@ -10,8 +10,7 @@ use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
 use crate::messages::{MAX_DEADLINE_SECONDS, Receiver};
 
 /// What a task waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
     /// The decision of a person, or of a program's approver, about this call.
@@ -81,7 +80,7 @@ impl Wait {
 }
 
 /// An endpoint that rejects the key or the account, with the tasks that wait for another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RejectingEndpoint {
     /// The base URL.
     pub endpoint: String,

@@ -29,8 +29,7 @@ pub const MAX_BODY_BYTES: usize = 8 * 1024;
 pub const MAX_DEADLINE_SECONDS: u64 = 365 * 24 * 3600;
 
 /// One message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Envelope {
     /// Counts the messages of this sender to this receiver, from 1; earlier builds counted all of
     /// the sender's.
@@ -56,8 +55,9 @@ pub struct Envelope {
 }
 
 /// What a message is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
     /// Work that the receiver takes over.
@@ -80,8 +80,9 @@ pub enum MessageKind {
 }
 
 /// The sender of a message.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Sender {
     /// Another agent of the run.
@@ -93,8 +94,10 @@ pub enum Sender {
 }
 
 /// The receiver of a message.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "Written"))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[schemars(with = "Written")]
 #[serde(from = "Written", into = "Written")]
 pub enum Receiver {
     /// An agent of the run.
@@ -104,16 +107,14 @@ pub enum Receiver {
 }
 
 /// A receiver as it is stored: an agent by its id, as earlier builds stored it.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 enum Written {
     Agent(AgentId),
     Person { person: Person },
 }
 
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Person {
     User,
@@ -151,8 +152,7 @@ pub struct Origin {
 
 /// A message that was not delivered before its deadline, or a question that the user did not answer
 /// before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ExpiredMessage {
     /// The sender.
     pub from: Sender,
@@ -163,8 +163,7 @@ pub struct ExpiredMessage {
 }
 
 /// A question that nobody will answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UnansweredQuestion {
     /// The agent that asked.
     pub from: AgentId,

@@ -13,8 +13,7 @@ use crate::policy::host::covers_host;
 use crate::policy::rule::{RuleDecision, RuleText};
 
 /// The authority of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Authority {
     /// Its tools and permissions.
     pub grant: Grant,
@@ -28,8 +27,7 @@ pub struct Authority {
 }
 
 /// The limits of an agent, whatever its task says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentLimits {
     /// Maximum size of a request in tokens.
     pub context_tokens: u64,

@@ -17,8 +17,9 @@ pub struct UnknownWord {
 const OF_OTHERS: [&str; 4] = ["readwrite", "read-write", "read_write", "rw"];
 
 /// How the cache is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// Not at all.

@@ -53,8 +53,7 @@ pub const DOMAINS_RULE: &str = limits::DOMAINS;
 pub const NETWORK_RULE: &str = "built-in:network";
 
 /// The tools and permissions of an agent's role; rules only narrow them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Grant {
     /// The canonical names of the role's tools.
     pub tools: BTreeSet<String>,

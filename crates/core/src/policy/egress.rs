@@ -10,8 +10,9 @@ const MAX_ASKED: usize = 300;
 const MAX_REASON: usize = 1_000;
 
 /// A decision of the proxy about one host.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct EgressDecision {
     /// The host and the port, as the program wrote them; a user and a password before them are left
     /// out.
@@ -32,8 +33,7 @@ pub struct EgressDecision {
 }
 
 /// The fact of a decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EgressDecided {
     /// The task.
     pub task: TaskId,

@@ -5,8 +5,19 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// What a tool requires of its caller's role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Reading files, listing and searching them.
@@ -75,8 +86,9 @@ impl fmt::Display for Permission {
 /// How an agent could send data out with the tools that it has. It is decided when the agent
 /// begins, since only then are its tools, its rules and its sandbox known together
 /// ([`crate::secrecy::taint::Means`]), and recorded with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Sending {
     /// By a call that somebody is asked about first.

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A permission rule as typed; [`crate::policy`] gives it its meaning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RuleText {
     /// What the rule decides.
     pub decision: RuleDecision,
@@ -35,8 +34,7 @@ impl RuleText {
 
 /// What a rule has to match and what it must not match, so that a rule which means something else
 /// is noticed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RuleExamples {
     /// What it has to match.
@@ -55,8 +53,7 @@ impl RuleExamples {
 }
 
 /// An example of what a call affects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "expected a text, or a list of words")]
 pub enum RuleExample {
     /// A line for a shell, a path, a host or a name: what the rule's tools take.
@@ -81,8 +78,7 @@ impl std::fmt::Display for RuleExample {
 }
 
 /// What a permission rule decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleDecision {
     /// The call may run.

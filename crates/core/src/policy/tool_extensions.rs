@@ -8,8 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The tools that a program adds to the built-in ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ToolExtensions {
     /// The names of the tools that it adds one by one.
@@ -19,8 +18,7 @@ pub struct ToolExtensions {
 }
 
 /// A plugin and the tools that it brings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PluginTools {
     /// The name of the plugin.
     pub name: String,

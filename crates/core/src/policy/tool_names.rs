@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::permission::Permission;
 
 /// The traits of a tool that roles and rules depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolTraits {
     /// The permission that the caller's role must grant.
     pub permission: Permission,
@@ -31,8 +30,7 @@ pub struct ToolTraits {
 }
 
 /// The names of a run's tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolNames {
     tools: BTreeMap<String, ToolTraits>,
     /// Other names in lower case, with the canonical ones; some belong to tools that this run does

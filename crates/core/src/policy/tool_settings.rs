@@ -26,8 +26,7 @@ pub const FORBIDDEN_PATHS: [&str; 3] = ["/etc", "/usr", "/var"];
 pub const ALLOWED_DOMAINS: [&str; 3] = ["*.github.com", "*.stackoverflow.com", "*.python.org"];
 
 /// The settings of all tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ToolSettings {
     /// Limits of tools that read or change files.
@@ -43,8 +42,9 @@ pub struct ToolSettings {
 }
 
 /// What happens to agents that have read text from outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 pub struct TaintSettings {
     /// What happens to a call that could send private data out after text from outside was read.
@@ -55,8 +55,19 @@ pub struct TaintSettings {
 
 /// What happens to a call that could send private data out after text from outside was read; the
 /// strictest is last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum TaintPolicy {
     /// It runs; its agent is flagged.
@@ -85,8 +96,7 @@ impl TaintPolicy {
 }
 
 /// Limits of tools that read or change files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FileOperations {
     /// Maximum size in MiB of a file to read whole or write; `read_file` shows pages of a larger
@@ -100,8 +110,7 @@ pub struct FileOperations {
 }
 
 /// Limits of tools that run programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CodeExecution {
     /// Maximum time of a command in seconds.
@@ -117,8 +126,7 @@ pub struct CodeExecution {
 }
 
 /// Limits of tools that connect to other hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct WebRequests {
     /// Maximum time of a request in seconds.

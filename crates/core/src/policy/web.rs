@@ -15,8 +15,19 @@ use crate::policy::host::{Host, WebUrl};
 pub const REDIRECT_RULE: &str = "built-in:redirect";
 
 /// A service of the web that a tool asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum WebServiceName {
     /// A search engine that people run themselves.

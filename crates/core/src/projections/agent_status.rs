@@ -16,7 +16,7 @@ use crate::text::truncate;
 const MAX_TEXT_CHARS: usize = 2_000;
 
 /// Whether an agent works, and otherwise what has to happen before it does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "liveness", content = "blocked_on", rename_all = "kebab-case")]
 pub enum Liveness {
     /// It works, or its check runs.
@@ -33,7 +33,7 @@ pub enum Liveness {
 }
 
 /// The object of an agent's wait.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
     /// A free slot for an agent.

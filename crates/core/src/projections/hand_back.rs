@@ -21,7 +21,7 @@ use crate::text::truncate;
 const MAX_SUMMARY_CHARS: usize = 2_000;
 
 /// How a task's work has ended, or that it has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It has not ended.
@@ -49,7 +49,9 @@ pub enum Outcome {
 }
 
 /// A reason to doubt a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, schemars::JsonSchema,
+)]
 #[serde(tag = "doubt", rename_all = "snake_case")]
 pub enum Doubt {
     /// No check ran.
@@ -93,7 +95,7 @@ pub enum Doubt {
 }
 
 /// A claim that the facts do not bear out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UnverifiedClaim {
     /// Its subject.
     pub claim: ClaimKind,
@@ -127,7 +129,7 @@ impl std::fmt::Display for UnverifiedClaim {
 }
 
 /// A child of the task's agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChildOutcome {
     /// The child.
     pub agent_id: AgentId,
@@ -136,7 +138,7 @@ pub struct ChildOutcome {
 }
 
 /// The resources that a task has used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsedUp {
     /// Tokens, of requests and replies.
     pub tokens: u64,
@@ -149,7 +151,7 @@ pub struct UsedUp {
 }
 
 /// What becomes of work because of what its report claims.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, schemars::JsonSchema)]
 pub enum AfterClaims {
     /// It is taken.
     Take,
@@ -160,7 +162,7 @@ pub enum AfterClaims {
 }
 
 /// The result that a task hands back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HandBack {
     /// The agent, whose id is its task's.
     pub agent_id: AgentId,

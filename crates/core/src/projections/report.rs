@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::conversation::Usage;
 use crate::agent::price::{Cost, DOLLAR};
@@ -31,19 +31,19 @@ pub struct Standing {
     pub is_live: bool,
 }
 
-/// The object printed by `--output-format json` and at the end of `stream-json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What has become of a run, or so far; as JSON, the object of `--output-format json` and the last
+/// line of `stream-json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
-    /// Always `run.finished`, or `run.status` while it is not.
-    pub r#type: &'static str,
-    /// The run.
+    /// The run. As JSON it is in the envelope of the output, so a report that is read has none.
+    #[serde(skip, default = "no_run")]
     pub run_id: RunId,
     /// The status; `stopped` if it should be running but no coordinator is alive.
     pub status: String,
     /// The exit code, or `None` while it runs.
     pub exit_code: Option<u8>,
-    /// The branch that holds the merged result.
-    pub integration_branch: String,
+    /// The branch that holds the merged result; null if nothing was run.
+    pub integration_branch: Option<String>,
     /// Its tip.
     pub integration_commit: Oid,
     /// Where the run started.
@@ -64,7 +64,7 @@ pub struct Report {
     /// The day of the shipped prices, such as `2026-11-23`; null for a run that recorded none.
     pub prices_date: Option<String>,
     /// The endpoints that reject the key or the account, with the tasks that wait for them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejecting_endpoints: Vec<RejectingEndpoint>,
     /// What the agent that got the goal of the run has answered, once its task has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,14 +73,14 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_file: Option<String>,
     /// The checks that have failed and passed on one tree, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaky_checks: Vec<FlakyCheck>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
 }
 
 /// Where a run's result has landed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LandedResult {
     /// The user's branch.
     pub branch: String,
@@ -91,7 +91,7 @@ pub struct LandedResult {
 }
 
 /// Tokens and cost; the cost is null if the price of a request is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReportUsage {
     /// Prompt tokens, cached ones included.
     pub input_tokens: u64,
@@ -107,7 +107,7 @@ pub struct ReportUsage {
 }
 
 /// One task of the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskReport {
     /// The task.
     pub id: TaskId,
@@ -148,7 +148,7 @@ pub struct TaskReport {
     pub error: Option<TaskError>,
     /// Whether the run has ended without its work, which is kept, since its agent was ended before
     /// that was merged.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_in_result: bool,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
@@ -160,7 +160,7 @@ pub struct TaskReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ReviewVerdict>,
     /// The reviewing tasks whose verdict its finished work waits for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for_verdict_of: Vec<TaskId>,
     /// What its agent hands back; `None` in a report on the task alone, and before its work has
     /// ended.
@@ -176,7 +176,7 @@ pub struct TaskReport {
 }
 
 /// What an agent was exposed to that has read text from outside.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskTaint {
     /// Where the first such text came from.
     pub outside_text: OutsideSource,
@@ -200,6 +200,10 @@ impl TaskTaint {
             can_send: exposure.can_send(),
         })
     }
+}
+
+fn no_run() -> RunId {
+    RunId::new("")
 }
 
 impl Standing {
@@ -241,15 +245,10 @@ impl Standing {
             ..TaskReport::from_record(record)
         };
         Report {
-            r#type: if state.exit_code.is_some() {
-                "run.finished"
-            } else {
-                "run.status"
-            },
             run_id: state.run_id.clone(),
             status: self.status_name().to_owned(),
             exit_code: state.exit_code,
-            integration_branch: state.run_id.integration_branch(),
+            integration_branch: Some(state.run_id.integration_branch()),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
             landed: state.landed().map(|landing| LandedResult {

@@ -8,7 +8,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::checks::tries::FlakyCheck;
 use crate::event::MergeTarget;
@@ -104,7 +104,7 @@ const RULE_FILES: [&str; 9] = [
 const ROLE_FOLDERS: [&str; 2] = ["agents", "agent"];
 
 /// One file that a branch changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChangedFile {
     /// Its current path, or its last one if it is deleted.
     pub path: String,
@@ -140,7 +140,7 @@ pub struct BranchChanges {
 }
 
 /// Changes of a person on a task's branch and in its worktree, which are not in its work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnChanges {
     /// The number of commits on the branch.
     pub commits: usize,
@@ -180,7 +180,9 @@ fn counted(count: usize, what: &str) -> Option<String> {
 }
 
 /// How closely a branch should be looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// It changes only files that others check; new tests are among them, since the old ones still
@@ -191,7 +193,7 @@ pub enum Risk {
 }
 
 /// Another branch that changes the same files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Overlap {
     /// The other task.
     pub task: TaskId,
@@ -200,7 +202,7 @@ pub struct Overlap {
 }
 
 /// One branch of a run, for review.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
@@ -239,8 +241,7 @@ pub struct ReviewEntry {
     pub usage: ReportUsage,
     /// The attempts whose work is in the result, oldest first, including work rejected after it was
     /// merged.
-    #[serde(serialize_with = "without_work")]
-    pub merged: Vec<MergedAttempt>,
+    pub merged: Vec<MergedWork>,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
     /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and
@@ -251,10 +252,10 @@ pub struct ReviewEntry {
     #[serde(flatten)]
     pub aside: LeftAside,
     /// Why it waits for a person's approval.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<String>,
     /// The questions of its agent that wait for the user's answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
     /// The exposure of its agent, once it has read text from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,32 +264,30 @@ pub struct ReviewEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnChanges>,
     /// The checks of its work that have failed and passed on one tree, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaky_checks: Vec<FlakyCheck>,
 }
 
-/// Serializes merged attempts without the commits of their work: what counts is the commit that
-/// merged it.
-fn without_work<S: Serializer>(merged: &[MergedAttempt], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Shown<'a> {
-        attempt: u32,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        into: Option<&'a MergeTarget>,
-        commit: &'a Oid,
+/// An attempt whose work was merged: what counts is the commit that merged it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MergedWork {
+    /// Its number.
+    pub attempt: u32,
+    /// The branch of the agent that it was merged into; absent for the result of the run.
+    #[serde(default, skip_serializing_if = "MergeTarget::is_integration")]
+    pub into: MergeTarget,
+    /// The commit on that branch that merged it.
+    pub commit: Oid,
+}
+
+impl From<&MergedAttempt> for MergedWork {
+    fn from(merged: &MergedAttempt) -> Self {
+        Self {
+            attempt: merged.attempt,
+            into: merged.into.clone(),
+            commit: merged.commit.clone(),
+        }
     }
-    serializer.collect_seq(merged.iter().map(
-        |MergedAttempt {
-             attempt,
-             into,
-             commit,
-             ..
-         }| Shown {
-            attempt: *attempt,
-            into: Some(into).filter(|into| !into.is_integration()),
-            commit,
-        },
-    ))
 }
 
 impl BranchChanges {
@@ -439,7 +438,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         files,
         overlaps: Vec::new(),
         usage: ReportUsage::new(record.usage(), record.cost()),
-        merged: record.merged().to_vec(),
+        merged: record.merged().iter().map(MergedWork::from).collect(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
         aside: record.aside().clone(),

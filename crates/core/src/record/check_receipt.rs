@@ -26,7 +26,7 @@ const RUN_TESTS: &str = "run_tests";
 const RUN_COMMAND: &str = "run_shell_command";
 
 /// The origin of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedBy {
     /// The agent, in its worktree.
@@ -36,7 +36,7 @@ pub enum CheckedBy {
 }
 
 /// The verdict of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
     /// It passed.
@@ -51,7 +51,7 @@ pub enum CheckVerdict {
 }
 
 /// One run of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CheckReceipt {
     /// The command.
     pub command: String,

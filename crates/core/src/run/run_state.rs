@@ -150,6 +150,31 @@ pub struct Approval {
     pub decision: Option<ApprovalDecision>,
 }
 
+impl Approval {
+    /// Returns the call that an event parks; `None` for any other event.
+    pub fn requested_by(event: &Event) -> Option<Self> {
+        let Event::ApprovalRequested {
+            task,
+            tool,
+            summary,
+            arguments,
+            rule,
+            ..
+        } = event
+        else {
+            return None;
+        };
+        Some(Self {
+            task: task.clone(),
+            tool: tool.clone(),
+            summary: summary.clone(),
+            arguments: arguments.clone(),
+            rule: rule.clone(),
+            decision: None,
+        })
+    }
+}
+
 /// The user's decision on a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalDecision {
@@ -445,25 +470,10 @@ impl RunState {
                 commit: Some(commit),
                 ..
             } => self.merged(&id, into, commit),
-            Event::ApprovalRequested {
-                call,
-                tool,
-                summary,
-                arguments,
-                rule,
-                ..
-            } => {
-                let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
-                let arguments = arguments.clone();
-                let asked = Approval {
-                    task: id,
-                    tool,
-                    summary,
-                    arguments,
-                    rule,
-                    decision: None,
-                };
-                self.approvals.insert_mut(call.clone(), Arc::new(asked));
+            Event::ApprovalRequested { call, .. } => {
+                if let Some(asked) = Approval::requested_by(event) {
+                    self.approvals.insert_mut(call.clone(), Arc::new(asked));
+                }
             }
             // What was built on the chosen part stands.
             Event::TaskReturned {

@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Why work is returned to its agent, or left to the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
     /// Its branch conflicts with the integration branch; also the value read from journals older
@@ -61,8 +62,7 @@ impl ReturnCause {
 }
 
 /// Why a task failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
     /// The turns of the attempt are used up.

@@ -9,8 +9,7 @@ use crate::task::test_files::is_test_file;
 pub const MAX_CHANGED_PATHS: usize = 200;
 
 /// A file that a task's work changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChangedPath {
     /// Git's letter for the change.
     pub status: char,
@@ -26,8 +25,7 @@ impl ChangedPath {
 }
 
 /// What a task's work changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparedWork {
     /// The tree of the work.
     pub tree: Oid,
@@ -45,8 +43,7 @@ pub struct ComparedWork {
 }
 
 /// The fact of a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkCompared {
     /// The task.
     pub task: TaskId,

@@ -10,8 +10,7 @@ use crate::task::review_mode::{ReviewMode, review_of_task};
 const MAX_LABEL_CHARS: usize = 60;
 
 /// One task, as planned. Its progress is in [`crate::record::TaskRecord`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Task {
     /// Unique within the plan.
     pub id: TaskId,
@@ -65,7 +64,7 @@ pub struct Task {
         alias = "review_required",
         deserialize_with = "review_of_task"
     )]
-    #[cfg_attr(test, schemars(with = "Option<ReviewMode>"))]
+    #[schemars(with = "Option<ReviewMode>")]
     pub review: Option<ReviewMode>,
     /// Whether it ends with a verdict on the tasks that it depends on, which are merged only after
     /// its approval; its role decides that.
@@ -128,8 +127,7 @@ impl Task {
 }
 
 /// How a task is carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// By an agent of this role; `None` means the run's default role.
@@ -145,8 +143,9 @@ impl Default for Work {
 }
 
 /// The state of a task's box in the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// `[ ]`

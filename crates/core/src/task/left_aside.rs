@@ -9,8 +9,7 @@ use crate::policy::WithheldFile;
 const MAX_SCRATCH: usize = 20;
 
 /// What a snapshot leaves in the worktree on purpose.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeftAside {
     /// Caches and build outputs, the first ones by name; the name of a folder ends with a slash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,8 +27,7 @@ pub struct LeftAside {
 }
 
 /// A cache or a build output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScratchFile {
     /// Its path, relative to the worktree.
     pub path: String,

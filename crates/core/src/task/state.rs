@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::task::cause::FailureCause;
 
 /// The state of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// Waits for its dependencies.
@@ -37,7 +37,9 @@ pub enum TaskState {
 }
 
 /// The result of the newest check of a task's work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// It passed.
@@ -50,7 +52,7 @@ pub enum Verify {
 }
 
 /// Why a task did not succeed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskError {
     /// The class.
     pub cause: EndCause,
@@ -59,7 +61,7 @@ pub struct TaskError {
 }
 
 /// The cause of an end without success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
     /// It could not be merged.

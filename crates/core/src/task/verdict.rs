@@ -11,8 +11,7 @@ use crate::ids::TaskId;
 pub const MAX_VERDICT_TEXT_BYTES: usize = 8 * 1024;
 
 /// What a reviewer decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// The work may be merged.
@@ -24,8 +23,7 @@ pub enum VerdictKind {
 }
 
 /// The changes that a reviewer requests of one task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RequestedChange {
     /// The task.
     pub task: TaskId,
@@ -34,7 +32,7 @@ pub struct RequestedChange {
 }
 
 /// A reviewer's verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReviewVerdict {
     /// The decision.
     pub verdict: VerdictKind,
@@ -47,8 +45,7 @@ pub struct ReviewVerdict {
 }
 
 /// A verdict that the agent of a reviewing task has given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VerdictGiven {
     /// The task.
     pub task: TaskId,

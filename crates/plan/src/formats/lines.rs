@@ -10,7 +10,7 @@ use crate::lines::source::Source;
 use orchestrate_core::ids::TaskId;
 
 /// Lines of a plan that become the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LineUse {
     /// The first line, from 1.
     pub from: usize,
@@ -27,7 +27,7 @@ pub struct LineUse {
 }
 
 /// What a line of a plan is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
     /// It begins a task.

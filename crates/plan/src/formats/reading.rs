@@ -24,7 +24,7 @@ use orchestrate_core::task::TaskStatus;
 const SHOWN_TITLES: usize = 3;
 
 /// One way to read a document that can be read in several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Reading {
     /// The word that chooses it.
     pub read: String,

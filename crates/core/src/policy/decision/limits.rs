@@ -281,8 +281,9 @@ enum Program {
 }
 
 /// A new file that looks like a secret: it stays in its worktree, out of every commit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct WithheldFile {
     /// Its path, relative to the worktree.
     pub path: String,

@@ -28,7 +28,7 @@ pub struct Outage {
 }
 
 /// A model that took over from another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TakeOver {
     /// `provider/model` of the one before.
     pub from: String,

@@ -19,7 +19,7 @@ pub enum Leg {
 }
 
 /// Where the text from outside that an agent has read came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutsideSource {
     /// One of its own calls, of this tool.

@@ -91,8 +91,7 @@ fn matches(patterns: &[PathPattern], path: &str) -> bool {
 }
 
 /// The user's and the project's additions to the table of files that stay out of commits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CommitSettings {
     /// Globs over paths that are left out as scratch files.

@@ -1,0 +1,35 @@
+//! What `--json` prints, each as a type: all of it is written by these types, read by them, and
+//! described by the schemas that are made of them.
+
+mod calls;
+mod envelope;
+mod event_line;
+mod output;
+mod results;
+mod runs;
+mod schemas;
+mod setup;
+mod tasks;
+
+pub(crate) use calls::{
+    AuditLine, Audited, AuditedRun, CacheCleared, CacheStatistics, ForeignLine, ToolEntry,
+    ToolFileReport, ToolForm, ToolProblem, ToolUse,
+};
+pub(crate) use envelope::{Envelope, Items, Printed};
+pub(crate) use event_line::EventLine;
+pub(crate) use output::Output;
+pub(crate) use results::{
+    BoxesReport, CleanReport, CleanedRun, DiscardReport, DroppedReport, KeptTree, LandReport,
+    LostEntry, ProposedReport, PrunedEntry, RemovedBranch, RemovedTree, RestoredCommit,
+    StoredCommit,
+};
+pub(crate) use runs::{
+    Answer, ErrorEntry, Failure, ListedRun, ModelOutage, OpenApproval, RunMap, RunReport,
+    WaitingFor, WorkingTask,
+};
+pub(crate) use schemas::{Described, Known, SCHEMAS, SchemaText, schema_of};
+pub(crate) use setup::{
+    Consent, Decided, ListedRole, NetworkReach, RuleEntry, RulesByDecision, SettingEntry,
+    SettingsReport,
+};
+pub(crate) use tasks::{RunDiff, TaskDiff, TaskReview};

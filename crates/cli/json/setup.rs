@@ -1,0 +1,123 @@
+//! The outputs of the commands about settings, consents and roles.
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::Address;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A role.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ListedRole {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is for.
+    pub(crate) description: String,
+    /// Where it is defined.
+    pub(crate) origin: String,
+    /// The roles of the same name that it takes precedence over.
+    pub(crate) shadowed: Vec<String>,
+    /// Its model; null for the run's.
+    pub(crate) model: Option<String>,
+    /// The models that take over from it; null for the run's.
+    pub(crate) fallback: Option<Vec<String>>,
+    /// Its tools; null for all default tools.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Its permissions.
+    pub(crate) permissions: Vec<String>,
+    /// To whom it may write; null for everybody.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(crate) channels: Option<Vec<Address>>,
+    /// Its prompt.
+    pub(crate) prompt: String,
+    /// The fields of its file that are not known.
+    pub(crate) unknown: Map<String, Value>,
+    /// What is wrong with it.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Whether an agent may call a tool.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Decided {
+    /// The role.
+    pub(crate) agent: String,
+    /// The tool.
+    pub(crate) tool: String,
+    /// `allow`, `ask`, `deny` or `unknown`.
+    pub(crate) decision: String,
+    /// The rule that decides.
+    pub(crate) rule: Option<String>,
+    /// Why.
+    pub(crate) reason: Option<String>,
+}
+
+/// Every setting, with its source.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SettingsReport {
+    /// The settings by name.
+    pub(crate) settings: BTreeMap<String, SettingEntry>,
+    /// The permission rules.
+    pub(crate) rules: RulesByDecision,
+    /// The switches of the environment that are set, by name.
+    pub(crate) switches: BTreeMap<String, String>,
+    /// The names of the keys and endpoints that are set.
+    pub(crate) environment: Vec<String>,
+    /// What is wrong with the settings.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A setting.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SettingEntry {
+    /// Its value as text; null if no source sets it and it has no default.
+    pub(crate) value: Option<String>,
+    /// Where it comes from.
+    pub(crate) source: String,
+}
+
+/// The permission rules by what they decide.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RulesByDecision {
+    /// Those that allow.
+    pub(crate) allow: Vec<RuleEntry>,
+    /// Those that ask.
+    pub(crate) ask: Vec<RuleEntry>,
+    /// Those that deny.
+    pub(crate) deny: Vec<RuleEntry>,
+}
+
+/// A permission rule.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RuleEntry {
+    /// The rule.
+    pub(crate) rule: String,
+    /// Where it comes from.
+    pub(crate) source: String,
+}
+
+/// What a command could send to the network, and where to.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct NetworkReach {
+    /// What it sees beside the files of its commit, in words.
+    pub(crate) sees: Vec<String>,
+    /// The hosts that it reaches beside the public registries of packages.
+    pub(crate) hosts: Vec<String>,
+}
+
+/// A command or a tool that a project's files define.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Consent {
+    /// The setting, or the file of the tool.
+    pub(crate) key: String,
+    /// The command, or the content of the file.
+    pub(crate) command: String,
+    /// Where it is defined.
+    pub(crate) place: String,
+    /// What it can do with the network; null if it has none.
+    pub(crate) network: Option<NetworkReach>,
+    /// The hash of what is consented to.
+    pub(crate) hash: String,
+    /// Whether the user has consented.
+    pub(crate) consented: bool,
+}

@@ -5,6 +5,7 @@
 //! PLAN` ([`with_run`]).
 
 mod audit;
+mod candidates;
 mod message;
 mod reading;
 mod removal;
@@ -122,8 +123,11 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Print the JSON schema of what a command prints with `--json`, or the names of all schemas
     Schema(SchemaArgs),
-    /// Print a completion script for a shell
+    /// Print the script with which a shell completes commands, runs, tasks and roles
     Completions(CompletionsArgs),
+    /// Write the manual pages, one per command
+    #[command(hide = true)]
+    Manual(ManualArgs),
     #[command(hide = true)]
     Blame(Later),
 }
@@ -207,7 +211,7 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// The role of tasks that name none
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", add = candidates::roles())]
     agent: Option<String>,
     /// Maximum number of agents at work at once
     #[arg(long, value_name = "N")]
@@ -319,7 +323,7 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// A run, a task, or both
-    #[arg(value_name = "[RUN] [TASK]", num_args = 0..=2)]
+    #[arg(value_name = "[RUN] [TASK]", num_args = 0..=2, add = candidates::tasks_and_runs())]
     pub(crate) what: Vec<String>,
     /// Only tool calls and checks, with their output
     #[arg(long, group = "part")]
@@ -376,7 +380,7 @@ fn place(text: &str) -> Result<FileLine, String> {
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
     /// A run, or a task [default: the latest run]
-    #[arg(value_name = "RUN|TASK")]
+    #[arg(value_name = "RUN|TASK", add = candidates::tasks_and_runs())]
     pub(crate) what: Option<String>,
     #[command(flatten)]
     pub(crate) which: RunOption,
@@ -387,7 +391,7 @@ pub(crate) struct ReviewArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// A task, or a run for its whole result [default: the result of the latest run]
-    #[arg(value_name = "TASK|RUN")]
+    #[arg(value_name = "TASK|RUN", add = candidates::tasks_and_runs())]
     pub(crate) what: Option<String>,
     #[command(flatten)]
     pub(crate) which: RunOption,
@@ -398,7 +402,7 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
     /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL")]
+    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
     pub(crate) what: String,
     /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by
     /// review or diff]
@@ -424,6 +428,7 @@ pub(crate) struct ApproveArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AdoptArgs {
     /// The task's id, or a unique prefix of it
+    #[arg(add = candidates::tasks())]
     pub(crate) task: String,
     /// The message of your commit [default: one that names the task]
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
@@ -437,6 +442,7 @@ pub(crate) struct AdoptArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
     /// The task's id, or a unique prefix of it
+    #[arg(add = candidates::tasks())]
     pub(crate) task: String,
     /// Start the editor that VISUAL or EDITOR names, instead of the shell that SHELL names
     #[arg(long)]
@@ -448,7 +454,7 @@ pub(crate) struct OpenArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
     /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL")]
+    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
     pub(crate) what: String,
     /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
@@ -465,7 +471,7 @@ pub(crate) struct RejectArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
     /// The task's id, or a unique prefix of it
-    #[arg(required_unless_present = "failed")]
+    #[arg(required_unless_present = "failed", add = candidates::tasks())]
     pub(crate) task: Option<String>,
     /// Retry all tasks that failed or could not be merged, in parallel
     #[arg(long, conflicts_with = "task")]
@@ -482,6 +488,7 @@ pub(crate) struct RetryArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
     /// The task's id, or a unique prefix of it
+    #[arg(add = candidates::tasks())]
     pub(crate) task: String,
     /// Also drop the tasks that were built on it
     #[arg(long)]
@@ -570,6 +577,7 @@ pub(crate) enum AgentsCommand {
     /// Show one role
     Show {
         /// The role
+        #[arg(add = candidates::roles())]
         name: String,
         #[command(flatten)]
         json: JsonArgs,
@@ -589,7 +597,7 @@ pub(crate) enum PermissionsCommand {
     /// if you would be asked or if only a run can tell, and 5 if it is denied
     Check {
         /// The role of the agent
-        #[arg(long)]
+        #[arg(long, add = candidates::roles())]
         agent: String,
         /// The tool, under any of its names
         #[arg(long)]
@@ -649,6 +657,12 @@ pub(crate) struct SchemaArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManualArgs {
+    /// Where to write them
+    pub(crate) folder: PathBuf,
 }
 
 /// The arguments of a command that is not available yet.
@@ -711,9 +725,14 @@ impl SettingsArgs {
     }
 }
 
+/// Returns every command, with its options and their help.
+pub(crate) fn command() -> clap::Command {
+    with_defaults(Arguments::command())
+}
+
 /// Parses the command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
-    let mut command = with_defaults(Arguments::command());
+    let mut command = command();
     let matches = command.try_get_matches_from_mut(typed)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

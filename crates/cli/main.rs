@@ -47,7 +47,8 @@ fn shielded(work: fn() -> u8) -> u8 {
 
 /// Runs the command line, and returns the exit code.
 fn work() -> u8 {
-    let typed = args::with_run(std::env::args_os().collect());
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let typed = args::with_run(given.clone());
     // A command of the user's own would inherit these limits.
     if !args::is_wrapper(&typed) {
         // This process holds the providers' keys, and unconfined commands run as the same user.
@@ -64,6 +65,9 @@ fn work() -> u8 {
             return error.exit_code();
         }
     };
+    if let Some(code) = setup::completions::answer(&given, &context.directory) {
+        return code;
+    }
     show::output::hide(orchestrate_coordinator::redactor_of(
         &context.variables,
         None,
@@ -145,6 +149,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Audit(arguments) => calls::audit::execute(context, arguments),
         Command::Schema(arguments) => setup::schema::execute(arguments),
         Command::Completions(arguments) => setup::completions::execute(arguments),
+        Command::Manual(arguments) => setup::manual::execute(arguments),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }
 }

@@ -63,6 +63,7 @@ const WALLS: [Wall; 21] = [
             "async-trait",
             "clap",
             "clap_complete",
+            "clap_mangen",
             "futures-core",
             "humantime",
             "miette",

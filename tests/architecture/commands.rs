@@ -47,23 +47,25 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&found)
 }
 
-/// Returns the long options of all subcommands, from the completions that clap generates of them.
+/// Returns the long options of all subcommands, from their manual pages.
 fn options() -> Result<BTreeSet<String>, Failed> {
     let home = Home::new()?;
-    let completions = home
-        .orchestrate(home.path(), &["completions", "bash"])
+    let pages = home.path().join("pages");
+    std::fs::create_dir(&pages)?;
+    home.orchestrate(home.path(), &["manual", "pages"])
         .run()?
-        .exits(0)?
-        .stdout;
-    let listed = completions
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("opts="))
-        .flat_map(|line| {
-            line.split([' ', '"'])
-                .filter(|word| word.starts_with("--") && !COMMON.contains(word))
-                .map(str::to_owned)
-        });
-    let options: BTreeSet<String> = listed.collect();
+        .exits(0)?;
+    let mut options = BTreeSet::new();
+    for page in std::fs::read_dir(&pages)? {
+        let text = std::fs::read_to_string(page?.path())?.replace("\\-", "-");
+        let bold = text.split("\\fB").skip(1);
+        let named = bold.filter_map(|rest| rest.split("\\fR").next());
+        options.extend(
+            named
+                .filter(|name| name.starts_with("--") && !COMMON.contains(name))
+                .map(str::to_owned),
+        );
+    }
     if ["--budget-usd", "--model", "--no-write-back", "--undo"]
         .iter()
         .all(|option| options.contains(*option))

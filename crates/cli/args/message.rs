@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use orchestrate_core::MessageKind;
 use orchestrate_settings::{Expected, Kind, Value};
 
+use super::candidates;
 use super::{JsonArgs, RunOption};
 
 /// `message`.
@@ -12,6 +13,7 @@ use super::{JsonArgs, RunOption};
 pub(crate) struct MessageArgs {
     /// Whom it goes to: the id of a task, `role:NAME`, `children` (the agents of the plan's tasks,
     /// without those that agents spawned), `all`, or `main_ralph_coordinator` (the agent of a goal)
+    #[arg(add = candidates::recipients())]
     pub(crate) to: String,
     /// The message
     pub(crate) text: String,

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::candidates;
 use super::shared::JsonArgs;
 use super::shared::WhichRun;
 
@@ -28,6 +29,7 @@ pub(crate) struct CleanArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DiscardArgs {
     /// The run's id, or a unique prefix of it
+    #[arg(add = candidates::runs())]
     pub(crate) run: String,
     /// Only say what would be lost
     #[arg(long)]

@@ -3,6 +3,8 @@
 
 use clap::Args;
 
+use super::candidates;
+
 /// `--json`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct JsonArgs {
@@ -23,7 +25,7 @@ pub(crate) struct JsonLinesArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WhichRun {
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = candidates::runs())]
     pub(crate) run: Option<String>,
 }
 
@@ -31,7 +33,7 @@ pub(crate) struct WhichRun {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunOption {
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
+    #[arg(long, add = candidates::runs())]
     pub(crate) run: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Commands besides `run`: consent on a terminal, the log, the roles, completions, two runs at
 //! once.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_commit_has_a_subject_and_trailers),
         case!(roles_are_listed_and_shown),
         case!(completions_name_every_command),
+        sandboxed!(a_shell_is_offered_runs_tasks_and_roles),
         sandboxed!(boxes_are_written_wherever_landing_is_typed),
         sandboxed!(landing_on_a_full_disk_puts_all_back).needs(Need::MOUNTS),
         sandboxed!(two_runs_work_side_by_side),
@@ -297,6 +299,19 @@ fn roles_are_listed_and_shown() -> Outcome {
 
 fn completions_name_every_command() -> Outcome {
     let home = Home::new()?;
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = home
+            .orchestrate(home.path(), &["completions", shell])
+            .run()?
+            .exits(0)?
+            .stdout;
+        if !script.contains("_ORCHESTRATE_COMPLETE") {
+            return fail(format!("{shell} does not ask the program: {script}"));
+        }
+    }
+    home.orchestrate(home.path(), &["completions", "tcsh"])
+        .run()?
+        .exits(2)?;
     let help = home
         .orchestrate(home.path(), &["--help"])
         .run()?
@@ -310,23 +325,56 @@ fn completions_name_every_command() -> Outcome {
     let first_words = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let commands: Vec<&str> = first_words.filter(|word| !word.is_empty()).collect();
     assert!(commands.len() >= 20, "{help}");
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = home
-            .orchestrate(home.path(), &["completions", shell])
-            .run()?
-            .exits(0)?
-            .stdout;
-        if let Some(missing) = commands
-            .iter()
-            .chain(&["max-agents"])
-            .find(|command| !script.contains(**command))
-        {
-            return fail(format!("{shell} knows no {missing}"));
-        }
-    }
-    home.orchestrate(home.path(), &["completions", "tcsh"])
+    let offered = offered(home.orchestrate(home.path(), &["--", "orchestrate", ""]), 1)?;
+    let missing = commands.iter().find(|name| !offered.contains(**name));
+    assert_eq!(missing, None, "{offered:?}");
+    Ok(())
+}
+
+/// Returns what a shell is offered for this word of a command line, without options.
+fn offered(asked: Invocation, word: usize) -> Result<BTreeSet<String>, Failed> {
+    let answer = asked
+        .env("_ORCHESTRATE_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", word.to_string())
+        .env("_CLAP_IFS", "\n")
         .run()?
-        .exits(2)?;
+        .exits(0)?;
+    if !answer.stderr.is_empty() {
+        return fail(format!("drawn into the prompt: {}", answer.stderr));
+    }
+    let names = answer.stdout.lines().filter(|name| !name.starts_with('-'));
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn a_shell_is_offered_runs_tasks_and_roles() -> Outcome {
+    let world =
+        World::with_plan("- [ ] T1 Do nothing (run: true)\n- [ ] T2 Nor here (run: true)\n")?;
+    let role = "---\nname: poet\ndescription: Writes verses.\n---\nRhyme in pairs.\n";
+    world.commit(".orchestrate/agents/poet.md", role)?;
+    let report = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    let run = at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let ask = |line: &[&str]| {
+        let asked = [&["--", "orchestrate"], line].concat();
+        offered(world.orchestrate(&asked), line.len())
+    };
+    assert_eq!(ask(&["status", ""])?, BTreeSet::from([run.clone()]));
+    assert_eq!(ask(&["status", "x"])?, BTreeSet::new());
+    let tasks = BTreeSet::from(["T1".to_owned(), "T2".to_owned()]);
+    assert_eq!(ask(&["retry", "T"])?, tasks);
+    let both = ask(&["review", ""])?;
+    assert!(both.is_superset(&tasks) && both.contains(&run), "{both:?}");
+    let roles = ask(&["run", "plan.md", "--agent", ""])?;
+    assert!(
+        roles.contains("poet") && roles.contains("reviewer"),
+        "{roles:?}"
+    );
+    assert!(ask(&["message", "role:p"])?.contains("role:poet"));
+    let asked = ["--", "orchestrate", "status", ""];
+    let outside = world.home.orchestrate(world.home.path(), &asked);
+    assert_eq!(offered(outside, 2)?, BTreeSet::new());
     Ok(())
 }
 

@@ -49,6 +49,10 @@ durations *ARGS:
 packages:
     .ci/packages
 
+# Builds the packages for this machine, or for TARGETS such as x86_64-unknown-linux-gnu, into target/dist/packages.
+dist *TARGETS:
+    .dist/build {{TARGETS}}
+
 # Writes docs/markers.md, the markers, from the type.
 markers:
     ORCHESTRATE_MARKERS=write cargo test -p orchestrate-core marker

@@ -104,6 +104,12 @@ impl Coordinator {
             if state.is_settled() {
                 return Ok(None);
             }
+            if !self.repo().has_object(&state.base)? {
+                return Err(CoordinatorError::OtherRepository {
+                    run: run.run_id.clone(),
+                    base: state.base.clone(),
+                });
+            }
             if let Some(setting) = kept_setting(&state.settings, &self.settings().run) {
                 return Err(CoordinatorError::OtherSettings {
                     run: run.run_id.clone(),

@@ -12,7 +12,7 @@ use orchestrate_core::run::request::RequestRefused;
 use orchestrate_core::task::schedule::ScheduleError;
 use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::text::git_path::shown_path;
-use orchestrate_core::{RunId, TaskId, Underivable};
+use orchestrate_core::{Oid, RunId, TaskId, Underivable};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
 use orchestrate_landing::LandingError;
@@ -178,6 +178,18 @@ pub enum CoordinatorError {
         run: RunId,
         /// What differs.
         setting: &'static str,
+    },
+    /// A session's run began in another repository, which was in the same folder.
+    #[error(
+        "continue the session in run {run}: the commit {base} that it began with is not in this \
+         repository, so the repository was made again since, or its history replaced; start the \
+         session under another name, or bring the commit back"
+    )]
+    OtherRepository {
+        /// The run.
+        run: RunId,
+        /// The commit.
+        base: Oid,
     },
     /// A run's events cannot be followed from where a reader is.
     #[error("follow run {run}: {source}")]
@@ -436,6 +448,8 @@ impl CoordinatorError {
             | Self::UnknownTask { .. }
             | Self::CannotGoOn { .. }
             | Self::RedBase(_)
+            | Self::OtherSettings { .. }
+            | Self::OtherRepository { .. }
             | Self::Spawn { .. }
             | Self::Schedule(_)
             | Self::NeverMerged { .. }

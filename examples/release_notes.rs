@@ -2,7 +2,8 @@
 //! lands it; typed again after a crash, it goes on where it was and pays nothing twice.
 //!
 //! It needs no key: the model is twenty lines of this program. Type `cargo run --example
-//! release_notes`. With the name of a provider's model instead of `MyModel`, it is a real program.
+//! release_notes`. With a provider's model it is a real program: `cargo run --example release_notes
+//! -- anthropic/claude-sonnet-5`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,7 +15,7 @@
 )]
 
 use orchestrate::prelude::*;
-use orchestrate::{Message, Price, json};
+use orchestrate::{GivenModel, Message, Price, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Shout {
@@ -61,10 +62,18 @@ impl Model for MyModel {
     }
 }
 
+/// The model that is named on the command line, or the program's own.
+fn model() -> GivenModel {
+    match std::env::args().nth(1) {
+        Some(name) => name.into(),
+        None => MyModel.into(),
+    }
+}
+
 #[orchestrate::main]
 async fn main() -> orchestrate::Result<()> {
     let session = Session::open(".")?
-        .model(MyModel)
+        .model(model())
         .tool(tool_fn("shout", "Shouts.", |cx, a: Shout| async move {
             cx.progress("warming up");
             Ok(a.text.to_uppercase())

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use orchestrate_coordinator as engine;
+use orchestrate_core::Report as EngineReport;
 use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::task::answer::value_in;
@@ -36,7 +37,9 @@ impl Child {
     }
 
     /// Sets its id, which names its branch and by which it is found again after a crash; otherwise
-    /// it is made of the words of its task, with a number if an earlier child has the same words.
+    /// it is made of the words of its task, with a number if an earlier child has the same words:
+    /// two of `Child::new("Fix it")` are `fix` and `fix_2`, in every process. See
+    /// [`Session::spawn`](crate::Session::spawn).
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.spec.id = Some(engine_id(id.into()));
         self
@@ -90,8 +93,29 @@ impl Child {
         self
     }
 
-    /// Asks for an answer of this type, which [`ChildHandle::output`] returns. An answer that is
-    /// not of the type is asked for once more.
+    /// Asks for an answer of this type, which [`ChildHandle::output`] returns. The child is told
+    /// its JSON Schema, and an answer that is not of the type is asked for once more.
+    ///
+    /// A provider gets the schema as well where that is known to leave the tools callable: OpenAI
+    /// and Anthropic with every request; Gemini and the local servers (Ollama, llama.cpp, LM
+    /// Studio, vLLM) only with requests that have no tools, since those that hold a whole reply to
+    /// a form call no tool; OpenRouter, and other servers in a provider's place, never. It is sent
+    /// without limits such as a minimum, and left out for types that it cannot say: maps, types
+    /// that contain themselves, enums with fields, and fields that may be missing but not null.
+    ///
+    /// ```no_run
+    /// # use orchestrate::prelude::*;
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Found {
+    ///     /// The files that have to change.
+    ///     files: Vec<String>,
+    /// }
+    ///
+    /// # async fn example(session: Session) -> orchestrate::Result<()> {
+    /// let scout = session.spawn(Child::new("Find the parser").answers::<Found>()).await?;
+    /// let found: Found = scout.output().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn answers<T: JsonSchema>(mut self) -> Self {
         self.spec.answers = Some(schema_of::<T>());
         self
@@ -110,6 +134,15 @@ fn engine_id(id: String) -> orchestrate_core::TaskId {
 }
 
 /// A spawned child.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(child: ChildHandle) -> orchestrate::Result<()> {
+/// child.send("Keep it under a page.").await?;
+/// let outcome = child.wait().await?;
+/// println!("{}: {:?}", outcome.state, outcome.answer);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct ChildHandle {
     pub(crate) handle: engine::ChildHandle,
@@ -117,13 +150,26 @@ pub struct ChildHandle {
 }
 
 /// How the work of a child stands.
+///
+/// ```
+/// fn line(outcome: &orchestrate::Outcome) -> String {
+///     match &outcome.error {
+///         Some(error) => format!("{} failed: {error}", outcome.child),
+///         None if outcome.is_merged() => format!("{} is merged", outcome.child),
+///         None => format!("{} is {}", outcome.child, outcome.state),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The child.
     pub child: String,
-    /// Its state: `in_review` (verified, and waiting to be merged), `merged`, `nothing_to_do`,
-    /// `waiting`, `failed` and so on, as in `orchestrate status --json`.
+    /// Its state, as in `orchestrate status --json`: `pending`, `ready` and `running` before its
+    /// end, `waiting` for a person, a message or other children, `committed` and `verified` while
+    /// its work is checked or merged; `awaiting_review` if it waits for
+    /// [`Session::merge`](crate::Session::merge), `merged`, `nothing_to_do` (it has answered
+    /// without changing a file), `failed`, `conflicted`, `skipped` or `cancelled`.
     pub state: String,
     /// Its branch.
     pub branch: Option<String>,
@@ -135,13 +181,39 @@ pub struct Outcome {
     pub error: Option<String>,
     /// The tokens that it used.
     pub tokens: u64,
-    is_merged: bool,
+    /// What these cost in US dollars; `None` if a price is not known.
+    pub cost_usd: Option<f64>,
+    has_succeeded: bool,
+}
+
+/// What the children of a session have done.
+///
+/// ```
+/// fn failed(report: &orchestrate::Report) -> Vec<&str> {
+///     let failed = report.children.iter().filter(|outcome| outcome.has_failed());
+///     failed.map(|outcome| outcome.child.as_str()).collect()
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Each child, those of other children included, in the order in which they were spawned.
+    pub children: Vec<Outcome>,
+    /// The tokens that they used.
+    pub tokens: u64,
+    /// What these cost in US dollars; `None` if a price is not known.
+    pub cost_usd: Option<f64>,
 }
 
 impl Outcome {
-    /// Reports whether its work is part of the session's result.
+    /// Reports whether it has changes that are part of the session's result.
     pub fn is_merged(&self) -> bool {
-        self.is_merged
+        self.has_succeeded && self.commit.is_some()
+    }
+
+    /// Reports whether it has ended well without a change to merge: it has answered.
+    pub fn has_answered(&self) -> bool {
+        self.has_succeeded && self.commit.is_none()
     }
 
     /// Reports whether it has ended without success.
@@ -150,17 +222,28 @@ impl Outcome {
     }
 }
 
+impl From<EngineReport> for Report {
+    fn from(report: EngineReport) -> Self {
+        Self {
+            children: report.tasks.into_iter().map(Outcome::from).collect(),
+            tokens: report.usage.input_tokens + report.usage.output_tokens,
+            cost_usd: report.usage.cost_usd,
+        }
+    }
+}
+
 impl From<TaskReport> for Outcome {
     fn from(report: TaskReport) -> Self {
         Self {
             child: report.id.to_string(),
             state: report.state.as_str().to_owned(),
-            is_merged: report.state.is_merged(),
+            has_succeeded: report.state.is_merged(),
             branch: report.branch,
             commit: report.commit.map(|commit| commit.to_string()),
             answer: report.hand_back.map(|handed| handed.summary),
             error: report.error.map(|error| error.message),
             tokens: report.usage.input_tokens + report.usage.output_tokens,
+            cost_usd: report.usage.cost_usd,
         }
     }
 }
@@ -169,6 +252,15 @@ impl ChildHandle {
     /// Returns its id, which is also the last part of its branch's name.
     pub fn id(&self) -> &str {
         self.handle.id.as_str()
+    }
+
+    /// Reports whether it was spawned by an earlier process, which has ended: [`Session::spawn`]
+    /// has returned the child that the session had already, and what that has done is not done
+    /// again.
+    ///
+    /// [`Session::spawn`]: crate::Session::spawn
+    pub fn is_resumed(&self) -> bool {
+        self.session.run.is_earlier(&self.handle.id)
     }
 
     /// Waits until its work is verified, it has answered or ended, or it waits for a person.
@@ -240,7 +332,7 @@ impl ChildHandle {
         let state = self.session.run.state();
         let is_merged = state
             .task(&self.handle.id)
-            .is_some_and(|record| record.state().is_merged());
+            .is_some_and(|record| record.state().is_merged() && !record.state().did_nothing());
         if is_merged {
             return Err(Error::new(format!(
                 "{} is merged already: drop it from the result instead, with `orchestrate review`",

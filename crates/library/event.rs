@@ -1,5 +1,6 @@
 //! Everything that happens in a session, as a stream.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,15 +10,35 @@ use futures_core::Stream;
 use orchestrate_coordinator::{LiveItem, Ruling, RunEvents};
 use orchestrate_core::event::{Event as Recorded, Recorded as RecordedFact};
 use orchestrate_core::messages::{Address, Body, Envelope, MessageKind, Receiver};
+use orchestrate_core::run::Approval;
 use orchestrate_core::run::feed::Followed;
 use orchestrate_core::run::request::{Request, RequestRefused};
 use orchestrate_core::{AgentId, CallHash, RunState};
 use serde_json::Value;
+use tokio::sync::watch;
 
+use crate::child::Outcome;
 use crate::error::Result;
 use crate::session::Shared;
 
 /// Something that happens in a session.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(session: Session) -> orchestrate::Result<()> {
+/// let mut events = session.events();
+/// while let Some(event) = events.next().await {
+///     match event? {
+///         Event::Text { child, delta } => print!("[{child}] {delta}"),
+///         Event::Question(question) => question.answer("for users").await?,
+///         Event::Approval(call) => call.deny("not in this program").await?,
+///         Event::Ended(outcome) => println!("{} is {}", outcome.child, outcome.state),
+///         Event::AtRest => break,
+///         _ => {}
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -50,14 +71,50 @@ pub enum Event {
     Approval(PendingCall),
     /// What had happened before the stream was made has been returned; the rest happens now.
     CaughtUp,
+    /// A child has come to its end: it has finished work that waits to be merged or is merged, it
+    /// has answered, or it did not succeed. It comes after the fact of that, and again if the end
+    /// becomes another one, as by a merge. An end that was overtaken before is not shown.
+    Ended(Outcome),
     /// Nothing happens by itself any more: each child has ended, waits to be merged, or waits for a
-    /// person. It comes again after something has happened.
+    /// person, and no [`Session::merge`](crate::Session::merge) is under way. It comes again after
+    /// something has happened.
     AtRest,
     /// Any other recorded event.
     Fact(Fact),
 }
 
 /// A recorded event, as `orchestrate watch --json` prints it.
+///
+/// The [`kind`](Fact::kind)s that most programs look at, of those that `docs/events.json` describes
+/// with their fields:
+///
+/// | kind | what has happened |
+/// |---|---|
+/// | `task.added`, `agent.spawned` | a child was spawned; it has begun |
+/// | `model.requested`, `model.replied` | a request, and its whole reply with its tokens |
+/// | `model.waiting`, `model.failed` | the model does not answer; a request has failed for good |
+/// | `tool.started`, `tool.finished` | a call, and its outcome |
+/// | `approval.decided` | a call was allowed or denied |
+/// | `message.sent`, `message.delivered` | a message between agents and the user |
+/// | `task.committed`, `verify.finished` | a child's work is on its branch; a check has ended |
+/// | `review.requested` | its work waits to be merged |
+/// | `merge.started`, `merge.conflicted` | it is being merged; that has conflicts |
+/// | `task.returned` | its work goes back to the child, with the reason |
+/// | `task.merged`, `task.nothing_to_do` | it has ended well: see [`Event::Ended`] |
+/// | `task.failed`, `task.conflicted`, `task.cancelled` | it has ended otherwise |
+/// | `worktree.removed` | its worktree was removed, since its work is merged |
+/// | `run.resumed`, `run.finished` | a process goes on with the session; it has ended |
+///
+/// A new version may add kinds and fields; it removes none.
+///
+/// ```
+/// fn line(fact: &orchestrate::Fact) -> String {
+///     match (fact.kind.as_str(), &fact.child) {
+///         ("tool.started", Some(child)) => format!("{child} calls {}", fact.json["tool"]),
+///         (kind, _) => format!("{}: {kind}", fact.number),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fact {
@@ -82,6 +139,14 @@ pub enum Sent {
 }
 
 /// A question of a child.
+///
+/// ```no_run
+/// # async fn example(question: orchestrate::Question) -> orchestrate::Result<()> {
+/// if question.try_answer("for users").await? == orchestrate::Sent::AlreadyAnswered {
+///     println!("somebody was quicker");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Question {
     child: AgentId,
@@ -91,6 +156,15 @@ pub struct Question {
 }
 
 /// A call that waits for a decision.
+///
+/// ```no_run
+/// # async fn example(call: orchestrate::PendingCall) -> orchestrate::Result<()> {
+/// match call.arguments()["path"].as_str() {
+///     Some("CHANGELOG.md") => call.allow().await?,
+///     _ => call.deny("change the change log only").await?,
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct PendingCall {
     child: AgentId,
@@ -102,6 +176,15 @@ pub struct PendingCall {
 }
 
 impl Question {
+    pub(crate) fn new(session: &Arc<Shared>, child: &AgentId, asked: &Envelope) -> Self {
+        Self {
+            child: child.clone(),
+            number: asked.sequence,
+            text: asked.body.to_string(),
+            session: Arc::clone(session),
+        }
+    }
+
     /// Returns the id of the child that asks.
     pub fn child(&self) -> &str {
         self.child.as_str()
@@ -145,6 +228,17 @@ impl Question {
 }
 
 impl PendingCall {
+    pub(crate) fn new(session: &Arc<Shared>, call: &CallHash, approval: &Approval) -> Self {
+        Self {
+            child: approval.task.clone(),
+            call: call.clone(),
+            tool: approval.tool.clone(),
+            summary: approval.summary.clone(),
+            arguments: approval.arguments.clone(),
+            session: Arc::clone(session),
+        }
+    }
+
     /// Returns the id of the child that calls.
     pub fn child(&self) -> &str {
         self.child.as_str()
@@ -221,7 +315,21 @@ impl std::fmt::Debug for PendingCall {
 }
 
 /// The events of a session from its beginning, in order: see
-/// [`Session::events`](crate::Session::events). A slow reader misses no recorded event.
+/// [`Session::events`](crate::Session::events). A slow reader misses no recorded event. It is a
+/// [`Stream`] as well.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(session: Session, seen: u64) -> orchestrate::Result<()> {
+/// // Only what has happened since a program has kept the number of the last fact that it saw.
+/// let mut events = session.events_after(seen);
+/// while let Some(event) = events.next().await {
+///     if let Event::Fact(fact) = event? {
+///         println!("{} {}", fact.number, fact.kind);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 pub struct Events {
     step: Step,
 }
@@ -239,6 +347,11 @@ struct Source {
     session: Arc<Shared>,
     from: u64,
     events: Option<RunEvents>,
+    state: watch::Receiver<Arc<RunState>>,
+    /// How many merges are under way.
+    merges: watch::Receiver<usize>,
+    /// What follows from the events that were returned.
+    due: VecDeque<Event>,
     caught_up: bool,
     /// The newest event when it was last said that nothing happens by itself.
     rested_at: Option<u64>,
@@ -248,9 +361,12 @@ impl Events {
     pub(crate) fn new(session: Arc<Shared>, from: u64) -> Self {
         Self {
             step: Step::Idle(Box::new(Source {
+                state: session.run.watch(),
+                merges: session.merges.subscribe(),
                 session,
                 from,
                 events: None,
+                due: VecDeque::new(),
                 caught_up: false,
                 rested_at: None,
             })),
@@ -258,8 +374,9 @@ impl Events {
     }
 
     /// Returns the next event, or `None` once the session's run has ended; landing comes after
-    /// that, so wait for [`Session::land`](crate::Session::land) itself. After an error there is no
-    /// further event. It can be dropped while it waits, as in `select!`: nothing is lost.
+    /// that, so wait for [`Session::land`](crate::Session::land) itself. If the run has ended for
+    /// an error, such as a check that fails before any child has begun, that is the last event.
+    /// It can be dropped while it waits, as in `select!`: nothing is lost.
     pub async fn next(&mut self) -> Option<Result<Event>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -307,23 +424,46 @@ impl Source {
 
     async fn next_of(&mut self, events: &mut RunEvents) -> Result<Option<Event>> {
         loop {
+            if let Some(event) = self.due.pop_front() {
+                return Ok(Some(event));
+            }
             while let Some(followed) = events.try_next()? {
                 if let Some(event) = self.shown(followed, &events.state()) {
                     return Ok(Some(event));
                 }
             }
-            let state = events.state();
-            if self.caught_up && self.rested_at != Some(state.seq) && state.waits_for_program() {
-                self.rested_at = Some(state.seq);
+            if self.has_come_to_rest(events) {
                 return Ok(Some(Event::AtRest));
             }
-            let Some(followed) = events.next().await? else {
+            let followed = tokio::select! {
+                followed = events.next() => followed?,
+                // Whether it is at rest is asked again.
+                Ok(()) = self.state.changed() => continue,
+                Ok(()) = self.merges.changed() => continue,
+            };
+            let Some(followed) = followed else {
                 return Ok(None);
             };
             if let Some(event) = self.shown(followed, &events.state()) {
                 return Ok(Some(event));
             }
         }
+    }
+
+    /// Reports whether nothing happens by itself any more, once for each newest event.
+    fn has_come_to_rest(&mut self, events: &RunEvents) -> bool {
+        let state = Arc::clone(&self.state.borrow_and_update());
+        let is_merging = *self.merges.borrow_and_update() > 0;
+        // A reader that lacks an event of this state would be told too early.
+        let is_at_rest = self.caught_up
+            && !is_merging
+            && events.stand_at(state.seq)
+            && state.waits_for_program();
+        let is_new = is_at_rest && self.rested_at != Some(state.seq);
+        if is_new {
+            self.rested_at = Some(state.seq);
+        }
+        is_new
     }
 
     /// Returns what a program is shown of what a run is followed by.
@@ -338,38 +478,23 @@ impl Source {
         }
     }
 
-    fn shown_fact(&self, fact: RecordedFact, state: &RunState) -> Option<Event> {
+    fn shown_fact(&mut self, fact: RecordedFact, state: &RunState) -> Option<Event> {
+        let ended = state.ended_by(&fact.event);
+        self.due
+            .extend(ended.map(|record| Event::Ended(state.task_report(record).into())));
         match &fact.event {
             Recorded::MessageSent { envelope } if is_question(envelope) => {
-                let child = envelope.from.agent()?.clone();
-                is_open(state, &child, envelope.sequence).then(|| {
-                    Event::Question(Question {
-                        number: envelope.sequence,
-                        text: envelope.body.to_string(),
-                        session: Arc::clone(&self.session),
-                        child,
-                    })
-                })
+                let child = envelope.from.agent()?;
+                is_open(state, child, envelope.sequence)
+                    .then(|| Event::Question(Question::new(&self.session, child, envelope)))
             }
-            Recorded::ApprovalRequested {
-                task,
-                call,
-                tool,
-                summary,
-                arguments,
-                ..
-            } => {
-                let is_open = state.open_approvals().any(|(open, _)| open == call);
-                is_open.then(|| {
-                    Event::Approval(PendingCall {
-                        child: task.clone(),
-                        call: call.clone(),
-                        tool: tool.clone(),
-                        summary: summary.clone(),
-                        arguments: arguments.clone(),
-                        session: Arc::clone(&self.session),
-                    })
-                })
+            Recorded::ApprovalRequested { call, .. } => {
+                let (_, approval) = state.open_approvals().find(|(open, _)| *open == call)?;
+                Some(Event::Approval(PendingCall::new(
+                    &self.session,
+                    call,
+                    approval,
+                )))
             }
             _ => Some(Event::Fact(Fact::from(fact))),
         }

@@ -70,6 +70,17 @@ impl Land {
 }
 
 /// What landing did.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(session: Session) -> orchestrate::Result<()> {
+/// let landed = session.land(Land::merge()).await?;
+/// println!("{} moved from {} to {}", landed.branch, landed.from, landed.to);
+/// for warning in &landed.warnings {
+///     println!("warning: {warning}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Landed {

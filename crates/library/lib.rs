@@ -31,7 +31,8 @@
 //! ```
 //!
 //! - [`Session`]: one run in one repository, found again by its name.
-//! - [`Child`] and [`ChildHandle`]: an agent that is spawned, and its work.
+//! - [`Child`] and [`ChildHandle`]: an agent that is spawned, and its work; [`Outcome`] and
+//!   [`Report`]: what became of it.
 //! - [`Events`]: everything that happens, from the beginning, as a stream.
 //! - [`Model`]: a model of your own; [`tool_fn`]: a tool of your own; [`Role`]: a role.
 //! - [`Land`]: how the result reaches your branch.
@@ -53,7 +54,7 @@ mod tool;
 pub use orchestrate_macros::main;
 pub use serde_json::{Value, json};
 
-pub use child::{Child, ChildHandle, Outcome};
+pub use child::{Child, ChildHandle, Outcome, Report};
 pub use error::{Error, Result};
 pub use event::{Event, Events, Fact, PendingCall, Question, Sent};
 pub use hook::{HookedCall, Verdict};

@@ -9,12 +9,12 @@ use orchestrate_coordinator::{
     self as engine, Archive, Coordinator, LandingSettings, PlanInput, Project, Roles, Ruling,
     Settings, known_names, settings_of, tool_names, vendors_of,
 };
+use orchestrate_core::Price as EnginePrice;
 use orchestrate_core::agent::price::{DOLLAR, Rates};
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
 use orchestrate_core::run::nth_child_id;
 use orchestrate_core::run::request::Request;
-use orchestrate_core::Price as EnginePrice;
 use orchestrate_model::Model;
 use orchestrate_plan::Plan;
 use orchestrate_settings::consent::Consents;
@@ -22,11 +22,11 @@ use orchestrate_settings::{
     Directories, Inputs, Layer, Loaded, Problem, project_root, rule_problems,
 };
 use orchestrate_tools::{CallHook, Tool};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
-use crate::child::{Child, ChildHandle, Outcome};
+use crate::child::{Child, ChildHandle, Outcome, Report};
 use crate::error::{Error, Result};
-use crate::event::Events;
+use crate::event::{Events, PendingCall, Question};
 use crate::hook::{Hook, HookedCall, Verdict};
 use crate::land::{Land, Landed};
 use crate::model::{Given, GivenModel, Price};
@@ -37,6 +37,21 @@ const OWN_MODEL: &str = "program/model";
 
 /// What a session is started with: made by [`Session::open`], used up by
 /// [`start`](Builder::start), which returns the first error of all that was set.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example() -> orchestrate::Result<()> {
+/// let session = Session::open(".")?
+///     .model("anthropic/claude-sonnet-5")
+///     .role(Role::new("reader").prompt("Answer from the code.").tools(["read_file", "grep"]))
+///     .deny("Bash(git push:*)")
+///     .ask("WebFetch(domain:*.example.org)")
+///     .budget_usd(2.0)
+///     .verify("cargo test")
+///     .start("release-notes")
+///     .await?;
+/// # Ok(()) }
+/// ```
 #[must_use]
 pub struct Builder {
     repository: PathBuf,
@@ -60,7 +75,22 @@ struct OwnModel {
 /// One run in one repository. It is cheap to clone.
 ///
 /// A session is found again by its name: after a crash, [`Builder::start`] continues the run of
-/// that name, [`Session::spawn`] returns the children that exist, and nothing is paid twice.
+/// that name, [`Session::spawn`] returns the children that exist, and nothing is paid twice. What
+/// was recorded can also be read after the end.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(session: Session) -> orchestrate::Result<()> {
+/// for question in session.questions() {
+///     println!("{} still asks: {}", question.child(), question.text());
+/// }
+/// let report = session.finish().await?;
+/// for end in &report.children {
+///     println!("{}: {}, {} tokens", end.child, end.state, end.tokens);
+/// }
+/// println!("{:?} dollars", report.cost_usd);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -76,7 +106,25 @@ pub(crate) struct Shared {
     after: LandingSettings,
     /// Whether all children ask the program's own model.
     has_own_model: bool,
+    /// How many merges are under way.
+    pub(crate) merges: watch::Sender<usize>,
     has_ended: AtomicBool,
+}
+
+/// A merge that is under way until this is dropped.
+struct Merging<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Merging<'a> {
+    fn begin(merges: &'a watch::Sender<usize>) -> Self {
+        merges.send_modify(|under_way| *under_way += 1);
+        Self(merges)
+    }
+}
+
+impl Drop for Merging<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|under_way| *under_way -= 1);
+    }
 }
 
 impl Shared {
@@ -90,6 +138,16 @@ impl Shared {
 }
 
 /// The work of several children beside each other.
+///
+/// ```no_run
+/// # use orchestrate::prelude::*;
+/// # async fn example(session: Session, children: Vec<ChildHandle>) -> orchestrate::Result<()> {
+/// let compared = session.compare(&children).await?;
+/// for conflict in &compared.conflicts {
+///     println!("{} and {:?} conflict in {:?}", conflict.child, conflict.with, conflict.files);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -157,7 +215,23 @@ impl Session {
         self.shared.run.run_id().as_str()
     }
 
-    /// Spawns a child, or returns the one of the same id that the session has already.
+    /// Spawns a child, or returns the one of the same id that the session has already. A child
+    /// without an id has one that is made of its words and counts equal ones, so a program that
+    /// starts again and asks for the same children in the same order finds all of them; what is
+    /// to be done anew needs an id of its own:
+    ///
+    /// ```no_run
+    /// # use orchestrate::prelude::*;
+    /// # async fn example(session: Session, day: &str) -> orchestrate::Result<()> {
+    /// let notes = session.spawn(Child::new("Write the release notes")).await?;
+    /// if notes.is_resumed() {
+    ///     println!("{} goes on where an earlier process was killed", notes.id());
+    /// }
+    /// // Another child each day, and the same one if this day's program is started again:
+    /// let outdated = Child::new("Look for outdated packages").id(format!("outdated-{day}"));
+    /// session.spawn(outdated).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -230,6 +304,31 @@ impl Session {
         }
     }
 
+    /// Returns the questions of children that wait for an answer, oldest first: what a program that
+    /// has just started a session again shows at once. [`Events`] brings them as well.
+    pub fn questions(&self) -> Vec<Question> {
+        let state = self.shared.run.state();
+        state
+            .questions_to_user()
+            .map(|(child, question)| Question::new(&self.shared, child, question))
+            .collect()
+    }
+
+    /// Returns the calls that wait for a decision, in the same way.
+    pub fn approvals(&self) -> Vec<PendingCall> {
+        let state = self.shared.run.state();
+        state
+            .open_approvals()
+            .map(|(call, approval)| PendingCall::new(&self.shared, call, approval))
+            .collect()
+    }
+
+    /// Returns what all children have done so far, and what it has cost; after the end, what they
+    /// did.
+    pub fn report(&self) -> Report {
+        self.shared.run.report().into()
+    }
+
     /// Returns everything that happens in the session, from its beginning.
     pub fn events(&self) -> Events {
         self.events_after(0)
@@ -263,12 +362,24 @@ impl Session {
     ///
     /// Fails if the session has ended.
     pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<Outcome>> {
+        let _merging = Merging::begin(&self.shared.merges);
         let reports = self.shared.coordinator.merge(&engines(children)).await?;
         Ok(reports.into_iter().map(Outcome::from).collect())
     }
 
     /// Runs the tasks of a plan in Markdown, as `orchestrate run` does, in a run of its own, and
-    /// returns what became of each.
+    /// returns what became of each. Its result is on that run's branch, which
+    /// `orchestrate land` brings into yours.
+    ///
+    /// ```no_run
+    /// # use orchestrate::prelude::*;
+    /// # async fn example(session: Session) -> orchestrate::Result<()> {
+    /// let plan = "# Parser\n\n- [ ] T1 Write the parser\n- [ ] T2 Test it (depends: T1)\n";
+    /// for outcome in session.run_plan(plan).await? {
+    ///     println!("{} is {}", outcome.child, outcome.state);
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -291,15 +402,17 @@ impl Session {
     }
 
     /// Ends the session: what is at work ends first. Work that was not merged stays on its
-    /// branches.
+    /// branches. What the children did can still be read: [`Session::report`],
+    /// [`Session::children`], [`ChildHandle::wait`], [`Session::events`].
     ///
     /// # Errors
     ///
-    /// Fails if the run could not continue.
-    pub async fn finish(&self) -> Result<()> {
+    /// Fails if the run could not continue, or if the check of [`Builder::verify`] fails on what
+    /// the session began with.
+    pub async fn finish(&self) -> Result<Report> {
         self.shared.has_ended.store(true, Ordering::Release);
         self.shared.coordinator.finish().await?;
-        Ok(())
+        Ok(self.report())
     }
 
     /// Ends the session, and brings its result into the branch that it started from. This is the
@@ -350,16 +463,34 @@ impl Builder {
 
     /// Adds a rule: calls that match it wait for a decision, which comes as
     /// [`Event::Approval`](crate::Event::Approval).
+    ///
+    /// A rule is `tool`, for all its calls, or `tool(pattern)`. What the pattern is compared with
+    /// depends on the tool, which can be named as agents or other programs name it:
+    ///
+    /// | rule | matches |
+    /// |---|---|
+    /// | `Bash(git push:*)` | commands that begin with these words, in any part of a line |
+    /// | `Bash(npm test)` | exactly this command |
+    /// | `write_file(docs/**)`, `Edit(*.lock)` | files, from the top of the worktree |
+    /// | `WebFetch(domain:*.example.org)` | hosts |
+    /// | `Bash(domain:crates.io)` | hosts that a command reaches |
+    /// | `git_push(origin/agents/*)` | a remote, its branch or its host |
+    /// | `mytool` | every call of a tool of the program's own |
+    ///
+    /// The first that matches decides: of those that deny, then of those that ask, then of those
+    /// that allow. A rule that denies or asks matches if any part of a call does, one that allows
+    /// only if every part does. The rules of the user and of the project count as well. None gives
+    /// a child a tool that its role does not have.
     pub fn ask(self, rule: impl Into<String>) -> Self {
         self.rule(RuleDecision::Ask, rule.into())
     }
 
-    /// Adds a rule: calls that match it may run.
+    /// Adds a rule: calls that match it may run. See [`ask`](Builder::ask) for what a rule is.
     pub fn allow(self, rule: impl Into<String>) -> Self {
         self.rule(RuleDecision::Allow, rule.into())
     }
 
-    /// Adds a rule: calls that match it may not run.
+    /// Adds a rule: calls that match it may not run. See [`ask`](Builder::ask) for what a rule is.
     pub fn deny(self, rule: impl Into<String>) -> Self {
         self.rule(RuleDecision::Deny, rule.into())
     }
@@ -410,7 +541,8 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of children at work at once.
+    /// Sets the maximum number of children at work at once. Each makes one request at a time, so
+    /// this is also the limit of requests that a provider gets at once.
     pub fn max_agents(mut self, agents: usize) -> Self {
         self.typed.push(("max_agents", agents.to_string()));
         self
@@ -453,6 +585,7 @@ impl Builder {
                 repository,
                 after,
                 has_own_model,
+                merges: watch::Sender::new(0),
                 has_ended: AtomicBool::new(false),
             }),
             texts: Arc::default(),

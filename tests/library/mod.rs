@@ -1,5 +1,7 @@
 //! The library as programs use it: the face of the package, not of the engine below it.
 
+mod following;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,11 +16,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Running, World, fail, runtime, sandboxed, workspace_cargo};
+use crate::support::{
+    Case, Invocation, ModelServer, Outcome, Ran, Recorded, Reply as ServedReply, Running, World,
+    fail, runtime, sandboxed, workspace_cargo,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
+    let mut cases = following::cases();
+    cases.extend([
         sandboxed!(its_example_runs),
+        sandboxed!(its_example_runs_with_a_models_server),
         sandboxed!(a_killed_program_goes_on_and_pays_nothing_twice),
         sandboxed!(an_answer_of_another_form_is_asked_for_once_more),
         sandboxed!(a_child_is_found_again_by_its_id_and_its_words),
@@ -29,7 +36,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_hook_denies_and_changes_calls),
         sandboxed!(a_projects_command_needs_consent),
         sandboxed!(what_cannot_be_is_an_error_before_anything_starts),
-    ]
+    ]);
+    cases
 }
 
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
@@ -81,6 +89,11 @@ fn writes(request: &Request) -> Result<Reply> {
 
 /// Starts the example in a world.
 fn example(world: &World) -> std::result::Result<Running, Failed> {
+    prepared_example(world, &[])?.start()
+}
+
+/// Builds the example, and prepares to start it.
+fn prepared_example(world: &World, arguments: &[&str]) -> std::result::Result<Invocation, Failed> {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let built = workspace_cargo(&[
         "build",
@@ -101,15 +114,21 @@ fn example(world: &World) -> std::result::Result<Running, Failed> {
         .nth(2)
         .ok_or("the tests have no folder")?;
     let example = folder.join("examples/release_notes");
-    world
-        .home
-        .command(&example.display().to_string(), world.repository.path(), &[])
-        .start()
+    Ok(world.home.command(
+        &example.display().to_string(),
+        world.repository.path(),
+        arguments,
+    ))
 }
 
 fn its_example_runs() -> Outcome {
     let world = World::plain()?;
     let ran = example(&world)?.end()?.exits(0)?;
+    notes_have_landed(&world, &ran)
+}
+
+/// Requires what the example leaves in the user's branch.
+fn notes_have_landed(world: &World, ran: &Ran) -> Outcome {
     assert!(ran.stdout.starts_with("blue []\n"), "{ran:?}");
     let files = world.git("ls-tree -r --name-only HEAD notes")?;
     assert_eq!(files, "notes/b_two.md\nnotes/one.md", "{ran:?}");
@@ -119,6 +138,52 @@ fn its_example_runs() -> Outcome {
             .show("HEAD", "notes/one.md")?
             .contains("ONE")
     );
+    Ok(())
+}
+
+/// Answers as the example's own model does, by Chat Completions.
+fn served_reply(asked: &Recorded) -> ServedReply {
+    let conversation = asked.body["messages"].to_string();
+    let heard = asked.body["messages"]
+        .as_array()
+        .and_then(|messages| messages.iter().rfind(|message| message["role"] == "tool"))
+        .and_then(|result| result["content"].as_str());
+    let ask =
+        json!({"agent_id": "user", "message": "Which one?", "kind": "question", "wait": true});
+    if conversation.contains("Which colour?") {
+        return match heard {
+            None => ServedReply::text("").call("send_message_to_agent", ask),
+            Some(_) => ServedReply::text(r#"{"colour": "blue"}"#),
+        };
+    }
+    // "a one" may stand in any prompt.
+    let tasks = [
+        ("b two", "b_two"),
+        ("c three", "c_three"),
+        ("d four", "d_four"),
+    ];
+    let task = tasks.iter().find(|(task, _)| conversation.contains(task));
+    let child = task.map_or("one", |(_, child)| child);
+    let file = format!("notes/{child}.md");
+    match heard {
+        None => ServedReply::text("").call("shout", json!({"text": child})),
+        Some(text) if text.contains(&child.to_uppercase()) => {
+            ServedReply::text("").call("write_file", json!({"path": file, "content": text}))
+        }
+        Some(_) => ServedReply::text("I wrote it down."),
+    }
+}
+
+fn its_example_runs_with_a_models_server() -> Outcome {
+    let world = World::plain()?;
+    let server = ModelServer::answering(|asked, _| served_reply(asked))?;
+    let ran = prepared_example(&world, &["openai/gpt-5.6"])?
+        .env("OPENAI_API_KEY", "k")
+        .env("OPENAI_BASE_URL", server.openai_base())
+        .run()?
+        .exits(0)?;
+    notes_have_landed(&world, &ran)?;
+    assert_eq!(server.requests().len(), 14, "{ran:?}");
     Ok(())
 }
 

@@ -304,10 +304,7 @@ impl ChildHandle {
             .await;
         let reached = reached.map_err(|_| self.run.ended())?;
         let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;
-        Ok(TaskReport {
-            hand_back: reached.ended_hand_back(record),
-            ..TaskReport::from_record(record)
-        })
+        Ok(reached.task_report(record))
     }
 
     /// Asks the child to stop; its worktree and branch are kept.

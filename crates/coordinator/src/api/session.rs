@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use orchestrate_checks::blocking;
 use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::projections::report::Standing;
 use orchestrate_core::run::request::{Request, RequestRefused};
-use orchestrate_core::{AgentId, RunId, RunSettings, RunState};
+use orchestrate_core::{AgentId, Report, RunId, RunSettings, RunState};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::retry_on_intr;
+use tokio::sync::watch;
 
 use crate::api::children::ChildHandle;
 use crate::api::coordinator::{Coordinator, PlanInput};
@@ -145,6 +147,20 @@ impl Session {
     /// Returns the newest state; the last one if the run has ended in this process.
     pub fn state(&self) -> Arc<RunState> {
         Arc::clone(&self.run.state.borrow())
+    }
+
+    /// Returns a receiver of the durable state.
+    pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
+        self.run.state.clone()
+    }
+
+    /// Returns what all children have done so far.
+    pub fn report(&self) -> Report {
+        let standing = Standing {
+            state: self.state(),
+            is_live: self.run.context().is_ok(),
+        };
+        standing.report()
     }
 
     /// Returns handles to all children.

@@ -271,6 +271,14 @@ impl Standing {
 }
 
 impl RunState {
+    /// Returns the report of a task by itself, with what it hands back if it has ended.
+    pub fn task_report(&self, record: &TaskRecord) -> TaskReport {
+        TaskReport {
+            hand_back: self.ended_hand_back(record),
+            ..TaskReport::from_record(record)
+        }
+    }
+
     /// Returns what an agent was exposed to, once it has read text from outside.
     pub fn taint(&self, agent: &AgentId) -> Option<TaskTaint> {
         self.exposure(agent).and_then(TaskTaint::from_exposure)

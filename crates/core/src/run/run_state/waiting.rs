@@ -255,6 +255,23 @@ impl RunState {
         record.state().is_settled() || is_handed_over && !record.is_stopping()
     }
 
+    /// Returns the task whose work has come to an end with this event, as far as it can without a
+    /// person's review; `None` for any other event, and if the task has gone on since.
+    pub fn ended_by(&self, event: &Event) -> Option<&TaskRecord> {
+        let end = match event {
+            Event::ReviewRequested { .. } => TaskState::AwaitingReview,
+            Event::TaskMerged { .. } => TaskState::Merged,
+            Event::NothingToDo { .. } => TaskState::NothingToDo,
+            Event::TaskFailed { .. } => TaskState::Failed,
+            Event::TaskConflicted { .. } => TaskState::Conflicted,
+            Event::TaskSkipped { .. } => TaskState::Skipped,
+            Event::TaskCancelled { .. } => TaskState::Cancelled,
+            _ => return None,
+        };
+        let record = self.task(event.task()?)?;
+        (record.state() == end && self.is_at_rest(record)).then_some(record)
+    }
+
     /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none,
     /// or while the run's time stands still.
     pub fn next_expiry(&self) -> Option<Expiry> {

@@ -77,6 +77,10 @@ book:
 plan-styles:
     UPDATE_EXPECT=1 cargo test --test orchestrate plan_styles
 
+# Writes crates/library/interface.txt, the public interface of the library, from its sources.
+interface:
+    UPDATE_EXPECT=1 cargo test --test orchestrate library_has_the_listed_interface
+
 # Runs the long form of the kill test: SIGKILL before and after each durable append of plans, trees and what follows them,
 # and at 100 random instants of 40 agents; and a full disk at each fact of a tree.
 kill:

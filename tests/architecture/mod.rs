@@ -9,6 +9,7 @@ mod budgets;
 mod commands;
 mod cycles;
 mod denied;
+mod interface;
 mod links;
 mod lints;
 mod paths;
@@ -72,6 +73,14 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "architecture::bad_shape_is_caught",
             shape::examples_are_caught,
+        ),
+        case(
+            "architecture::library_has_the_listed_interface",
+            interface::is_the_listed_one,
+        ),
+        case(
+            "architecture::what_is_public_is_listed",
+            interface::what_is_public_is_listed,
         ),
         case("architecture::budgets_only_fall", budgets::workspace_holds),
         case(

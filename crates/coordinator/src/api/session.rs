@@ -1,8 +1,8 @@
 //! Sessions: runs that a program opens by a name, which finds the run again after a crash. A child
 //! of the same id and specification is then the one that exists.
 //!
-//! A session does not keep its run open: [`Coordinator::finish`] ends the run, and what was recorded
-//! can be read for as long as there is a handle to it.
+//! A session does not keep its run open: [`Coordinator::finish`] ends the run, and what was
+//! recorded can be read for as long as there is a handle to it.
 
 use std::collections::BTreeSet;
 use std::fs::File;

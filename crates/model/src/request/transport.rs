@@ -424,7 +424,7 @@ impl Remote {
 
     fn dialect(&self, request: &ModelRequest) -> Dialect {
         let takes_form = !self.learnt.no_answer_form.load(Ordering::Relaxed);
-        let form = self.endpoint.answers.of(request);
+        let form = self.endpoint.answers.schema_for(request);
         Dialect {
             other_max_tokens_key: self.learnt.other_max_tokens_key.load(Ordering::Relaxed),
             answer: form.filter(|_| takes_form),

@@ -22,7 +22,7 @@ pub(crate) enum AnswerForm {
 impl AnswerForm {
     /// Returns the schema to be sent with a request, in the form that all servers take; `None` if
     /// the server is to get none.
-    pub(crate) fn of(self, request: &ModelRequest) -> Option<Value> {
+    pub(crate) fn schema_for(self, request: &ModelRequest) -> Option<Value> {
         let may_have = match self {
             Self::Never => false,
             Self::WithoutTools => request.tools.is_empty(),

@@ -37,6 +37,7 @@ use crate::order::sequence;
 use crate::order::stuck::never_started;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
+use crate::tasks::legend;
 use crate::tasks::note::{self, Note};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::Task;
@@ -334,7 +335,7 @@ impl Body<'_, '_> {
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
             findings.warn(found.suggest(Some(advice.to_owned())));
         }
-        document.legend.report(self.source, findings);
+        legend::check(self.source, self.start, &document.blocks, findings);
         reading::read(&document, way, known, findings)
     }
 

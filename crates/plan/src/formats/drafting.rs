@@ -203,7 +203,6 @@ impl<'a> Walk<'_, '_, 'a> {
             rest: inline.text.len() - heading::after_mark(&inline.text).len(),
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
-        let mark = self.document.legend.applied(&inline.text, mark);
         let line = TaskLine {
             inline: &inline,
             mark,

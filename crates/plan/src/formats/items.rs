@@ -82,10 +82,6 @@ impl<'a> Walk<'_, '_, 'a> {
     fn box_of(&self, text: &str) -> Option<BoxMark> {
         let mut mark = read_box(text)?;
         let title = text.tail(mark.rest).trim_end();
-        if let Some(said) = self.document.legend.status(text, &mark) {
-            mark.status = said;
-            return Some(mark);
-        }
         mark.status = match mark.status {
             TaskStatus::Cancelled if self.decide.dash_is_progress() => TaskStatus::InProgress,
             TaskStatus::Todo => strike::status(title).unwrap_or(TaskStatus::Todo),

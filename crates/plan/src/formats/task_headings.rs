@@ -172,7 +172,7 @@ pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec
         if !holds_task && heading.is_work() && is_open_work(heading) {
             found.push(Beside {
                 heading,
-                may_be_task: ends.contains(&heading.at) || heading::ends_with_word(&heading.title),
+                may_be_task: ends.contains(&heading.at) || heading::has_task_word(&heading.title),
                 follows: heading.at > ends.start,
             });
         }

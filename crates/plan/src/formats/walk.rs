@@ -76,7 +76,6 @@ pub(crate) fn read(
         document,
         reader: Reader {
             source,
-            legend: &document.legend,
             known,
             findings,
         },

@@ -34,8 +34,10 @@ const SEPARATORS: [char; 11] = [',', ';', '&', '\n', '+', '/', '|', '→', '，'
 const REMARKS: [&str; 5] = [" (", " - ", " – ", " — ", " -- "];
 /// What stands between the ends of a range.
 const RANGES: [&str; 6] = ["..", "–", "—", " to ", " through ", "-"];
-/// Words before the number of a task.
-const TASKS: &[&str] = &["task", "tasks", "step", "steps", "story", "stories"];
+/// Words before the number of a task, or of a group of them.
+const TASKS: &[&str] = &[
+    "task", "tasks", "step", "steps", "story", "stories", "group", "groups",
+];
 
 /// What a list of references names.
 #[derive(Clone, Debug, Default)]
@@ -491,7 +493,9 @@ fn without_remark(piece: &str) -> &str {
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
     match piece.split_once([' ', '#']) {
-        Some((word, rest)) if text::is_one_of(word, TASKS) => rest.trim_start_matches([' ', '#']),
+        Some((word, rest)) if text::is_one_of(word, TASKS) => {
+            without_words(rest.trim_start_matches([' ', '#']))
+        }
         _ => identify::without_word(piece).unwrap_or(piece),
     }
 }

@@ -24,7 +24,6 @@ use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
-use crate::tasks::legend::Legend;
 use crate::tasks::status;
 use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::ids::TaskId;
@@ -203,7 +202,6 @@ pub(crate) struct TaskLine<'l, 'a> {
 /// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
-    pub(crate) legend: &'s Legend,
     pub(crate) known: &'s KnownNames,
     pub(crate) findings: &'s mut Findings,
 }
@@ -224,7 +222,6 @@ impl<'a> Reader<'_, 'a> {
         }
         let line = self.first_line(item);
         let mark = read_box(&line.text)?;
-        let mark = self.legend.applied(&line.text, mark);
         Some((line, mark))
     }
 

@@ -32,7 +32,6 @@ impl Reader<'_, '_> {
         // A box may be shown as code.
         let bare = said.trim_start_matches('`');
         let in_cell = read_box(bare.trim_end_matches('`'));
-        let in_cell = in_cell.map(|mark| self.legend.applied(bare, mark));
         let status = in_cell
             .map(|mark| mark.status)
             .or_else(|| done::status_of_cell(said))

@@ -109,10 +109,7 @@ impl Attributes {
         }
         let text = text::unwrap_marks(field.value);
         match field.key {
-            Key::Depends => {
-                let list = value::without_quotes(field.value);
-                self.depends.push(field.located(list));
-            }
+            Key::Depends => self.depends.push(field.located(field.value.to_owned())),
             Key::Files => self.add_files(field, findings),
             Key::Agent => self.agent = Some(field.located(text.trim_start_matches('@').to_owned())),
             Key::Model => self.model = Some(field.located(text.to_owned())),

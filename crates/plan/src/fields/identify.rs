@@ -102,33 +102,14 @@ pub(crate) fn first_word(text: &str) -> Option<(&'static str, &'static str, &str
 }
 
 /// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop
-/// it~~`) or as the text of a link (`[T6](url) Make it`).
+/// it~~`).
 pub(crate) fn of_item(text: &str) -> Option<Leading<'_>> {
     let body = text.strip_prefix("~~").unwrap_or(text);
-    let found = leading(body).or_else(|| linked(body))?;
+    let found = leading(body)?;
     let marks = text.len() - body.len();
     Some(Leading {
         start: marks + found.start,
         rest: marks + found.rest,
-        ..found
-    })
-}
-
-/// Finds a leading id that is the whole text of a link.
-fn linked(text: &str) -> Option<Leading<'_>> {
-    let body = without_emoji(text).trim_start_matches(['*', '`']);
-    let start = text.len() - body.len() + 1;
-    let (label, after) = body.strip_prefix('[')?.split_once(']')?;
-    let found = leading(label).filter(|found| found.rest == label.len() && !found.bare_number)?;
-    let target = match after.as_bytes().first() {
-        Some(b'(') => after.find(')')?,
-        Some(b'[') => after.find(']')?,
-        _ => return None,
-    };
-    let end = start + label.len() + 1 + target + 1;
-    Some(Leading {
-        start: start + found.start,
-        rest: rest_after(text, end),
         ..found
     })
 }
@@ -457,8 +438,8 @@ mod tests {
             ("~~T1 Make it~~", Some(("T1", "Make it~~"))),
             ("~~**T1** Make~~ it", Some(("T1", "Make~~ it"))),
             ("~~T1~~ Make it", Some(("T1", "Make it"))),
-            ("[T6](a/6) Make it", Some(("T6", "Make it"))),
-            ("**[US-6][ref]**: Make it", Some(("US-6", "Make it"))),
+            ("[T6](a/6) Make it", None),
+            ("**[US-6][ref]**: Make it", None),
             ("[T6: Make](x) it", None),
             ("[link](x) Make it", None),
             ("[1](x) Make it", None),

@@ -56,7 +56,6 @@ impl TaskHeadings {
             found = may_be;
             found.retain(|it| !it.describes() && fielded.iter().any(|own| is_beside(own, it)));
             own.doubt = (found.len() > fielded.len()).then_some(PARTLY_FIELDED);
-            keep_counted(&mut found);
         } else {
             own.are_sections = true;
             own.doubt = doubt_of_boxes(document);
@@ -184,18 +183,6 @@ pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec
 fn is_title_of_series(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let mut outer = document.headings.iter().filter(|it| it.level == 1);
     heading.level == 1 && outer.nth(1).is_none() && !series_of_work(document).is_empty()
-}
-
-/// Leaves only the headings that are counted (`Phase 2`, `3. Docs`), if at least two are.
-fn keep_counted(found: &mut Vec<&Heading>) {
-    let counted: Vec<&Heading> = found
-        .iter()
-        .copied()
-        .filter(|it| it.series().is_some())
-        .collect();
-    if counted.len() > 1 {
-        *found = counted;
-    }
 }
 
 /// Reports whether a heading stands beside another one, or is that one.

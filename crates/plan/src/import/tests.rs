@@ -134,7 +134,7 @@ fn a_plain_list_of_features_has_titles_of_its_descriptions() {
         &[
             "2 new_chat_opens: New chat opens | details Steps:\n- Open the page\n- Click",
             "8 F2: The page is readable on a phone that is held upright, \
-             and in the dark mode of… | is Done | details The page is readable on a phone that is held upright, and in \
+             and in the dark mode of it… | is Done | details The page is readable on a phone that is held upright, and in \
              the dark mode of it, too",
         ],
         &[],

@@ -37,20 +37,13 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     let prefixes = prefixes(drafts, &keys, findings);
     let written = written(drafts, &prefixes);
     let mut first: HashMap<String, &Written<'_>> = HashMap::with_capacity(drafts.len());
-    let mut things: HashSet<usize> = HashSet::new();
-    for (at, id) in written.iter().enumerate() {
-        let Some(id) = id else { continue };
+    for id in written.iter().flatten() {
         if let Some(reason) = TaskId::refusal(&id.text) {
             let message = format!("invalid id `{}`: {reason}", id.text);
             findings.error(id.found(FindingCode::InvalidId, message));
         }
         let known = first.entry(TaskId::key(&id.text)).or_insert(id);
         if std::ptr::eq(*known, id) {
-            continue;
-        }
-        // What may be the name of a thing (`S3: …`) is no id of several tasks.
-        if known.text == id.text && identify::is_unusual(&id.text) {
-            things.insert(at);
             continue;
         }
         let message = match known.text == id.text {
@@ -63,7 +56,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         let found = id.found(FindingCode::DuplicateId, message);
         findings.error(found.suggest(Some("change the id of one of them".to_owned())));
     }
-    let titles = written.iter().filter(|id| id.is_none()).count() + things.len();
+    let titles = written.iter().filter(|id| id.is_none()).count();
     let taken = first.into_keys().filter(|_| titles > 0);
     let mut slugs = Slugs::new(titles, taken);
     let mut names = Vec::with_capacity(drafts.len());
@@ -71,19 +64,13 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     for (at, (draft, prefix)) in drafts.iter().zip(prefixes).enumerate() {
         let title = draft.title.as_str();
         let id = match written.get(at).and_then(Option::as_ref) {
-            Some(id) if things.contains(&at) => {
-                let own = slugs.give(&format!("{} {title}", id.text));
-                let message = format!("another task has the id `{}`: this one is `{own}`", id.text);
-                findings.warn(id.found(FindingCode::LookAlike, message));
-                own
-            }
             Some(id) => TaskId::new(id.text.to_string()),
             None => slugs.give(title),
         };
         let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
         names.push(Name {
             id,
-            is_slug: draft.id.is_none() || things.contains(&at),
+            is_slug: draft.id.is_none(),
             number,
             title,
             list: lists.get(at).copied().unwrap_or(0),

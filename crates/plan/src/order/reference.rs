@@ -491,7 +491,7 @@ fn without_remark(piece: &str) -> &str {
 
 /// Removes `Task`, `Tasks`, `Step`, … before a reference, and the marks around it.
 fn without_words(piece: &str) -> &str {
-    let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
+    let piece = piece.trim_matches(['`', '*', '[', ']', '#', '"', '\'', ' ']);
     match piece.split_once([' ', '#']) {
         Some((word, rest)) if text::is_one_of(word, TASKS) => {
             without_words(rest.trim_start_matches([' ', '#']))

@@ -242,7 +242,7 @@ fn counted_headings_are_the_tasks_among_those_with_fields() {
         (
             "# P\n\n## Phase 1\n\n**Prerequisites:** none\n\nCut.\n\n## Phase 2\n\nGlue.\n\n\
              ## Summary of it\n\nTwo days.\n",
-            "headings 2 | whole 1",
+            "headings 3 | whole 1",
         ),
         (
             "# P\n\n## Background\n\nNone.\n\n## Outline\n\n- Files: `a.rs`\n\n\

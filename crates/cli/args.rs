@@ -6,9 +6,9 @@
 
 mod audit;
 mod candidates;
-mod message;
 mod reading;
 mod removal;
+mod requests;
 mod shared;
 mod tool;
 mod tools;
@@ -22,9 +22,12 @@ use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_settings::{Key, Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
-pub(crate) use self::message::MessageArgs;
 pub(crate) use self::reading::{MODEL, ReadArgs, ReadWay};
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
+pub(crate) use self::requests::{
+    AdoptArgs, Adopting, Approval, ApproveArgs, FileLine, MessageArgs, RejectArgs, Rejection,
+    RetryArgs, Retrying, Saying, StopArgs, Stopping,
+};
 pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, RunOption, WhichRun};
 use self::shared::{on, words};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
@@ -91,7 +94,8 @@ pub(crate) enum Command {
     Drop(DropArgs),
     /// Merge the result into the branch that the run started from
     Land(LandArgs),
-    /// Continue a run that was stopped or killed
+    /// Continue a run that was stopped or killed, or that waits for you, with what was requested of
+    /// it meanwhile
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
@@ -181,6 +185,10 @@ pub(crate) struct RunArgs {
     /// Run the plan that `--read model` makes without a question
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Do not end while reviews, tool calls or questions wait for you, and take requests from
+    /// standard input, one JSON object a line, such as {"type":"approve","task":"T1"}
+    #[arg(long)]
+    pub(crate) stay: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]
@@ -345,38 +353,6 @@ fn template(text: &str) -> Result<String, String> {
     words(text)
 }
 
-/// A line of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct FileLine {
-    /// The file, from the top of the repository.
-    pub(crate) file: String,
-    /// The line, from 1.
-    pub(crate) line: usize,
-}
-
-impl std::fmt::Display for FileLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
-/// Parses a place in a file, such as `src/lib.rs:12`.
-fn place(text: &str) -> Result<FileLine, String> {
-    let read = |(file, line): (&str, &str)| {
-        Some(FileLine {
-            file: file.to_owned(),
-            line: line.parse().ok()?,
-        })
-    };
-    let place = text
-        .rsplit_once(':')
-        .filter(|(file, _)| !file.is_empty())
-        .and_then(read);
-    place
-        .filter(|place| place.line > 0)
-        .ok_or_else(|| "expected FILE:LINE, such as src/lib.rs:12".to_owned())
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
     /// A run, or a task [default: the latest run]
@@ -400,46 +376,6 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ApproveArgs {
-    /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
-    pub(crate) what: String,
-    /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by
-    /// review or diff]
-    #[arg(long)]
-    pub(crate) tree: Option<String>,
-    /// The hash shown with the call; without it, the call is shown on the terminal and you are
-    /// asked
-    #[arg(long)]
-    pub(crate) hash: Option<String>,
-    /// Approve only these files and folders of a task's work; the rest returns to its agent once
-    /// they are merged
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "hash"])]
-    pub(crate) only: Vec<String>,
-    /// The message for the agent, to which the rest returns
-    #[arg(long, short, value_name = "TEXT", value_parser = words, requires = "only")]
-    pub(crate) message: Option<String>,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AdoptArgs {
-    /// The task's id, or a unique prefix of it
-    #[arg(add = candidates::tasks())]
-    pub(crate) task: String,
-    /// The message of your commit [default: one that names the task]
-    #[arg(long, short, value_name = "TEXT", value_parser = words)]
-    pub(crate) message: Option<String>,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
     /// The task's id, or a unique prefix of it
     #[arg(add = candidates::tasks())]
@@ -449,40 +385,6 @@ pub(crate) struct OpenArgs {
     pub(crate) editor: bool,
     #[command(flatten)]
     pub(crate) which: RunOption,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RejectArgs {
-    /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
-    pub(crate) what: String,
-    /// The message for the agent
-    #[arg(long, short, value_name = "TEXT", value_parser = words)]
-    pub(crate) message: String,
-    /// The line that the comment refers to
-    #[arg(long, value_name = "FILE:LINE", value_parser = place)]
-    pub(crate) at: Option<FileLine>,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RetryArgs {
-    /// The task's id, or a unique prefix of it
-    #[arg(required_unless_present = "failed", add = candidates::tasks())]
-    pub(crate) task: Option<String>,
-    /// Retry all tasks that failed or could not be merged, in parallel
-    #[arg(long, conflicts_with = "task")]
-    pub(crate) failed: bool,
-    /// The message for the agent
-    #[arg(long, short, value_name = "TEXT", value_parser = words)]
-    pub(crate) message: Option<String>,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -544,23 +446,12 @@ pub(crate) struct ResumeArgs {
     /// New cost limit of the whole run, in US dollars; tasks that the old one stopped continue
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<String>,
+    /// Do not end while reviews, tool calls or questions wait for you, and take requests from
+    /// standard input, one JSON object a line, such as {"type":"approve","task":"T1"}
+    #[arg(long)]
+    pub(crate) stay: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StopArgs {
-    #[command(flatten)]
-    pub(crate) which: WhichRun,
-    /// Let each agent finish its current request and the tool calls of the reply, and start nothing
-    /// new
-    #[arg(long, group = "level")]
-    pub(crate) drain: bool,
-    /// Kill every process immediately
-    #[arg(long, group = "level")]
-    pub(crate) kill: bool,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -186,6 +186,15 @@ impl CommandError {
         messages.join("; ")
     }
 
+    /// Returns its messages and its hints in one line.
+    pub(crate) fn with_hints(&self) -> String {
+        let mut text = self.in_one_line();
+        for hint in &self.hints {
+            text = text + "; " + hint;
+        }
+        text
+    }
+
     /// Returns the output that is printed instead of a result.
     pub(crate) fn output(&self) -> Output {
         let errors = self.complaints.iter();

@@ -65,7 +65,7 @@ fn a_script_that_nobody_asks_again_is_not_read() -> Outcome {
     // Rejecting the task would make its agent use the script.
     let ran = world.types(&["reject", "T1", "-m", "Write two."], 2)?;
     require_words(&ran.stderr, &["failed to load the script", "line 1"])?;
-    world.types(&["approve", "T1"], 0).map(drop)
+    world.types(&["approve", "T1", "--follow"], 0).map(drop)
 }
 
 fn endpoints_that_refuse_say_what_to_do() -> Outcome {

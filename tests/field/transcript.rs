@@ -29,7 +29,7 @@ const TYPED: [&str; 8] = [
     "orchestrate check plan.md",
     "orchestrate plan.md --verify '.venv/bin/python -m unittest discover -s tests'",
     "orchestrate review",
-    "orchestrate reject T2 -m 'Cut at word boundaries.'",
+    "orchestrate reject T2 -m 'Cut at word boundaries.' --follow",
     "orchestrate land",
     "git log --oneline --first-parent -4",
     "orchestrate land --undo",

@@ -665,7 +665,7 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
         match runtime()?.block_on(coordinator.resume_with(&run, command.clone()))? {
             Takeover::Refused(RequestRefused::OutOfTime { .. }) => {}
             Takeover::Refused(refused) => return fail(refused.to_string()),
-            Takeover::Begun { said, .. } => return fail(said),
+            Takeover::Begun { run } => return fail(run.id()),
             Takeover::Answered => return fail("it was answered"),
         }
     }

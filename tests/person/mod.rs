@@ -8,7 +8,7 @@ mod starting;
 pub(crate) use landing::land::look;
 
 use crate::support::{Case, Need, Place};
-use deciding::{approvals, by_hand, dropping, kept_out, permissions, review, waiting};
+use deciding::{approvals, by_hand, dropping, kept_out, permissions, requests, review, waiting};
 use landing::{discard, land, land_styles, propose, prune, run_land};
 use showing::{display, json, next_steps, output, status, trees, watch};
 use starting::{cli, doctor, init, settings, subcommands, vendors};
@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         init::cases,
         next_steps::cases,
         permissions::cases,
+        requests::cases,
         settings::cases,
         status::cases,
         subcommands::cases,

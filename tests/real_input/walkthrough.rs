@@ -15,7 +15,7 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate log T4 --tools",
     "orchestrate review",
     "orchestrate review T3",
-    "orchestrate reject T3 --at crates/files/src/words.rs:5 -m 'Units are written in capital letters.'",
+    "orchestrate reject T3 --at crates/files/src/words.rs:5 -m 'Units are written in capital letters.' --follow",
     "orchestrate log T3 --tools",
     "orchestrate land",
     "git log --oneline --first-parent -6",

@@ -38,8 +38,8 @@ fn what_starts_a_sandbox_keeps_to_the_required_tier() -> Outcome {
         &["demo", "strict"],
         &["run", "plan.md"],
         &["resume"],
-        &["approve", "T1"],
-        &["reject", "T1", "-m", "no"],
+        &["approve", "T1", "--follow"],
+        &["reject", "T1", "-m", "no", "--follow"],
         &["retry", "T1", "-m", "more"],
     ];
     for arguments in typed {
@@ -82,7 +82,7 @@ fn what_starts_a_sandbox_keeps_to_the_required_tier() -> Outcome {
         world.repository.path().join("sample/plan.md").exists(),
         "the demo has left no sample"
     );
-    without_bubblewrap(&["approve", "T1"], "0")?.exits(0)?;
+    without_bubblewrap(&["approve", "T1", "--follow"], "0")?.exits(0)?;
     Ok(())
 }
 

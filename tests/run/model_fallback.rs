@@ -344,7 +344,12 @@ fn a_resumed_agent_keeps_its_fall_back() -> Outcome {
             .unwrap_or_default()
             .to_owned()
     });
-    types(&world, &server, &["approve", &call, "--hash", &hash], 0)?;
+    types(
+        &world,
+        &server,
+        &["approve", &call, "--hash", &hash, "--follow"],
+        0,
+    )?;
     let found = asked(&server);
     assert_eq!(found, ["chat", "messages", "messages"]);
     Ok(())
@@ -367,7 +372,12 @@ fn a_later_attempt_starts_with_the_first_model() -> Outcome {
         "--no-write-back",
     ];
     types(&world, &server, &run, 3)?;
-    types(&world, &server, &["reject", "T1", "-m", "Write more."], 1)?;
+    types(
+        &world,
+        &server,
+        &["reject", "T1", "-m", "Write more.", "--follow"],
+        1,
+    )?;
     let found = asked(&server);
     assert!(
         found.starts_with(&["chat", "messages", "messages", "chat"]),

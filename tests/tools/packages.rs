@@ -777,7 +777,7 @@ fn a_call_waits() -> Outcome {
         .unwrap_or_default()
         .trim();
     world
-        .orchestrate(&["approve", call, "--hash", hash])
+        .orchestrate(&["approve", call, "--hash", hash, "--follow"])
         .with_toolchain()
         .run()?
         .exits(0)?;

@@ -121,6 +121,9 @@ fn red_base(run: &RunId, fix: Option<&str>) -> String {
 fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     Some(match refusal {
         ResultRefusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
+        ResultRefusal::Requested { run } => {
+            format!("`orchestrate resume {run}` carries it out")
+        }
         ResultRefusal::LandingOpen { run } => {
             format!(
                 "`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can undo it"

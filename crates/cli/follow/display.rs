@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::task::ReturnCause;
-use orchestrate_core::{Event, Recorded, RunMarkers, RunState, TaskId};
+use orchestrate_core::{Event, Recorded, RunId, RunMarkers, RunState, TaskId};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::error::CommandError;
 use crate::follow::live::{Live, TICK};
+use crate::json::{Envelope, LineAnswer, Output};
 use crate::show::output;
 use crate::show::parked_call;
 use crate::show::progress;
@@ -87,8 +88,7 @@ impl Display {
             if !self.deaf
                 && let Err(error) = self.result(fact)
             {
-                self.deaf = true;
-                self.lost = Some(error).filter(|error| !error.is_silent());
+                self.lose(error);
             }
             if !self.style.quiet
                 && let Some(line) = progress::line(fact, self.style.verbose)
@@ -101,6 +101,29 @@ impl Display {
                 self.note(&annotation);
             }
         }
+    }
+
+    /// Shows the answer to a request on standard input: in the stream of events if there is one,
+    /// otherwise beside the result.
+    pub(crate) fn answered(&mut self, run: &RunId, answered: LineAnswer) {
+        if self.style.format != Format::StreamJson {
+            let LineAnswer { line, ok, message } = answered;
+            let refused = if ok { "" } else { "refused: " };
+            return self.note(&format!("line {line}: {refused}{message}"));
+        }
+        let answered = Envelope::new(Some(run), Output::LineAnswer(answered));
+        if !self.deaf
+            && let Err(error) = output::json(&answered)
+        {
+            self.lose(error);
+        }
+    }
+
+    /// Writes nothing more to standard output; keeps the error for the end, unless the reader has
+    /// closed it.
+    fn lose(&mut self, error: CommandError) {
+        self.deaf = true;
+        self.lost = Some(error).filter(|error| !error.is_silent());
     }
 
     /// Takes note of events that are not to be shown.

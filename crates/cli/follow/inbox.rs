@@ -1,11 +1,12 @@
-//! Sends a request to the coordinator of a run, or takes the run over if it has none.
+//! Sends a request to a run: to the coordinator that works on it, or else to whichever process takes
+//! the run over next, which may be this one.
 //!
 //! A request is carried out once, whichever process does it: a request that was sent keeps its
 //! number when the run is taken over.
 
 use std::time::Duration;
 
-use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Takeover};
 use orchestrate_core::run::EXIT_OK;
 use orchestrate_core::run::request::{Purpose, Request};
 use orchestrate_core::{RequestRefused, RunId};
@@ -19,7 +20,7 @@ use crate::follow::display::Style;
 use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
-use crate::json::{Answer, Envelope, Output};
+use crate::json::{Answer, Envelope, Output, Stage};
 use crate::show::output;
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two
@@ -33,12 +34,46 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// or has ended.
 const HANDS: usize = 8;
 
+/// How a request is sent.
+pub(crate) struct Sending {
+    /// Whether a run that no process works on is continued and followed to its end.
+    follows: bool,
+    /// The settings that were typed.
+    typed: Vec<(&'static str, String)>,
+}
+
+impl Sending {
+    /// Sends with these settings, and follows the run if it has to be continued.
+    pub(crate) fn new(follows: bool, typed: &[(&'static str, String)]) -> Self {
+        let typed = typed.to_vec();
+        Self { follows, typed }
+    }
+
+    /// Reports whether the answer is printed as JSON.
+    fn is_json(&self, context: &Context) -> bool {
+        let mut typed = self.typed.iter();
+        let typed = typed.find(|setting| setting.0 == "output_format");
+        let format = typed.map(|setting| setting.1.clone());
+        let format = format.or_else(|| context.output_format());
+        matches!(format.as_deref(), Some("json" | "stream-json"))
+    }
+}
+
 /// A request to a run, with its number once it has been sent.
 struct Asked<'a> {
     store: &'a Store,
     run: &'a RunId,
     request: &'a Request,
     sent: Option<InboxId>,
+}
+
+/// Prints what has become of a request, and returns the exit code.
+fn print(run: &RunId, answer: Answer, as_json: bool) -> Result<u8, CommandError> {
+    match as_json {
+        true => output::json(&Envelope::new(Some(run), Output::Answer(answer))),
+        false => output::line(&answer.answer),
+    }
+    .map(|()| EXIT_OK)
 }
 
 /// Sends a request to a live coordinator and prints its answer, or that the run has ended.
@@ -48,40 +83,112 @@ pub(crate) fn ask(
     request: &Request,
     as_json: bool,
 ) -> Result<u8, CommandError> {
-    let id = send(store, run, request)?;
-    match answer(store, run, id)? {
-        Some(answer) => say(answer, run, as_json),
-        None if store.lease(run)?.is_none() => say(Ok("it has ended".to_owned()), run, as_json),
-        None => Err(unanswered(run)),
+    let id = record(store, run, request)?;
+    let answer = match answer(store, run, id)? {
+        Some(answer) => answer,
+        None if store.lease(run)?.is_none() => Ok("it has ended".to_owned()),
+        None => return Err(unanswered(run)),
+    };
+    print(run, answered(run, answer)?, as_json)
+}
+
+/// Sends a request and prints what became of it; if that is wanted and no process works on the run,
+/// continues the run instead and returns its exit code.
+pub(crate) fn send(
+    context: &Context,
+    store: &Store,
+    run: &RunId,
+    request: &Request,
+    sending: Sending,
+) -> Result<u8, CommandError> {
+    match sending.follows {
+        true => ask_or_take_over(context, store, run, request, sending),
+        false => {
+            let answer = acknowledge(store, run, request)?;
+            print(run, answer, sending.is_json(context))
+        }
     }
+}
+
+/// Sends a request, and returns the answer of the process that works on the run, or that it is
+/// recorded. Without such a process, what the run's state does not allow is refused here.
+///
+/// # Errors
+///
+/// Fails if the request is refused.
+pub(crate) fn acknowledge(
+    store: &Store,
+    run: &RunId,
+    request: &Request,
+) -> Result<Answer, CommandError> {
+    if store.lease(run)?.is_none() {
+        let decided = store.state(run)?.decide(request);
+        decided.map_err(|refused| refusal(run, &refused))?;
+    }
+    let id = match recorded_before(store, run, request)? {
+        Some(id) => id,
+        None => record(store, run, request)?,
+    };
+    if let Some(answer) = answer(store, run, id)? {
+        return answered(run, answer);
+    }
+    let (stage, answer) = match store.lease(run)? {
+        Some(_) => (
+            Stage::Unanswered,
+            format!("recorded; {run} has not answered yet"),
+        ),
+        None => (
+            Stage::Recorded,
+            format!("recorded; nobody runs {run}: orchestrate resume {run}"),
+        ),
+    };
+    Ok(Answer { stage, answer })
+}
+
+/// Returns the number of a request if the same one is recorded already: what is decided twice is
+/// decided once, while a message may be sent again.
+fn recorded_before(
+    store: &Store,
+    run: &RunId,
+    request: &Request,
+) -> Result<Option<InboxId>, CommandError> {
+    if matches!(request, Request::Message { .. }) {
+        return Ok(None);
+    }
+    let mut open = store.open_requests(run)?.into_iter();
+    Ok(open
+        .find(|received| received.request == *request)
+        .map(|received| received.id))
+}
+
+/// Returns what the sender of an answered request is told.
+fn answered(run: &RunId, answer: Reply) -> Result<Answer, CommandError> {
+    Ok(Answer {
+        stage: Stage::Done,
+        answer: answer.map_err(|refused| refusal(run, &refused))?,
+    })
 }
 
 /// Sends a request; without a live coordinator, takes the run over and returns the run's exit code.
 ///
 /// The process that works on the run may change at any moment: the request goes to the newest one,
 /// and is carried out here if that one ends without an answer.
-pub(crate) fn ask_or_take_over(
+fn ask_or_take_over(
     context: &Context,
     store: &Store,
     run: &RunId,
     request: &Request,
-    typed: Vec<(&'static str, String)>,
+    sending: Sending,
 ) -> Result<u8, CommandError> {
     let mut sent = None;
     for _ in 0..HANDS {
         if store.lease(run)?.is_some() {
             let id = match sent {
                 Some(id) => id,
-                None => *sent.insert(send(store, run, request)?),
+                None => *sent.insert(record(store, run, request)?),
             };
             if let Some(answer) = answer(store, run, id)? {
-                let format = typed
-                    .into_iter()
-                    .find(|setting| setting.0 == "output_format");
-                let format = format.map(|setting| setting.1);
-                let format = format.or_else(|| context.output_format());
-                let as_json = matches!(format.as_deref(), Some("json" | "stream-json"));
-                return say(answer, run, as_json);
+                return print(run, answered(run, answer)?, sending.is_json(context));
             }
             if store.lease(run)?.is_some() {
                 return Err(unanswered(run));
@@ -93,7 +200,7 @@ pub(crate) fn ask_or_take_over(
             request,
             sent,
         };
-        if let Some(code) = take_over(context, &asked, typed.clone())? {
+        if let Some(code) = take_over(context, &asked, sending.typed.clone())? {
             return Ok(code);
         }
     }
@@ -104,7 +211,7 @@ pub(crate) fn ask_or_take_over(
 
 /// Records a request for the process that works on the run; fails if that process has another
 /// purpose, such as landing.
-fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
+fn record(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
     match store.lease(run)? {
         Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held {
             run: run.clone(),
@@ -169,10 +276,9 @@ async fn carry_out(
     tier: &str,
     begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
-    let request = Request::clone(request);
     let taken = match sent {
-        None => coordinator.resume_with(run, request).await,
-        Some(id) => coordinator.resume_with_sent(run, *id, request).await,
+        None => coordinator.resume_with(run, Request::clone(request)).await,
+        Some(id) => coordinator.resume_with_sent(run, *id).await,
     };
     match taken {
         Err(CoordinatorError::Journal(JournalError::Held { holder, .. }))
@@ -183,27 +289,29 @@ async fn carry_out(
         Err(error) => Err(error.into()),
         Ok(Takeover::Answered) => Ok(None),
         Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),
-        Ok(Takeover::Begun { run: taken, said }) => {
+        Ok(Takeover::Begun { run: taken }) => {
             if !style.quiet {
                 output::note(&format!("no process works on run {run}: taking it over"));
                 output::note(tier);
-                output::note(&said);
             }
-            run::to_its_end(taken, style, begun).await.map(Some)
+            tell_answers(&taken, style);
+            run::to_its_end(taken, style, begun, None).await.map(Some)
         }
     }
 }
 
-fn say(answer: Reply, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
-    match answer {
-        Ok(answer) if as_json => {
-            let answer = Output::Answer(Answer { answer });
-            output::json(&Envelope::new(Some(run), answer))
+/// Says what became of the requests that were recorded while no process worked on the run.
+pub(crate) fn tell_answers(run: &Run, style: Style) {
+    for answer in run.answers() {
+        match &answer.reply {
+            Ok(said) if !style.quiet => output::note(said),
+            Ok(_) => {}
+            Err(refused) => {
+                let step = next_step(run.id(), refused);
+                output::warning(&format!("a request is refused: {refused}; {step}"));
+            }
         }
-        Ok(said) => output::line(&said),
-        Err(refused) => Err(refusal(run, &refused)),
     }
-    .map(|()| EXIT_OK)
 }
 
 fn refusal(run: &RunId, refused: &RequestRefused) -> CommandError {

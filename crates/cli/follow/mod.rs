@@ -5,5 +5,6 @@ pub(crate) mod inbox;
 pub(crate) mod landing;
 pub(crate) mod live;
 pub(crate) mod planned;
+pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod signals;

@@ -23,8 +23,9 @@ use tokio::runtime::Runtime;
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
 use crate::follow::planned::{Made, STANDARD_OUTPUT};
+use crate::follow::requests::{Listener, Requests};
 use crate::follow::signals::Signals;
-use crate::json::{Envelope, Output, RunReport};
+use crate::json::{Envelope, LineAnswer, Output, RunReport};
 use crate::show::next;
 use crate::show::output;
 use crate::show::run_argument::Named;
@@ -142,12 +143,13 @@ pub(crate) struct Followed {
     is_heard: Result<bool, CommandError>,
 }
 
-/// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events
-/// up to the number `begun` are not shown.
+/// Follows a run to its end, handling signals and what a listener hears on standard input, and
+/// leaves printing the report to the caller. Events up to the number `begun` are not shown.
 pub(crate) async fn to_its_end(
     run: Run,
     style: Style,
     begun: u64,
+    listener: Option<Arc<dyn Listener>>,
 ) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News {
@@ -161,7 +163,8 @@ pub(crate) async fn to_its_end(
     if style.terminal.github && !style.quiet {
         display.note(&format!("::group::orchestrate {id}"));
     }
-    let ended = attend(run, &mut display, &mut news).await?;
+    let requests = listener.map(|listener| Requests::read(listener, store.clone(), id.clone()));
+    let ended = attend(run, requests.transpose()?, &mut display, &mut news).await?;
     news.pass_on(&mut display)?;
     let is_heard = display.end();
     if style.terminal.github && !style.quiet {
@@ -214,12 +217,17 @@ fn killed(state: RunState, exit_code: u8) -> Report {
     }
 }
 
-/// Waits for the run to end, showing its events and passing on signals.
-async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ended, CommandError> {
+/// Waits for the run to end, showing its events and passing on signals and requests.
+async fn attend(
+    run: Run,
+    mut requests: Option<Requests>,
+    display: &mut Display,
+    news: &mut News,
+) -> Result<Ended, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut live) = (run.watch(), run.live());
     let running = run.running_checks();
-    let shutdown = run.shutdown();
+    let (shutdown, closing) = (run.shutdown(), run.closing());
     let waiting = run.wait();
     tokio::pin!(waiting);
     let (mut open, mut told, mut is_news) = (true, false, true);
@@ -242,9 +250,29 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ende
                 }
                 let last: Arc<RunState> = Arc::clone(&state.borrow());
                 news.show(display, &last);
+                if let Some(requests) = &mut requests
+                    && let Some(answered) = requests.current().await
+                {
+                    display.answered(&last.run_id, answered);
+                }
                 return Ok(Ended::ByItself(Box::new(ended)));
             }
             changed = state.changed(), if open => open = changed.is_ok(),
+            answered = next_answer(&mut requests) => {
+                match answered {
+                    Some(answered) => {
+                        // After the events that the request has led to.
+                        let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
+                        news.show(display, &newest);
+                        display.answered(&newest.run_id, answered);
+                    }
+                    None => {
+                        requests = None;
+                        closing.close();
+                    }
+                }
+                is_news = false;
+            }
             Ok(live) = live.recv() => {
                 if let LiveItem::Retry(retry) = &live.item {
                     display.retry(retry);
@@ -272,6 +300,15 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ende
                 shutdown.ask(request.level, request.exit_code);
             }
         }
+    }
+}
+
+/// Waits for the next answer to a request; `None` once there are no more. Never resolves without
+/// requests.
+async fn next_answer(requests: &mut Option<Requests>) -> Option<LineAnswer> {
+    match requests {
+        Some(requests) => requests.next().await,
+        None => std::future::pending().await,
     }
 }
 

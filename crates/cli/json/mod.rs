@@ -24,8 +24,8 @@ pub(crate) use results::{
     StoredCommit,
 };
 pub(crate) use runs::{
-    Answer, ErrorEntry, Failure, ListedRun, ModelOutage, OpenApproval, RunMap, RunReport,
-    WaitingFor, WorkingTask,
+    Answer, ErrorEntry, Failure, LineAnswer, ListedRun, ModelOutage, OpenApproval, RunMap,
+    RunReport, Stage, WaitingFor, WorkingTask,
 };
 pub(crate) use schemas::{Described, Known, SCHEMAS, SchemaText, schema_of};
 pub(crate) use setup::{

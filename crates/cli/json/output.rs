@@ -14,7 +14,7 @@ use super::results::{
     CleanReport, DiscardReport, DroppedReport, LandReport, ProposedReport, PrunedEntry,
     RestoredCommit, StoredCommit,
 };
-use super::runs::{Answer, Failure, ListedRun, RunMap, RunReport};
+use super::runs::{Answer, Failure, LineAnswer, ListedRun, RunMap, RunReport};
 use super::schemas::{Known, SchemaText};
 use super::setup::{Consent, Decided, ListedRole, SettingsReport};
 use super::tasks::{RunDiff, TaskDiff, TaskReview};
@@ -32,9 +32,12 @@ pub(crate) enum Output {
     /// A run that has ended; in a stream, it replaces the event.
     #[serde(rename = "run.finished")]
     RunFinished(Box<RunReport>),
-    /// What the process that works on the run has answered to a request.
+    /// What has become of a request.
     #[serde(rename = "answer")]
     Answer(Answer),
+    /// What has become of a request that stood on standard input.
+    #[serde(rename = "request.answered")]
+    LineAnswer(LineAnswer),
     /// All runs of the repository.
     #[serde(rename = "runs")]
     Runs(Items<ListedRun>),

@@ -141,11 +141,36 @@ pub(crate) struct ModelOutage {
     pub(crate) error: String,
 }
 
-/// The answer to a request.
+/// What has become of a request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Answer {
-    /// The answer, for people.
+    /// How far it is.
+    pub(crate) stage: Stage,
+    /// What was done, or what happens next, for people.
     pub(crate) answer: String,
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stage {
+    /// It has been carried out.
+    Done,
+    /// The process that works on the run has not answered yet.
+    Unanswered,
+    /// No process works on the run: the next one carries it out.
+    Recorded,
+}
+
+/// The answer to one line of requests on standard input.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LineAnswer {
+    /// The number of the line, from 1.
+    pub(crate) line: usize,
+    /// Whether it was carried out.
+    pub(crate) ok: bool,
+    /// What was done, or why not and what to do.
+    pub(crate) message: String,
 }
 
 /// One run of a list.

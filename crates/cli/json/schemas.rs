@@ -47,6 +47,8 @@ pub(crate) struct SchemaText {
 const ERROR: &str = "error";
 /// What follows a run to its end prints.
 const OF_RUN: &[&str] = &["run.finished", "run.status"];
+/// What follows a run that may stay open for people prints.
+const OF_OPEN_RUN: &[&str] = &["run.finished", "run.status", "request.answered"];
 /// What sends a request to a run prints: the answer, or the run that it has taken over.
 const OF_REQUEST: &[&str] = &["answer", "run.finished", "run.status"];
 
@@ -77,10 +79,10 @@ pub(crate) const SCHEMAS: [Described; 39] = [
     streaming("plan", OF_RUN),
     printing("recover", &["recover", "recover.restored"]),
     streaming("reject", OF_REQUEST),
-    streaming("resume", OF_RUN),
+    streaming("resume", OF_OPEN_RUN),
     streaming("retry", OF_REQUEST),
     printing("review", &["review", "review.task"]),
-    streaming("run", OF_RUN),
+    streaming("run", OF_OPEN_RUN),
     printing("schema", &["schemas", "schema"]),
     printing("status", &["run.finished", "run.status", "runs"]),
     printing("stop", &["answer"]),

@@ -32,7 +32,7 @@ pub use api::session::Session;
 pub use api::surroundings::Surroundings;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
-pub use dispatch::dispatcher::{Run, Takeover};
+pub use dispatch::dispatcher::{Closing, Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace};
 pub use orchestrate_checks::{
     ChecksError, ConfinementChoice, Layout, RunningCheck, RunningChecks, Shutdown, ShutdownLevel,

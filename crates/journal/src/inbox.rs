@@ -25,6 +25,9 @@ pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// The capacity of the channel to the coordinator; further requests stay in the database.
 const WAITING_COMMANDS: usize = 64;
 
+/// More requests than a run can have.
+const EVERY: usize = i32::MAX as usize;
+
 /// Records a request; returns `None` if there is no such run.
 pub(crate) fn send(
     connection: &Connection,
@@ -90,9 +93,9 @@ fn open_after(
     })
 }
 
-/// Reads the open requests of a run, oldest first, at most as many as the channel holds.
+/// Reads all open requests of a run, oldest first.
 pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Received>> {
-    open_after(connection, run, InboxId(0), WAITING_COMMANDS).map(|page| page.commands)
+    open_after(connection, run, InboxId(0), EVERY).map(|page| page.commands)
 }
 
 /// Records the answer to an open request; reports whether there was one.

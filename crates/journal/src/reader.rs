@@ -21,7 +21,7 @@ use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
 use crate::inbox;
 use crate::lease;
-use crate::received::{InboxId, Reply};
+use crate::received::{InboxId, Received, Reply};
 use orchestrate_core::run::request::{Holder, Purpose, Request};
 
 /// One repository's journal and its blobs; cheap to clone.
@@ -352,17 +352,12 @@ impl Store {
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
     }
 
-    /// Returns the unanswered requests of a run, oldest first, at most as many as a coordinator
-    /// receives at once.
+    /// Returns the unanswered requests of a run, oldest first.
     ///
     /// # Errors
     ///
     /// Fails if the database cannot be read.
-    #[cfg(feature = "fault-injection")]
-    pub fn open_commands(
-        &self,
-        run: &RunId,
-    ) -> Result<Vec<crate::received::Received>, JournalError> {
+    pub fn open_requests(&self, run: &RunId) -> Result<Vec<Received>, JournalError> {
         self.query(|connection| inbox::open(connection, run))
     }
 

@@ -125,6 +125,14 @@ pub enum ResultRefusal {
         /// The run, whose end is not recorded.
         run: RunId,
     },
+    /// The user has requested something of the run that no process has carried out yet.
+    #[error(
+        "use the result of run {run}: what you have requested of it is still to be carried out"
+    )]
+    Requested {
+        /// The run, of which nothing has landed.
+        run: RunId,
+    },
     /// A landing was interrupted, and only the run's events say how to complete it.
     #[error("discard run {run}: its landing was interrupted and must be completed or undone first")]
     LandingOpen {

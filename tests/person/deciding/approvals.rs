@@ -412,7 +412,7 @@ fn a_program_without_a_terminal_parks_if_it_is_told_to() -> Outcome {
                     Ok::<_, Failed>(at(call, field)?.as_str().unwrap_or_default().to_owned())
                 };
                 let (call, hash) = (of("/call")?, of("/hash")?);
-                type_in(&["approve", &call, "--hash", &hash], 0)?;
+                type_in(&["approve", &call, "--hash", &hash, "--follow"], 0)?;
                 let again = type_in(&["approve", &call], 2)?;
                 require_contains(
                     &again.stderr,
@@ -551,7 +551,7 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     // The control: with the hash that was shown, the same call runs, and the file that it makes is
     // in the result.
     says(
-        &world.types(&["approve", &call, "--hash", &hash], 0)?,
+        &world.types(&["approve", &call, "--hash", &hash, "--follow"], 0)?,
         &["T1    merged"],
     )?;
     require_published(&world)
@@ -615,7 +615,7 @@ fn no_word_of_a_call_is_kept_from_whoever_approves_it() -> Outcome {
         .unwrap_or_default()
         .trim();
     says(
-        &world.types(&["approve", &call, "--hash", hash], 0)?,
+        &world.types(&["approve", &call, "--hash", hash, "--follow"], 0)?,
         &["T1    merged"],
     )?;
     says(
@@ -685,7 +685,11 @@ fn refuses_to_approve(world: &World) -> Outcome {
 
 fn a_terminal_shows_the_whole_call_and_asks() -> Outcome {
     let (world, call) = parked_at_a_desk()?;
-    let approve = || world.orchestrate(&["approve", &call]).start_in_terminal();
+    let approve = || {
+        world
+            .orchestrate(&["approve", &call, "--follow"])
+            .start_in_terminal()
+    };
     for (keys, code, is_decided) in [("n\n", 3, false), ("\n", 3, false), ("y\n", 0, true)] {
         let terminal = approve()?;
         terminal.shows("Let it run? [y/N]")?;
@@ -703,7 +707,11 @@ fn a_terminal_shows_the_whole_call_and_asks() -> Outcome {
 fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
-    let approve = || world.orchestrate(&["approve", "T1"]).start_in_terminal();
+    let approve = || {
+        world
+            .orchestrate(&["approve", "T1", "--follow"])
+            .start_in_terminal()
+    };
     let terminal = approve()?;
     terminal.shows("Approve it unseen? [y/N]")?;
     terminal.types("\n")?;
@@ -719,7 +727,7 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
         "refs/heads/orchestrate/*/T1",
     ])?;
     says(
-        &other.types(&["approve", "T1"], 0)?,
+        &other.types(&["approve", "T1", "--follow"], 0)?,
         &[&format!("approved unseen, as tree {tree}")],
     )?;
     // Nothing is said of an approval that is refused.

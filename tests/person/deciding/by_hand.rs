@@ -72,7 +72,7 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
         ],
     )?;
     // Once the work is merged, they could not be adopted.
-    let refused = world.types(&["approve", "T1"], 3)?.stderr;
+    let refused = world.types(&["approve", "T1", "--follow"], 3)?.stderr;
     require_words(
         &refused,
         &[
@@ -82,13 +82,15 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
         ],
     )?;
     let waits = world
-        .types(&["adopt", "T1", "-m", "Mend two", "--json"], 3)?
+        .types(&["adopt", "T1", "-m", "Mend two", "--json", "--follow"], 3)?
         .json()?;
     world.types(&["adopt", "T1"], 2)?;
     // What was reviewed is not what would be approved.
     world.types(&["approve", "T1"], 2)?;
     world.types(&["review", "T1"], 0)?;
-    let ended = world.types(&["approve", "T1", "--json"], 0)?.json()?;
+    let ended = world
+        .types(&["approve", "T1", "--json", "--follow"], 0)?
+        .json()?;
     if at(&waits, "/tasks/0/state")? != "awaiting_review" {
         return fail(format!("{waits:#}"));
     }
@@ -154,7 +156,7 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
     )?;
     let reviewed = world.types(&["review", task], 0)?.stdout;
     require_words(&reviewed, &["1 file of yours is not in it: shared.txt"])?;
-    world.types(&["adopt", task, "-m", "Keep both lines"], 0)?;
+    world.types(&["adopt", task, "-m", "Keep both lines", "--follow"], 0)?;
     let integration = &played.report.run_id.integration_branch();
     let own = world.repository.git(&[
         "log",
@@ -187,7 +189,10 @@ fn a_file_that_looks_like_a_secret_is_taken_by_name() -> Outcome {
         &["`orchestrate approve T1 --only .env` puts it in"],
     )?;
     let ended = world
-        .types(&["approve", "T1", "--only", ".env", "--json"], 0)?
+        .types(
+            &["approve", "T1", "--only", ".env", "--json", "--follow"],
+            0,
+        )?
         .json()?;
     let result = at(&ended, "/integration_commit")?
         .as_str()
@@ -231,6 +236,7 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
         "-m",
         "Shorter, please.",
         "--json",
+        "--follow",
     ];
     let waits = world.types(&only, 3)?.json()?;
     let integration = &played.report.run_id.integration_branch();
@@ -241,7 +247,7 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
     if (at(task, "/state")?, at(task, "/attempt")?) != (&json!("awaiting_review"), &json!(2)) {
         return fail(format!("{waits:#}"));
     }
-    world.types(&["approve", "T1"], 0)?;
+    world.types(&["approve", "T1", "--follow"], 0)?;
     let merged = [
         world.repository.show(integration, "src/good.txt")?,
         world.repository.show(integration, "bad.txt")?,
@@ -260,7 +266,7 @@ fn a_rest_of_which_nothing_is_made_is_told() -> Outcome {
     world.play("- [ ] T1 two files\n", &script, |settings| {
         settings.run.merge = MergeMode::Review
     })?;
-    world.types(&["approve", "T1", "--only", "good.txt"], 0)?;
+    world.types(&["approve", "T1", "--only", "good.txt", "--follow"], 0)?;
     let landed = world.types(&["land"], 0)?;
     require_words(
         &landed.stderr,

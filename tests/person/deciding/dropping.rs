@@ -203,7 +203,7 @@ fn later_work_does_not_bring_it_back() -> Outcome {
     require_files(&world, &integration(&world)?, &["one", "two"])?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["two"])?;
-    world.types(&["reject", "T2", "-m", "write 3"], 0)?;
+    world.types(&["reject", "T2", "-m", "write 3", "--follow"], 0)?;
     let branch = integration(&world)?;
     require_files(&world, &branch, &["two"])?;
     let two = world.git(&format!("show {branch}:two"))?;
@@ -239,7 +239,7 @@ fn approved_work_does_not_bring_it_back() -> Outcome {
     )?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["three"])?;
-    world.types(&["approve", "T2"], 0)?;
+    world.types(&["approve", "T2", "--follow"], 0)?;
     require_files(&world, &integration(&world)?, &["three", "two"])
 }
 
@@ -261,7 +261,7 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
     )?;
     world.types(&["drop", "T1"], 0)?;
     for (said, content) in [("write 3", "3"), ("write 4", "4")] {
-        world.types(&["reject", "T2", "-m", said], 0)?;
+        world.types(&["reject", "T2", "-m", said, "--follow"], 0)?;
         let branch = integration(&world)?;
         require_files(&world, &branch, &["two"])?;
         let two = world.git(&format!("show {branch}:two"))?;
@@ -301,7 +301,9 @@ fn two_at_once_drop_both_or_say_who_is_first() -> Outcome {
 fn rejected_work_does_not_land() -> Outcome {
     let world = ended("- [ ] T1 one\n- [ ] T2 two\n", &[])?;
     // The scripted agent changes nothing more, so the rejection stands.
-    let rejected = world.orchestrate(&["reject", "T1", "-m", "No."]).run()?;
+    let rejected = world
+        .orchestrate(&["reject", "T1", "-m", "No.", "--follow"])
+        .run()?;
     assert_ne!(rejected.code, 0, "{}", rejected.stdout);
     let refused = world.types(&["land"], 3)?;
     says(

@@ -104,7 +104,9 @@ fn a_new_secret_stays_in_its_worktree_and_its_task_waits() -> Outcome {
         world.repository.worktree("T1")?.join(".env").exists(),
         "the file is gone"
     );
-    let approved = world.types(&["approve", "T1", "--json"], 0)?.json()?;
+    let approved = world
+        .types(&["approve", "T1", "--json", "--follow"], 0)?
+        .json()?;
     let merged = files_of(
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),
@@ -201,7 +203,7 @@ fn no_model_sees_a_secret_that_waits() -> Outcome {
         .rule(done("T1"));
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
-    world.types(&["reject", "T1", "-m", "look again"], 3)?;
+    world.types(&["reject", "T1", "-m", "look again", "--follow"], 3)?;
     let told = world.types(&["log", "T1", "--transcript"], 0)?.stdout;
     let second = told.split("look again").nth(1).unwrap_or_default();
     let denied = second.contains("stays out of sight until the user decides about it");
@@ -293,7 +295,9 @@ fn a_deleted_test_waits_and_the_rest_merges() -> Outcome {
     if reviewed.stdout.matches("deletes the test file").count() != 1 {
         return fail(reviewed.stdout);
     }
-    let approved = world.types(&["approve", "T1", "--json"], 0)?.json()?;
+    let approved = world
+        .types(&["approve", "T1", "--json", "--follow"], 0)?
+        .json()?;
     let files = files_of(
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),

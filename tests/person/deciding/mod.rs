@@ -5,5 +5,6 @@ pub(super) mod by_hand;
 pub(super) mod dropping;
 pub(super) mod kept_out;
 pub(super) mod permissions;
+pub(super) mod requests;
 pub(super) mod review;
 pub(super) mod waiting;

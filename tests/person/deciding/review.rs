@@ -333,7 +333,7 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     if world.types(&["log"], 0)?.stdout != log {
         return fail("a refused command has left facts");
     }
-    let approved = world.types(&["approve", "T2"], 0)?;
+    let approved = world.types(&["approve", "T2", "--follow"], 0)?;
     if approved.stderr.matches("git merge --ff-only ").count() != 1 {
         return fail(approved.stderr);
     }
@@ -389,7 +389,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         "{}",
         looked.stderr
     );
-    let on_it = world.types(&["approve", "T2"], 3)?.stderr;
+    let on_it = world.types(&["approve", "T2", "--follow"], 3)?.stderr;
     if !on_it.contains(&format!(
         "switch {} to another branch",
         world.repository.path().display()
@@ -397,7 +397,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(on_it);
     }
     world.git("switch -q main")?;
-    let refused = world.types(&["approve", "T2"], 3)?.stderr;
+    let refused = world.types(&["approve", "T2", "--follow"], 3)?.stderr;
     let after = world.types(&["status", "--json"], 0)?.json()?;
     if !refused.contains(&format!(
         "git branch NAME {}",
@@ -435,8 +435,8 @@ fn a_merged_branch_may_be_committed_on() -> Outcome {
     git(&["add", "mine"])?;
     git(&["commit", "-qm", "Mine"])?;
     let mine = git(&["rev-parse", "HEAD"])?;
-    world.types(&["approve", "T2"], 0)?;
-    world.types(&["reject", "T1", "-m", "Again."], 1)?;
+    world.types(&["approve", "T2", "--follow"], 0)?;
+    world.types(&["reject", "T1", "-m", "Again.", "--follow"], 1)?;
     let held = world.git(&format!("for-each-ref --contains {mine} refs/orchestrate"))?;
     assert!(
         !held.is_empty(),
@@ -476,12 +476,12 @@ fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
             .join(".git/worktrees/+verifier/index"),
         "cut off",
     )?;
-    world.types(&["approve", "T2"], 3)?;
+    world.types(&["approve", "T2", "--follow"], 3)?;
     std::fs::remove_dir_all(&verifier)?;
     std::fs::write(&verifier, "a file")?;
-    world.types(&["approve", "T3"], 3)?;
+    world.types(&["approve", "T3", "--follow"], 3)?;
     std::fs::remove_dir_all(world.repository.path().join(".git/worktrees"))?;
-    world.types(&["approve", "T4"], 0).map(drop)
+    world.types(&["approve", "T4", "--follow"], 0).map(drop)
 }
 
 /// Changes that a user has staged in a task's worktree, and that are nowhere else, stop `clean` and
@@ -497,7 +497,7 @@ fn what_is_staged_alone_is_kept() -> Outcome {
         kept.contains("its staged changes are stored nowhere else") && place.exists(),
         "{kept}"
     );
-    world.types(&["reject", "T2", "-m", "Again."], 1)?;
+    world.types(&["reject", "T2", "-m", "Again.", "--follow"], 1)?;
     let recovered = world.types(&["recover", "--json"], 0)?.json()?;
     let names = recovered["items"]
         .as_array()
@@ -540,7 +540,7 @@ fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     std::fs::write(place.join("staged"), "precious\n")?;
     world.git(&format!("-C {} add staged", place.display()))?;
     std::fs::remove_file(place.join("staged"))?;
-    world.types(&["reject", "T1", "-m", "Again."], 3)?;
+    world.types(&["reject", "T1", "-m", "Again.", "--follow"], 3)?;
     let held = world.git("log --glob=refs/orchestrate --format=%s -- staged")?;
     assert!(held.contains("Staged by a person"), "{held}");
     Ok(())
@@ -574,7 +574,9 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
         .command("sh", world.repository.path(), &["-c", &merge])
         .run()?
         .exits(0)?;
-    let refused = world.types(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
+    let refused = world
+        .types(&["reject", "T2", "-m", "Mended.", "--follow"], 1)?
+        .stdout;
     assert!(refused.contains("conflict markers in file:1"), "{refused}");
     assert!(!refused.contains("(attempt 3)"), "{refused}");
     // Telling git that it is resolved does not resolve it either.
@@ -614,7 +616,9 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
             .command("sh", &place, &["-c", leave])
             .run()?
             .exits(0)?;
-        let failed = world.types(&["reject", "T2", "-m", "Again."], 1)?.stdout;
+        let failed = world
+            .types(&["reject", "T2", "-m", "Again.", "--follow"], 1)?
+            .stdout;
         let told = failed.split('`').find(|part| part.starts_with("git "));
         let told = told.ok_or_else(|| Failed::from(failed.clone()))?;
         world
@@ -639,7 +643,7 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
         .run()?
         .exits(0)?;
     says(
-        &world.types(&["reject", "T2", "-m", "Again."], 1)?,
+        &world.types(&["reject", "T2", "-m", "Again.", "--follow"], 1)?,
         &["a merge is in progress; finish or abort it first"],
     )
 }
@@ -682,7 +686,7 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     // Meanwhile the user commits the ticked boxes.
     world.repository.commit_all("Tick")?;
     let between = tip()?;
-    world.types(&["reject", "T1", "-m", "Once more."], 0)?;
+    world.types(&["reject", "T1", "-m", "Once more.", "--follow"], 0)?;
     world.types(&["land"], 0)?;
     let second = tip()?;
     world.types(&["land", "--undo"], 0)?;
@@ -715,7 +719,7 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
     world.types(&["land"], 0)?;
-    world.types(&["reject", "T1", "-m", "Once more."], 1)?;
+    world.types(&["reject", "T1", "-m", "Once more.", "--follow"], 1)?;
     let undone = world.types(&["land", "--undo"], 0)?;
     if world.repository.read("plan.md")? == plan {
         Ok(())
@@ -811,9 +815,11 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     world.types(&["review", "T3"], 2)?;
     world.types(&["reject", "T1", "-m", " "], 2)?;
     world.types(&["reject", "T1", "-m", "Louder.", "--at", "one.txt"], 2)?;
-    world.types(&["approve", "T1"], 3)?;
+    world.types(&["approve", "T1", "--follow"], 3)?;
     world.types(&["approve", "T1"], 2)?;
-    let ended = world.types(&["approve", "T2", "--json"], 0)?.json()?;
+    let ended = world
+        .types(&["approve", "T2", "--json", "--follow"], 0)?
+        .json()?;
     before.require_same(&world.repository.fingerprint()?)?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
     if at(&landed, "/to")? != at(&ended, "/integration_commit")? {
@@ -872,7 +878,7 @@ fn a_commit_of_a_persons_in_a_worktree_is_kept() -> Outcome {
         "-m",
         "Mended by hand",
     ])?;
-    let refused = world.types(&["approve", "T2"], 3)?.stderr;
+    let refused = world.types(&["approve", "T2", "--follow"], 3)?.stderr;
     let commands: Vec<&str> = refused
         .split('`')
         .filter_map(|part| part.strip_prefix("git "))
@@ -883,8 +889,8 @@ fn a_commit_of_a_persons_in_a_worktree_is_kept() -> Outcome {
             .git(&command.split_whitespace().collect::<Vec<_>>())?;
     }
     let kept = world.git("log -1 --format=%s NAME")?;
-    world.types(&["approve", "T2"], 3)?;
-    world.types(&["approve", "T1"], 0)?;
+    world.types(&["approve", "T2", "--follow"], 3)?;
+    world.types(&["approve", "T1", "--follow"], 0)?;
     assert_eq!(commands.len(), 2, "{refused}");
     assert_eq!(kept.trim_end(), "Mended by hand", "{refused}");
     Ok(())

@@ -193,7 +193,7 @@ fn only_new_work_lands_after_a_squash() -> Outcome {
         world.types(&["land", "--squash"], 0)?;
         meanwhile(&world, "mine", "m\n")?;
         let before = world.git("rev-parse main")?;
-        world.types(&["reject", "T1", "-m", "write 2"], 0)?;
+        world.types(&["reject", "T1", "-m", "write 2", "--follow"], 0)?;
         world.types(&["land", style], 0)?;
         same(&world.repository.read("one")?, "2\n")?;
         same(

@@ -148,13 +148,13 @@ fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
 fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n")?;
     world.types(&["run", "plan.md", "--land"], 0)?;
-    world.types(&["reject", "T1", "-m", "Again."], 0)?;
+    world.types(&["reject", "T1", "-m", "Again.", "--follow"], 0)?;
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--undo"], 0)?;
     world.types(&["resume"], 0)?;
     assert!(!has_landed(&world), "what was taken back has landed again");
     says(
-        &world.types(&["reject", "T1", "-m", "Again."], 0)?,
+        &world.types(&["reject", "T1", "-m", "Again.", "--follow"], 0)?,
         &["has landed: main went from"],
     )?;
     assert!(has_landed(&world), "it has not");
@@ -170,7 +170,7 @@ fn new_work_lands_after_the_old_was_reset() -> Outcome {
     )?;
     world.git("reset -q --hard HEAD~1")?;
     world.commit("bad", "1\n")?;
-    world.types(&["reject", "T1", "-m", "Again."], 3)?;
+    world.types(&["reject", "T1", "-m", "Again.", "--follow"], 3)?;
     assert!(!has_landed(&world), "a red tree has landed");
     world.git("reset -q --hard HEAD~1")?;
     says(
@@ -186,7 +186,7 @@ fn all_landings_that_were_reset_are_noticed() -> Outcome {
         World::with_plan("- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n")?;
     world.types(&["run", "plan.md", "--land"], 0)?;
     let before = world.git("rev-list --max-parents=0 main")?;
-    world.types(&["reject", "T1", "-m", "Again."], 0)?;
+    world.types(&["reject", "T1", "-m", "Again.", "--follow"], 0)?;
     world.types(&["land"], 0)?;
     world.git(&format!("reset -q --hard {before}"))?;
     world.types(&["land"], 0)?;
@@ -209,7 +209,7 @@ fn whoever_approves_the_last_task_lands_it() -> Outcome {
     let world = World::with_plan(REVIEWED)?;
     world.types(&["run", "plan.md", "--land"], 3)?;
     assert!(!has_landed(&world), "it has landed without approval");
-    let approved = world.types(&["approve", "T1"], 0)?;
+    let approved = world.types(&["approve", "T1", "--follow"], 0)?;
     says(&approved, &["has landed: main went from"])?;
     let resumed = world.types(&["resume"], 0)?;
     let said = format!("{}{}", resumed.stdout, resumed.stderr);
@@ -226,7 +226,7 @@ fn whoever_approves_the_last_task_lands_it() -> Outcome {
 fn what_was_taken_back_is_not_landed_again() -> Outcome {
     let world = World::with_plan(REVIEWED)?;
     world.types(&["run", "plan.md", "--land"], 3)?;
-    world.types(&["approve", "T1"], 0)?;
+    world.types(&["approve", "T1", "--follow"], 0)?;
     world.types(&["land", "--undo"], 0)?;
     let resumed = world.types(&["resume"], 0)?;
     says(&resumed, &["\n  orchestrate land\n"])?;
@@ -247,7 +247,7 @@ fn work_that_came_back_is_landed_too() -> Outcome {
     world.types(&["run", "plan.md", "--land", "--model", &model], 0)?;
     let first = world.repository.read("one")?;
     says(
-        &world.types(&["reject", "T1", "-m", "write 2"], 0)?,
+        &world.types(&["reject", "T1", "-m", "write 2", "--follow"], 0)?,
         &["has landed: main went from"],
     )?;
     let landed = [first, world.repository.read("one")?];
@@ -259,7 +259,7 @@ fn whoever_cannot_land_it_is_told() -> Outcome {
     let world = World::with_plan(REVIEWED)?;
     world.types(&["run", "plan.md", "--land"], 3)?;
     world.repository.write("one", "mine\n")?;
-    let approved = world.types(&["approve", "T1", "--json"], 3)?;
+    let approved = world.types(&["approve", "T1", "--json", "--follow"], 3)?;
     let report = approved.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
     assert!(agrees, "{approved:?}");

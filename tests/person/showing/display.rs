@@ -354,7 +354,10 @@ fn a_moved_repository_is_recognised() -> Outcome {
         &["this repository was moved from", "its runs have followed"],
     )?;
     assert_eq!(found.json()?["run_id"], run["run_id"], "{}", found.stdout);
-    says(&types(&["approve", "T1"])?.exits(0)?, &["T1    merged"])?;
+    says(
+        &types(&["approve", "T1", "--follow"])?.exits(0)?,
+        &["T1    merged"],
+    )?;
     says(&types(&["land"])?.exits(0)?, &["has landed"])?;
     // A copy is another repository as long as the original exists; so is a repository with other
     // commits.

@@ -66,7 +66,10 @@ const LOOKS: [(&str, &str); 35] = [
     ("log --json", "run.finished"),
     ("log --tools --json", "tool.finished"),
     ("message T9 hello --json", "error"),
-    ("permissions check --agent implementer --tool read_file --json -- a", "permission"),
+    (
+        "permissions check --agent implementer --tool read_file --json -- a",
+        "permission",
+    ),
     ("plan plan.md -o plan.md --json", "error"),
     ("recover --json", "recover"),
     ("retry T3 --json", "error"),
@@ -86,7 +89,10 @@ const LOOKS: [(&str, &str); 35] = [
 
 /// Commands that end the run, in this order; `CALL` and `HASH` are those of the call that waits.
 const ACTS: [(&str, &str); 10] = [
-    ("approve CALL --hash HASH --output-format stream-json", "run.finished"),
+    (
+        "approve CALL --hash HASH --output-format stream-json",
+        "run.finished",
+    ),
     ("reject T2 -m Again --json", "run.finished"),
     ("approve T2 --json", "run.finished"),
     ("watch --json", "run.finished"),

@@ -70,9 +70,12 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
         (&["review", "T3", "--run", &older], 0),
         (&["log", &older], 0),
         (&["retry", "T2", "--run", &older], 2),
-        (&["reject", "T2", "-m", "Again.", "--run", &older], 1),
+        (
+            &["reject", "T2", "-m", "Again.", "--run", &older, "--follow"],
+            1,
+        ),
         (&["approve", "T1", "--tree", "0123", "--run", &older], 2),
-        (&["approve", "T1", "--run", &older], 1),
+        (&["approve", "T1", "--run", &older, "--follow"], 1),
     ];
     for (arguments, code) in looks {
         let named = commands(&world.types(arguments, code)?);

@@ -130,7 +130,7 @@ fn rejected_work_is_to_be_dropped() -> Outcome {
         World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
     let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
-    world.types(&["reject", "T1", "-m", "write 2"], 1)?;
+    world.types(&["reject", "T1", "-m", "write 2", "--follow"], 1)?;
     says(
         &world.types(&["status"], 0)?,
         &["merged, stale", "T2: stale: ", "orchestrate review T2"],
@@ -185,7 +185,7 @@ fn what_was_not_merged_is_not_landed() -> Outcome {
         &world.types(&["land"], 0)?,
         &["has nothing to land", "orchestrate review"],
     )?;
-    let rejected = world.types(&["reject", "T1", "-m", "no"], 1)?;
+    let rejected = world.types(&["reject", "T1", "-m", "no", "--follow"], 1)?;
     if rejected.stdout.contains("orchestrate approve") {
         return fail(rejected.stdout);
     }
@@ -202,10 +202,13 @@ fn a_rejection_without_a_merge_is_taken_back() -> Outcome {
     let model = world.script(&Script::default().writes("T1", "one.txt", "1\n"))?;
     world.types(&["run", "plan.md", "--model", &model, "--merge", "none"], 0)?;
     says(
-        &world.types(&["reject", "T1", "-m", "Why so?"], 1)?,
+        &world.types(&["reject", "T1", "-m", "Why so?", "--follow"], 1)?,
         &["\n  orchestrate approve T1\n"],
     )?;
-    says(&world.types(&["approve", "T1"], 0)?, &["T1    verified"])
+    says(
+        &world.types(&["approve", "T1", "--follow"], 0)?,
+        &["T1    verified"],
+    )
 }
 
 fn a_report_can_be_read() -> Outcome {
@@ -318,7 +321,7 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
     for (looked, looked_again) in [(lists, &["review", "T1"][..]), (as_json, as_json)] {
         let world = one_waits_for_review()?;
         world.types(looked, 0)?;
-        world.types(&["reject", "T1", "-m", "write 2"], 3)?;
+        world.types(&["reject", "T1", "-m", "write 2", "--follow"], 3)?;
         says(
             &world.types(&["approve", "T1"], 2)?,
             &["T1 has changed since you reviewed it"],
@@ -328,7 +331,7 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
             world.types(&["approve", "T1"], 2)?;
         }
         world.types(looked_again, 0)?;
-        world.types(&["approve", "T1"], 0)?;
+        world.types(&["approve", "T1", "--follow"], 0)?;
     }
     Ok(())
 }
@@ -344,7 +347,7 @@ fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
         &["run", "plan.md", "--model", &model, "--no-verify-base"],
         3,
     )?;
-    let rejected = world.types(&["reject", "T1", "-m", "Why so?"], 1)?;
+    let rejected = world.types(&["reject", "T1", "-m", "Why so?", "--follow"], 1)?;
     says(
         &rejected,
         &[
@@ -358,13 +361,13 @@ fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
         &["+1\n", "\n  orchestrate approve T1\n"],
     )?;
     says(
-        &world.types(&["approve", "T1"], 0)?,
+        &world.types(&["approve", "T1", "--follow"], 0)?,
         &["T1    merged", "T2    merged"],
     )?;
     says(&world.types(&["land"], 0)?, &["has landed"])?;
     // So is the rejection of work that is part of the result, which had to be dropped or done again
     // otherwise.
-    let rejected = world.types(&["reject", "T1", "-m", "Why so?"], 1)?;
+    let rejected = world.types(&["reject", "T1", "-m", "Why so?", "--follow"], 1)?;
     says(
         &rejected,
         &[
@@ -372,7 +375,7 @@ fn a_rejection_that_changed_nothing_is_taken_back() -> Outcome {
             "\n  orchestrate approve T1\n",
         ],
     )?;
-    let approved = world.types(&["approve", "T1"], 0)?;
+    let approved = world.types(&["approve", "T1", "--follow"], 0)?;
     says(&approved, &["T1    merged", "T2    merged"])?;
     assert!(!approved.stdout.contains("stale"), "{}", approved.stdout);
     Ok(())
@@ -390,7 +393,7 @@ fn a_tree_that_was_red_when_merged_is_shown_as_red() -> Outcome {
             &["run", "plan.md", "--model", &model, "--merge", "review"],
             3,
         )?;
-        world.types(&["approve", "T1"], 3)?;
+        world.types(&["approve", "T1", "--follow"], 3)?;
         says(
             &world.types(&["review"], 0)?,
             &["T1    awaiting_review  FAILED"],
@@ -421,8 +424,8 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
             .rule(done("T1")),
     )?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
-    world.types(&["approve", "T1"], 0)?;
-    world.types(&["reject", "T1", "-m", "take it out"], 3)?;
+    world.types(&["approve", "T1", "--follow"], 0)?;
+    world.types(&["reject", "T1", "-m", "take it out", "--follow"], 3)?;
     let again = [
         "includes attempt 1",
         "T1 at ",
@@ -439,7 +442,7 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
         &world.types(&["review"], 0)?,
         &["T1    awaiting_review  -      2 files +2 -0"],
     )?;
-    world.types(&["approve", "T1"], 0)?;
+    world.types(&["approve", "T1", "--follow"], 0)?;
     says(
         &world.types(&["review", "T1"], 0)?,
         &[&again[..], &["\nattempt 2, merged as "]].concat(),
@@ -471,7 +474,7 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
 fn a_rejected_command_that_is_retried_stands() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
     world.types(&["run", "plan.md"], 0)?;
-    world.types(&["reject", "T1", "-m", "no"], 1)?;
+    world.types(&["reject", "T1", "-m", "no", "--follow"], 1)?;
     let retried = world.types(&["retry", "T1", "-m", "after all"], 0)?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let is_told = retried.stdout.contains("so nothing was merged");
@@ -514,7 +517,10 @@ fn a_comment_is_about_a_place_that_there_is() -> Outcome {
     }
     assert_eq!(log()?, before);
     for place in ["./three.txt:3", "kept.txt:2", "src/lib.txt:1", "link:1"] {
-        world.types(&["reject", "T1", "-m", "Why?", "--at", place], 3)?;
+        world.types(
+            &["reject", "T1", "-m", "Why?", "--at", place, "--follow"],
+            3,
+        )?;
     }
     Ok(())
 }
@@ -522,7 +528,7 @@ fn a_comment_is_about_a_place_that_there_is() -> Outcome {
 fn an_approval_is_of_what_was_looked_at() -> Outcome {
     let world = one_waits_for_review()?;
     world.types(&["diff", "T1"], 0)?;
-    world.types(&["reject", "T1", "-m", "write 2"], 3)?;
+    world.types(&["reject", "T1", "-m", "write 2", "--follow"], 3)?;
     says(
         &world.types(&["approve", "T1"], 2)?,
         &["T1 has changed since you reviewed it"],
@@ -539,6 +545,7 @@ fn an_approval_is_of_what_was_looked_at() -> Outcome {
             "T1",
             "--tree",
             tree.get(..10).unwrap_or_default(),
+            "--follow",
         ],
         0,
     )?;

@@ -216,7 +216,7 @@ fn what_agents_wait_for_is_shown() -> Outcome {
         }
     }
     says(
-        &world.types(&["message", "ask", "4711"], 0)?,
+        &world.types(&["message", "ask", "4711", "--follow"], 0)?,
         &["T1: merged as"],
     )?;
     require_texts(&world, &integration(&world)?, &["port.txt", "two.txt"])
@@ -243,7 +243,7 @@ fn work_within_a_parent_is_dropped_with_it() -> Outcome {
         &world.types(&["retry", "write_two"], 2)?,
         &["orchestrate reject write_two -m TEXT"],
     )?;
-    world.types(&["reject", "write_two", "-m", "again"], 0)?;
+    world.types(&["reject", "write_two", "-m", "again", "--follow"], 0)?;
     let branch = integration(&world)?;
     if world.repository.show(&branch, "two.txt")? != "22" {
         return fail("the second attempt is not in the result");
@@ -269,7 +269,7 @@ fn work_within_a_parent_is_dropped_with_it() -> Outcome {
 fn rejected_work_within_a_parent_names_what_to_drop() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
     // Its agent changes nothing, so the rejection stands.
-    world.types(&["reject", "write_two", "-m", "No good."], 3)?;
+    world.types(&["reject", "write_two", "-m", "No good.", "--follow"], 3)?;
     let refused = world.types(&["land"], 3)?;
     says(
         &refused,
@@ -302,7 +302,7 @@ fn rejected_work_within_a_parent_names_what_to_drop() -> Outcome {
 /// The agent has nothing to change, and the user agrees.
 fn a_rejection_of_a_childs_work_is_taken_back() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
-    let rejected = world.types(&["reject", "write_two", "-m", "No good."], 3)?;
+    let rejected = world.types(&["reject", "write_two", "-m", "No good.", "--follow"], 3)?;
     says(
         &rejected,
         &["without changing a file after its work was rejected, which stays merged"],
@@ -315,7 +315,7 @@ fn a_rejection_of_a_childs_work_is_taken_back() -> Outcome {
         ],
     )?;
     says(
-        &world.types(&["approve", "write_two"], 0)?,
+        &world.types(&["approve", "write_two", "--follow"], 0)?,
         &["write_two is approved at tree "],
     )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
@@ -474,7 +474,7 @@ fn a_child_that_is_rejected_waits_for_its_parents_review() -> Outcome {
         3,
     )?;
     assert!(!ran.stdout.contains("orchestrate land"), "{}", ran.stdout);
-    let rejected = world.types(&["reject", "write_two", "-m", "again"], 3)?;
+    let rejected = world.types(&["reject", "write_two", "-m", "again", "--follow"], 3)?;
     assert!(
         rejected
             .stdout
@@ -491,12 +491,12 @@ fn a_child_that_is_rejected_waits_for_its_parents_review() -> Outcome {
             "nothing to land",
         ],
     )?;
-    world.types(&["approve", "T1"], 3)?;
+    world.types(&["approve", "T1", "--follow"], 3)?;
     says(
         &world.types(&["review", "write_two"], 0)?,
         &["newest work, not merged:", "orchestrate approve write_two"],
     )?;
-    world.types(&["approve", "write_two"], 0)?;
+    world.types(&["approve", "write_two", "--follow"], 0)?;
     world.types(&["land"], 0)?;
     assert_eq!(
         world.repository.show("main", "two.txt")?,

@@ -544,7 +544,10 @@ fn a_message_takes_a_dead_run_over() -> Outcome {
     let home = Home::new()?;
     let repository = killed(&home)?;
     let ran = home
-        .orchestrate(repository.path(), &["message", "T2", "look at both files"])
+        .orchestrate(
+            repository.path(),
+            &["message", "T2", "look at both files", "--follow"],
+        )
         .run()?
         .exits(0)?;
     let log = home

@@ -9,7 +9,6 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Settings, Takeover};
 use orchestrate_core::RunId;
-use orchestrate_core::run::request::Request;
 use orchestrate_journal::{Journal, Received, Store};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
@@ -457,7 +456,7 @@ fn a_required_sandbox_is_required_of_a_takeover() -> Outcome {
     running.end()?.exits(137)?;
     let typed: [&[&str]; 3] = [
         &["resume"],
-        &["message", "T2", "go on"],
+        &["message", "T2", "go on", "--follow"],
         &["retry", "T1", "-m", "go on"],
     ];
     for arguments in typed {
@@ -470,7 +469,7 @@ fn a_required_sandbox_is_required_of_a_takeover() -> Outcome {
             return fail(format!("{arguments:?}: {refused}"));
         }
     }
-    world.types(&["message", "T2", "go on"], 1)?;
+    world.types(&["message", "T2", "go on", "--follow"], 1)?;
     Ok(())
 }
 
@@ -489,7 +488,7 @@ fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
 /// Waits for a command that has been sent to a run, and returns it.
 fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
     until(Duration::from_secs(60), || {
-        Ok(store.open_commands(run)?.pop())
+        Ok(store.open_requests(run)?.pop())
     })
 }
 
@@ -505,7 +504,7 @@ fn one_goes_to_whoever_took_the_run_just_before() -> Outcome {
             git_program(&home)?
         );
         let path = with_program(&home, "git", &script)?;
-        let typed = ["reject", task, "-m", "no", "--json"];
+        let typed = ["reject", task, "-m", "no", "--json", "--follow"];
         Ok(home
             .orchestrate(repository.path(), &typed)
             .env("PATH", path))
@@ -550,7 +549,7 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let ending = Journal::resume(&store, &run)?;
     let asking = home
-        .orchestrate(repository.path(), &["approve", "T1"])
+        .orchestrate(repository.path(), &["approve", "T1", "--follow"])
         .start()?;
     let id = sent(&store, &run)?.id;
     drop(ending);
@@ -568,8 +567,7 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
         Coordinator::open(repository.path(), Settings::new(home.state()))?,
         store.state(&run)?.seq,
     );
-    let again = Request::message("T1", "twice");
-    let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id, again))?;
+    let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id))?;
     assert!(
         matches!(late, Takeover::Answered) && store.state(&run)?.seq == facts,
         "it was carried out again"

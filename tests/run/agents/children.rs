@@ -315,7 +315,7 @@ fn that_are_still_held_lock_nothing() -> Outcome {
         };
         coordinator.resume(&report.run_id).await?.wait().await?;
         let cancelled = a.cancel();
-        let commands = coordinator.store().open_commands(&report.run_id)?;
+        let commands = coordinator.store().open_requests(&report.run_id)?;
         assert!(
             matches!(cancelled, Err(CoordinatorError::Ended(_))) && commands.is_empty(),
             "whoever takes the run over would cancel a child: {commands:?}"

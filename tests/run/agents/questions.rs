@@ -246,7 +246,7 @@ fn the_user_answers_from_the_shell() -> Outcome {
         &world.types(&["message", "T1", "4711", "--reply-to", "7"], 2)?,
         &["its open questions: 1"],
     )?;
-    let ended = world.types(&["message", "T1", "4711", "--reply-to", "1"], 0)?;
+    let ended = world.types(&["message", "T1", "4711", "--reply-to", "1", "--follow"], 0)?;
     assert!(
         ended.stderr.contains("answer 1 is queued for T1"),
         "{ended:?}"

@@ -309,7 +309,7 @@ fn a_person_decides_instead() -> Outcome {
     let script = authors(|script| script.rule(Rule::task("T3").text("I do not know.")));
     run(&world, &script, 1)?;
     world.types(&["review", "T1"], 0)?;
-    world.types(&["approve", "T1"], 1)?;
+    world.types(&["approve", "T1", "--follow"], 1)?;
     states(&world, &["merged", "verified", "failed"])?;
     let dropped = world.types(&["drop", "T3"], 0)?;
     says(
@@ -391,7 +391,7 @@ fn nothing_to_do_is_no_failure() -> Outcome {
     says(&world.types(&["status"], 0)?, &["T1    nothing to do"])?;
     // Whoever rejects that expects work.
     says(
-        &world.types(&["reject", "T1", "-m", "main.c is not"], 1)?,
+        &world.types(&["reject", "T1", "-m", "main.c is not", "--follow"], 1)?,
         &["T1: FAILED (no_changes)"],
     )
 }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -200,26 +200,33 @@ impl Invocation {
 
     /// Starts the program without waiting for its end.
     pub(crate) fn start(mut self) -> Result<Running, Failed> {
+        let bytes = std::mem::take(&mut self.stdin);
+        let (running, mut stdin) = self.start_open()?;
+        // A program that does not read its input does not fail the test.
+        thread::spawn(move || drop(stdin.write_all(&bytes)));
+        Ok(running)
+    }
+
+    /// Starts the program with a standard input that stays open until it is dropped.
+    pub(crate) fn start_open(mut self) -> Result<(Running, ChildStdin), Failed> {
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            let bytes = self.stdin;
-            // A program that does not read its input does not fail the test.
-            thread::spawn(move || drop(stdin.write_all(&bytes)));
-        }
+        let stdin = child.stdin.take();
+        let stdin = stdin.ok_or_else(|| Failed::from("it has no standard input"))?;
         let (sender, lines) = sync_channel(LINES_AHEAD);
         let stdout = collect(child.stdout.take(), move |line| drop(sender.try_send(line)));
         let stderr = collect(child.stderr.take(), drop);
-        Ok(Running {
+        let running = Running {
             child,
             lines,
             stdout,
             stderr,
             patience: self.patience,
-        })
+        };
+        Ok((running, stdin))
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
         output::note(&run::tier(&coordinator, &context.variables));
         let run = coordinator.start(input).await?;
         let (store, id) = (run.store().clone(), run.id().clone());
-        let code = run::to_its_end(run, style, 0).await?.print()?;
+        let code = run::to_its_end(run, style, 0, None).await?.print()?;
         tell(&store, &store.state(&id)?, &folder)?;
         Ok::<_, CommandError>(code)
     });

@@ -11,6 +11,7 @@ pub(crate) mod resume;
 mod rewrite;
 pub(crate) mod run;
 pub(crate) mod status;
+mod stay;
 pub(crate) mod stop;
 pub(crate) mod watch;
 pub(crate) mod worktree_sizes;

@@ -1,13 +1,13 @@
 //! A plan that is ready to be run: opened with its repository, and then followed to the end.
 
 use orchestrate_coordinator::{
-    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files,
+    Coordinator, PlanInput, Project, Settings, missing_programs, require_model, require_open_files,
     vendors_of,
 };
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
 
-use crate::commands::runs::nothing_to_do;
+use crate::commands::runs::{nothing_to_do, stay};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Style;
@@ -24,6 +24,8 @@ use crate::show::tool_files;
 pub(crate) struct Ready {
     pub(crate) project: Project,
     pub(crate) file: PlanFile,
+    /// Whether the run stays open for people.
+    pub(crate) stays: bool,
 }
 
 /// A document that an agent has rewritten as the plan that is run.
@@ -56,7 +58,11 @@ impl Ready {
             // The roles may list the tools that there are now.
             file = plan_file::open(context, text, typed, Some(&project))?;
         }
-        Ok(Self { project, file })
+        Ok(Self {
+            project,
+            file,
+            stays: false,
+        })
     }
 
     /// Runs a plan to its end, lands its result if that is asked for, and prints its report.
@@ -80,7 +86,11 @@ impl Ready {
         plan: Plan,
         rewriting: Option<Rewriting>,
     ) -> Result<Ended, CommandError> {
-        let Self { project, file } = self;
+        let Self {
+            project,
+            file,
+            stays,
+        } = self;
         let vendors =
             vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
         file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
@@ -104,7 +114,11 @@ impl Ready {
             None if file.source.is_typed() => (String::new(), None),
             None => (file.source.text.clone(), None),
         };
-        let coordinator_settings = context.settings(loaded)?;
+        let coordinator_settings = Settings {
+            stays_for_people: *stays,
+            ..context.settings(loaded)?
+        };
+        let listener = stay::listener(context, *stays);
         // Before the runtime, which panics if no file descriptor is left.
         require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
         let runtime = run::runtime()?;
@@ -128,7 +142,7 @@ impl Ready {
             if !style.quiet {
                 output::note(&format!("run {}", run.id()));
             }
-            let followed = run::to_its_end(run, style, 0);
+            let followed = run::to_its_end(run, style, 0, listener);
             run::warning_of_programs(&coordinator, loaded, style, followed).await
         });
         // Tasks that a killed run left waiting must not keep the program running.

@@ -1,14 +1,17 @@
-//! `resume`: continues a run that was stopped or killed, or that waits for the user.
+//! `resume`: continues a run that was stopped or killed, or that waits for the user, with what was
+//! requested of it meanwhile.
 
 use std::time::Duration;
 
-use orchestrate_coordinator::Coordinator;
+use orchestrate_coordinator::{Coordinator, Settings};
 use orchestrate_core::Allowance;
 use orchestrate_settings::Layer;
 
 use crate::args::ResumeArgs;
+use crate::commands::runs::stay;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::follow::inbox;
 use crate::follow::landing;
 use crate::follow::run;
 use crate::show::output;
@@ -47,7 +50,11 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     let begun = store.state(&run)?.seq;
     loaded.run = (*store.state(&run)?.settings).clone();
     run::require_sandbox(&loaded, &run)?;
-    let settings = context.settings(&loaded)?;
+    let settings = Settings {
+        stays_for_people: arguments.stay,
+        ..context.settings(&loaded)?
+    };
+    let listener = stay::listener(context, arguments.stay);
     let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;
@@ -56,7 +63,8 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;
-        let followed = run::to_its_end(run, style, begun);
+        inbox::tell_answers(&run, style);
+        let followed = run::to_its_end(run, style, begun, listener);
         run::warning_of_programs(&coordinator, &loaded, style, followed).await
     });
     runtime.shutdown_background();

@@ -34,6 +34,8 @@ pub(crate) fn execute(
     }
     let task = ready.file.to_be_made()?;
     ready.file.loaded.run.plan_file = Some(STANDARD_OUTPUT.to_owned());
+    // The run that makes the plan decides nothing.
+    let stays = std::mem::take(&mut ready.stays);
     let followed = match ready.follow(context, task, None)? {
         Ended::Followed(followed) => followed,
         idle => return ready.finish(context, idle),
@@ -60,6 +62,7 @@ pub(crate) fn execute(
     let mut of_plan = Ready {
         file: plan_file::open(context, source, typed, Some(&ready.project))?,
         project: ready.project,
+        stays,
     };
     spend(&mut of_plan.file, &followed.report.usage);
     let plan = Plan {

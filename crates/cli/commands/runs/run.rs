@@ -6,10 +6,19 @@ use crate::commands::runs::{choice, rewrite};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::plan_file::Typed;
-use crate::plan_text::PlanText;
+use crate::plan_text::{Origin, PlanText};
+use crate::show::terminal::Terminal;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
+    // Whoever writes to standard input can be asked, so that calls wait for a decision.
+    let context = &Context {
+        terminal: Terminal {
+            headless: context.terminal.headless && !arguments.stay,
+            ..context.terminal
+        },
+        ..context.clone()
+    };
     let mut settings = arguments.settings.values();
     settings.extend(arguments.output.values());
     let text = PlanText::read(context, &arguments.plan)?;
@@ -39,7 +48,13 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     if way != Some(ReadWay::Model) {
         text.require_format()?;
     }
+    if arguments.stay && text.origin == Origin::Input {
+        let message =
+            "`--stay` takes requests from standard input, so the plan cannot come from it";
+        return Err(CommandError::usage(message).hint("write the plan to a file"));
+    }
     let mut ready = Ready::open(context, text, typed.clone())?;
+    ready.stays = arguments.stay;
     if way == Some(ReadWay::Model) {
         return rewrite::execute(context, ready, typed, arguments.yes);
     }

@@ -78,8 +78,25 @@ pub(crate) fn show(
     text.push_str(&table::messages_to_user(state.messages_to_user()));
     text.push_str(&worktree_sizes::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
+    if report.status != RUNNING {
+        text.push_str(&recorded(store, run)?);
+    }
     let next = next::commands(Named::new(store, run)?, run, &report.actions(&state));
     output::result(&(text + &next::render(&next)))
+}
+
+/// Says how many requests wait for the next process that works on a run.
+fn recorded(store: &Store, run: &RunId) -> Result<String, CommandError> {
+    let open = store.open_requests(run)?.into_iter();
+    Ok(
+        match open.filter(|received| !received.request.is_stop()).count() {
+            0 => String::new(),
+            1 => format!("1 request is recorded: `orchestrate resume {run}` carries it out\n"),
+            several => format!(
+                "{several} requests are recorded: `orchestrate resume {run}` carries them out\n"
+            ),
+        },
+    )
 }
 
 /// Warns if the integration branch was moved from outside the run, so that it is not the run's

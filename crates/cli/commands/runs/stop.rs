@@ -4,11 +4,11 @@ use orchestrate_core::RunId;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::run::request::{Holder, Purpose, Request, StopLevel};
 
-use crate::args::StopArgs;
+use crate::args::{StopArgs, Stopping};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::inbox;
-use crate::json::{Answer, Envelope, Output};
+use crate::json::{Answer, Envelope, Output, Stage};
 use crate::show::output;
 
 /// Runs the command.
@@ -34,24 +34,36 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
             _ => "it has ended".to_owned(),
         };
         return if arguments.json.json {
-            let answer = Output::Answer(Answer { answer: said });
+            let answer = Output::Answer(Answer {
+                stage: Stage::Done,
+                answer: said,
+            });
             output::json(&Envelope::new(Some(&run), answer))
         } else {
             output::line(&format!("run {run}: {said}"))
         }
         .map(|()| 0);
     }
-    let level = match (arguments.drain, arguments.kill) {
-        (true, _) => StopLevel::Drain,
-        (_, true) => StopLevel::Kill,
-        _ => StopLevel::Stop,
+    let request = request(&arguments.stopping, holder)?;
+    inbox::ask(&store, &run, &request, arguments.json.json)
+}
+
+/// Returns the request that stops the process which works on a run.
+pub(crate) fn request(
+    stopping: &Stopping,
+    holder: Option<Holder>,
+) -> Result<Request, CommandError> {
+    let level = match (stopping.drain, stopping.kill) {
+        // The command line excludes this; a line of JSON may have both.
+        (true, true) => {
+            let message = "a run is stopped with `drain` or with `kill`, not with both";
+            return Err(CommandError::usage(message));
+        }
+        (true, false) => StopLevel::Drain,
+        (false, true) => StopLevel::Kill,
+        (false, false) => StopLevel::Stop,
     };
-    inbox::ask(
-        &store,
-        &run,
-        &Request::Stop { level, holder },
-        arguments.json.json,
-    )
+    Ok(Request::Stop { level, holder })
 }
 
 /// Returns the error of a run that is landing, which takes no requests, with how to stop that.

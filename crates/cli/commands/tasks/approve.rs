@@ -10,10 +10,10 @@ use orchestrate_core::run::request::{Adoption, Part, Request};
 use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId, shown_hash};
 use orchestrate_journal::Store;
 
-use crate::args::ApproveArgs;
+use crate::args::{Approval, ApproveArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::{CommandError, ErrorKind};
-use crate::follow::inbox;
+use crate::follow::inbox::{self, Sending};
 use crate::show::output;
 use crate::show::parked_call;
 use crate::show::progress::short;
@@ -22,57 +22,92 @@ use crate::show::run_argument::Named;
 /// The minimum number of digits of a hash that identify what was shown.
 const MIN_HASH_DIGITS: usize = 8;
 
+/// What can be shown while a request is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// A call that is approved without its hash is printed.
+    Calls,
+    /// Standard output is for programs.
+    Nothing,
+}
+
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    let shows = match arguments.output.is_json() {
+        true => Shows::Nothing,
+        false => Shows::Calls,
+    };
     let state = store.state(&run)?;
-    let command = match subject_of(&state, &arguments.what)? {
-        Subject::Call(_) if arguments.tree.is_some() => {
-            return Err(CommandError::usage(
-                "--tree applies to a task's work; use --hash for a call",
-            ));
-        }
-        Subject::Task(_) if arguments.hash.is_some() => {
-            return Err(CommandError::usage(
-                "--hash applies to a call; use --tree for a task's work",
-            ));
-        }
-        Subject::Call(_) if !arguments.only.is_empty() => {
-            return Err(CommandError::usage(
-                "--only applies to a task's work, not to a call",
-            ));
-        }
+    let request = request(context, &store, &state, &arguments.approval, shows)?;
+    let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
+    inbox::send(context, &store, &run, &request, sending)
+}
+
+/// Returns the request that approves a task's work, or a call that was shown.
+pub(crate) fn request(
+    context: &Context,
+    store: &Store,
+    state: &RunState,
+    approval: &Approval,
+    shows: Shows,
+) -> Result<Request, CommandError> {
+    let run = &state.run_id;
+    match subject_of(state, &approval.what)? {
+        Subject::Call(_) if approval.tree.is_some() => Err(CommandError::usage(
+            "--tree applies to a task's work; use --hash for a call",
+        )),
+        Subject::Task(_) if approval.hash.is_some() => Err(CommandError::usage(
+            "--hash applies to a call; use --tree for a task's work",
+        )),
+        // The command line excludes these two; a line of JSON may have them.
+        Subject::Task(_) if approval.tree.is_some() && !approval.only.is_empty() => Err(
+            CommandError::usage("--tree names all of a task's work, of which --only takes a part"),
+        ),
+        Subject::Task(_) if approval.message.is_some() && approval.only.is_empty() => Err(
+            CommandError::usage("a message goes with --only, to the agent that gets the rest"),
+        ),
+        Subject::Call(_) if !approval.only.is_empty() => Err(CommandError::usage(
+            "--only applies to a task's work, not to a call",
+        )),
         Subject::Call(call) => {
-            require_shown(context, &store, &state, &call, arguments)?;
-            Request::Decide {
+            let named = Named::new(store, run)?;
+            require_shown(context, named, state, &call, Typed { approval, shows })?;
+            Ok(Request::Decide {
                 call,
                 allowed: true,
                 message: None,
-            }
+            })
         }
-        Subject::Task(task) if !arguments.only.is_empty() => {
-            part(context, &run, &state, task, arguments)?
+        Subject::Task(task) if !approval.only.is_empty() => {
+            part(context, run, state, task, approval)
         }
         Subject::Task(task) => {
-            if arguments.tree.is_none() {
-                require_no_own_changes(context, &run, &state, &task)?;
+            if approval.tree.is_none() {
+                require_no_own_changes(context, run, state, &task)?;
             }
-            Request::Approve {
-                tree: tree(context, &run, &state, &task, arguments)?,
+            Ok(Request::Approve {
+                tree: tree(context, run, state, &task, approval)?,
                 task,
-            }
+            })
         }
-    };
-    inbox::ask_or_take_over(context, &store, &run, &command, arguments.output.values())
+    }
+}
+
+/// What was typed to approve a call, and what can be shown of it.
+#[derive(Clone, Copy)]
+struct Typed<'a> {
+    approval: &'a Approval,
+    shows: Shows,
 }
 
 /// Requires that the whole call was shown to the user: by its hash, or by showing it now.
 fn require_shown(
     context: &Context,
-    store: &Store,
+    named: Named<'_>,
     state: &RunState,
     call: &CallHash,
-    arguments: &ApproveArgs,
+    typed: Typed<'_>,
 ) -> Result<(), CommandError> {
     let Some((_, approval)) = state.open_approvals().find(|(open, _)| *open == call) else {
         return Err(CommandError::usage(format!(
@@ -80,7 +115,6 @@ fn require_shown(
         )));
     };
     let (short, hash) = (short(call), shown_hash(call, approval));
-    let named = Named::new(store, &state.run_id)?;
     if !parked_call::is_whole(approval) {
         let message = format!(
             "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
@@ -92,11 +126,11 @@ fn require_shown(
         )));
     }
     let whole = parked_call::whole(approval) + &format!("\ncall {short}, hash {hash}");
-    match &arguments.hash {
-        Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
-        Some(typed) => {
+    match &typed.approval.hash {
+        Some(given) if given.len() >= MIN_HASH_DIGITS && hash.starts_with(given.as_str()) => Ok(()),
+        Some(given) => {
             let message =
-                format!("--hash {typed} is not the hash of call {short}; nothing was decided");
+                format!("--hash {given} is not the hash of call {short}; nothing was decided");
             let approve = named.within(format!("approve {short}"));
             Err(CommandError::usage(message).hint(format!("`{approve}` shows it")))
         }
@@ -112,7 +146,7 @@ fn require_shown(
             Err(error.hint(format!("`{reject}` denies it")))
         }
         None => {
-            if !arguments.output.is_json() {
+            if typed.shows == Shows::Calls {
                 output::line(&whole)?;
             }
             let message = format!("approving call {short} requires its hash; nothing was decided");
@@ -130,7 +164,7 @@ fn part(
     run: &RunId,
     state: &RunState,
     task: TaskId,
-    arguments: &ApproveArgs,
+    arguments: &Approval,
 ) -> Result<Request, CommandError> {
     let record = state.task(&task);
     let of_work = record.and_then(|record| record.tip().cloned().zip(record.tree().cloned()));
@@ -200,7 +234,7 @@ fn tree(
     run: &RunId,
     state: &RunState,
     task: &TaskId,
-    arguments: &ApproveArgs,
+    arguments: &Approval,
 ) -> Result<Oid, CommandError> {
     let tree = state.task(task).and_then(|record| record.tree().cloned());
     let tree = tree.ok_or_else(|| unfinished(task))?;

@@ -6,38 +6,30 @@ use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Address, AgentId, Body, RunState, TaskRecord};
 use serde_json::Value;
 
-use crate::args::MessageArgs;
+use crate::args::{MessageArgs, Saying};
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::error::hints::{addresses, next_step};
-use crate::follow::inbox;
+use crate::error::hints::addresses;
+use crate::follow::inbox::{self, Sending};
 use crate::show::output::joined;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
-    let MessageArgs {
-        kind,
-        reply_to,
-        deadline,
-        ..
-    } = *arguments;
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let state = store.state(&run)?;
-    let (to, body) = (address(&state, &arguments.to)?, body(arguments)?);
-    let request = Request::Message {
-        to,
-        body,
-        kind,
-        reply_to,
-        deadline_seconds: deadline,
-    };
-    // The same answer as the coordinator's, without taking over a run in vain.
-    state.decide(&request).map_err(|refused| {
-        CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))
-    })?;
-    let as_json = arguments.json.json;
-    let format = as_json.then(|| ("output_format", "json".to_owned()));
-    inbox::ask_or_take_over(context, &store, &run, &request, Vec::from_iter(format))
+    let request = request(&store.state(&run)?, &arguments.saying)?;
+    let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
+    inbox::send(context, &store, &run, &request, sending)
+}
+
+/// Returns the request that sends a message.
+pub(crate) fn request(state: &RunState, saying: &Saying) -> Result<Request, CommandError> {
+    Ok(Request::Message {
+        to: address(state, &saying.to)?,
+        body: body(saying)?,
+        kind: saying.kind,
+        reply_to: saying.reply_to,
+        deadline_seconds: saying.deadline,
+    })
 }
 
 /// Returns the typed address, if it can be one of the user's.
@@ -83,7 +75,7 @@ fn role_of(state: &RunState, role: String) -> Result<String, CommandError> {
     })
 }
 
-fn body(arguments: &MessageArgs) -> Result<Body, CommandError> {
+fn body(arguments: &Saying) -> Result<Body, CommandError> {
     if !arguments.object {
         return Ok(Body::from(arguments.text.as_str()));
     }

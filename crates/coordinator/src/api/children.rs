@@ -15,6 +15,7 @@ use orchestrate_core::messages::{Body, Envelope, Origin, Outgoing, SpawnRefused}
 use orchestrate_core::projections::HandBacks;
 use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::projections::report::TaskReport;
+use orchestrate_core::run::board::Stay;
 use orchestrate_core::run::request::{Decision, Request, RequestRefused};
 use orchestrate_core::task::{Work, answer};
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
@@ -101,7 +102,10 @@ impl Coordinator {
                     merge: MergeMode::Review,
                     ..self.settings().run.clone()
                 };
-                none.insert(self.begin(PlanInput::default(), settings, true).await?)
+                none.insert(
+                    self.begin(PlanInput::default(), settings, Stay::UntilClosed)
+                        .await?,
+                )
             }
         };
         let run = run.handle().clone();
@@ -218,7 +222,7 @@ impl Coordinator {
         let Some(run) = self.children.lock().await.take() else {
             return Ok(None);
         };
-        run.close();
+        run.closing().close();
         run.wait().await.map(Some)
     }
 }

@@ -11,6 +11,7 @@ use orchestrate_checks::{
 use orchestrate_core::event::Event;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::tool_extensions::PluginTools;
+use orchestrate_core::run::board::Stay;
 use orchestrate_core::run::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::{
@@ -247,14 +248,15 @@ impl Coordinator {
     ///
     /// Fails if the run cannot start.
     pub async fn start(&self, plan: PlanInput) -> Result<Run, CoordinatorError> {
-        self.begin(plan, self.settings.run.clone(), false).await
+        self.begin(plan, self.settings.run.clone(), self.stay())
+            .await
     }
 
     pub(crate) async fn begin(
         &self,
         plan: PlanInput,
         run: RunSettings,
-        open_ended: bool,
+        stay: Stay,
     ) -> Result<Run, CoordinatorError> {
         Schedule::new(&plan.tasks)?;
         require_no_waiting(&plan.tasks, &run)?;
@@ -331,10 +333,11 @@ impl Coordinator {
         let context = Arc::new(self.context(journal)?);
         agent_map::prepare(&context)?;
         recovery::settle(&context).await?;
-        Run::start(context, open_ended, &self.callbacks())
+        Run::start(context, stay, &self.callbacks(), Vec::new())
     }
 
-    /// Takes over a run that no other process works on, and continues where its events end.
+    /// Takes over a run that no other process works on, and continues where its events end. What
+    /// was requested of it meanwhile is carried out first, in order ([`Run::answers`]).
     ///
     /// # Errors
     ///
@@ -346,12 +349,8 @@ impl Coordinator {
     /// Takes over a program's run as [`Coordinator::resume`] does, and keeps it open for further
     /// children. A run that has ended is open again.
     pub(crate) async fn reopen(&self, run: &RunId) -> Result<Run, CoordinatorError> {
-        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        agent_map::prepare(&context)?;
-        prepare(&context, &[]).await?;
-        requests::go_on(&context, Allowance::default()).await?;
-        integration_branch::settle(&context).await?;
-        Run::start(context, true, &self.callbacks())
+        self.go_on_within(run, Allowance::default(), Stay::UntilClosed)
+            .await
     }
 
     /// Takes over a run as [`Coordinator::resume`] does, and raises its limits, so that the tasks
@@ -366,18 +365,30 @@ impl Coordinator {
         run: &RunId,
         allowance: Allowance,
     ) -> Result<Run, CoordinatorError> {
-        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        agent_map::prepare(&context)?;
-        prepare(&context, &allowance.reopens(&context.state())).await?;
+        self.go_on_within(run, allowance, self.stay()).await
+    }
+
+    async fn go_on_within(
+        &self,
+        run: &RunId,
+        allowance: Allowance,
+        stay: Stay,
+    ) -> Result<Run, CoordinatorError> {
+        let context = self.taken(run)?;
+        let recorded = self.recorded(run)?;
+        let mut reopened = allowance.reopens(&context.state());
+        reopened.extend(reopened_by(&recorded, &context.state()));
+        prepare(&context, &reopened).await?;
         requests::go_on(&context, allowance).await?;
+        let answers = requests::carry_out_recorded(&context, None, recorded).await?;
         integration_branch::settle(&context).await?;
-        Run::start(context, false, &self.callbacks())
+        Run::start(context, stay, &self.callbacks(), answers)
     }
 
     /// Takes over a run to carry out a request, and continues it.
     ///
-    /// The request is carried out before anything else, so that a run with nothing else to do does
-    /// not end before it.
+    /// What was requested before is carried out first, and then this, before anything else: so a
+    /// run with nothing else to do does not end before it.
     ///
     /// # Errors
     ///
@@ -387,19 +398,9 @@ impl Coordinator {
         run: &RunId,
         request: Request,
     ) -> Result<Takeover, CoordinatorError> {
-        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        agent_map::prepare(&context)?;
-        prepare(&context, &request.reopens(&context.state())).await?;
+        let context = self.taken(run)?;
         let id = self.store.send(run, &request)?;
-        self.go_on_with(
-            context,
-            Received {
-                id,
-                sent_ms: 0,
-                request,
-            },
-        )
-        .await
+        self.go_on_with(context, id).await
     }
 
     /// Like [`Coordinator::resume_with`], for a request that was sent to a process which has ended
@@ -413,58 +414,72 @@ impl Coordinator {
         &self,
         run: &RunId,
         id: InboxId,
-        request: Request,
     ) -> Result<Takeover, CoordinatorError> {
-        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        agent_map::prepare(&context)?;
+        let context = self.taken(run)?;
         // From here on no other process can answer it.
-        if self.store.answer(id)?.is_some() {
-            return Ok(Takeover::Answered);
+        match self.store.answer(id)? {
+            Some(_) => Ok(Takeover::Answered),
+            None => self.go_on_with(context, id).await,
         }
-        if let Err(error) = prepare(&context, &request.reopens(&context.state())).await {
+    }
+
+    /// Carries out the recorded requests up to this one before anything else, and then works on the
+    /// run.
+    async fn go_on_with(
+        &self,
+        context: Arc<RunContext>,
+        id: InboxId,
+    ) -> Result<Takeover, CoordinatorError> {
+        let mut recorded = self.recorded(&context.run)?;
+        recorded.retain(|received| received.id <= id);
+        let reopened = reopened_by(&recorded, &context.state());
+        if let Err(error) = prepare(&context, &reopened).await {
             let refused = RequestRefused::NotPrepared {
                 error: error.to_string(),
             };
             context.journal.answer(id, Err(refused)).await?;
             return Err(error);
         }
-        self.go_on_with(
-            context,
-            Received {
-                id,
-                sent_ms: 0,
-                request,
-            },
-        )
-        .await
-    }
-
-    /// Carries out a request before anything else, and then works on the run.
-    async fn go_on_with(
-        &self,
-        context: Arc<RunContext>,
-        received: Received,
-    ) -> Result<Takeover, CoordinatorError> {
-        let id = received.id;
-        // In one batch, so that a process that dies in between does not leave a finished run with
-        // work to do.
+        // In one batch with what it leads to, so that a process that dies in between does not leave
+        // a finished run with work to do.
         let resumed = Event::RunResumed {
             pid: std::process::id(),
             timeout_ms: None,
             budget_tokens: None,
             budget_micro_usd: None,
         };
-        requests::carry_out_after(&context, Some(resumed), received).await?;
+        let answers = requests::carry_out_recorded(&context, Some(resumed), recorded).await?;
+        if answers.iter().any(|answer| answer.reply.is_ok()) {
+            integration_branch::settle(&context).await?;
+            let run = Run::start(context, self.stay(), &self.callbacks(), answers)?;
+            return Ok(Takeover::Begun { run });
+        }
         match self.store.answer(id)? {
-            Some(Ok(said)) => {
-                integration_branch::settle(&context).await?;
-                Ok(Takeover::Begun {
-                    run: Run::start(context, false, &self.callbacks())?,
-                    said,
-                })
-            }
             Some(Err(why)) => Ok(Takeover::Refused(why)),
-            None => Err(JournalError::NoSuchRequest(id).into()),
+            _ => Err(JournalError::NoSuchRequest(id).into()),
+        }
+    }
+
+    /// Takes the lease of a run that no other process works on.
+    fn taken(&self, run: &RunId) -> Result<Arc<RunContext>, CoordinatorError> {
+        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        agent_map::prepare(&context)?;
+        Ok(context)
+    }
+
+    /// Returns the requests that were recorded for whichever process takes over a run, oldest
+    /// first.
+    fn recorded(&self, run: &RunId) -> Result<Vec<Received>, CoordinatorError> {
+        let mut open = self.store.open_requests(run)?;
+        open.retain(|received| !received.request.is_stop());
+        Ok(open)
+    }
+
+    /// Returns for how long the runs of this process stay open.
+    fn stay(&self) -> Stay {
+        match self.settings.stays_for_people {
+            true => Stay::ForPeople,
+            false => Stay::Never,
         }
     }
 
@@ -684,6 +699,16 @@ impl Coordinator {
 
 fn is_scripted(record: &TaskRecord) -> bool {
     record.model().is_some_and(models::is_script)
+}
+
+/// Returns the ended tasks that these requests reopen, as far as that is known before the first of
+/// them is carried out.
+fn reopened_by(recorded: &[Received], state: &RunState) -> Vec<TaskId> {
+    let mut reopened = Vec::new();
+    for received in recorded {
+        reopened.extend(received.request.reopens(state));
+    }
+    reopened
 }
 
 /// Checks that a run to be taken over can continue, including the reopened tasks, before anything

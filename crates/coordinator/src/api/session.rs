@@ -11,6 +11,7 @@ use std::sync::Arc;
 use orchestrate_checks::blocking;
 use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::board::Stay;
 use orchestrate_core::run::request::{Request, RequestRefused};
 use orchestrate_core::{AgentId, Report, RunId, RunSettings, RunState};
 use rustix::fs::{FlockOperation, flock};
@@ -68,7 +69,7 @@ impl Coordinator {
                     session: Some(name.to_owned()),
                     ..self.settings().run.clone()
                 };
-                self.begin(plan, settings, true).await?
+                self.begin(plan, settings, Stay::UntilClosed).await?
             }
         };
         let session = Session {

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use orchestrate_checks::{RunningChecks, Shutdown, ShutdownLevel};
 use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::projections::report::Standing;
-use orchestrate_core::run::board::{Board, Effect, Input};
+use orchestrate_core::run::board::{Board, Effect, Input, Stay};
 use orchestrate_core::run::feed::Live;
 use orchestrate_core::run::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::run::{EXIT_INTERRUPTED, Expiry, outcome_if_stopped};
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
-use orchestrate_journal::{Appended, Batch, JournalError, Received, Store};
+use orchestrate_journal::{Answer, Appended, Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -40,18 +40,18 @@ pub struct Run {
     live: LiveItems,
     running: RunningChecks,
     shutdown: Shutdown,
-    closing: watch::Sender<bool>,
+    closing: Closing,
+    answers: Vec<Answer>,
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
 }
 
 /// The outcome of a request for which a run was taken over.
 pub enum Takeover {
-    /// It is carried out, and the run continues.
+    /// The run continues: the request was carried out, or another one that was recorded before it
+    /// ([`Run::answers`]).
     Begun {
         /// The run.
         run: Run,
-        /// The answer to the sender.
-        said: String,
     },
     /// It is refused, with the reason; nothing has changed.
     Refused(RequestRefused),
@@ -59,20 +59,35 @@ pub enum Takeover {
     Answered,
 }
 
+/// Lets a run that stays open although nothing is left to do end.
+#[derive(Clone)]
+pub struct Closing {
+    stay: watch::Sender<Stay>,
+}
+
+impl Closing {
+    /// Lets the run end once nothing is left to do.
+    pub fn close(&self) {
+        self.stay.send_replace(Stay::Never);
+    }
+}
+
 impl Run {
-    /// Starts to work on a run whose journal is open.
+    /// Starts to work on a run whose journal is open, after these answers to requests that were
+    /// recorded before.
     #[expect(
         clippy::disallowed_methods,
         reason = "its handle is kept, and joined when the run ends"
     )]
     pub(crate) fn start(
         context: Arc<RunContext>,
-        open_ended: bool,
+        stay: Stay,
         callbacks: &Callbacks,
+        answers: Vec<Answer>,
     ) -> Result<Self, CoordinatorError> {
         let shutdown = Shutdown::of_run();
         let requests = context.journal.requests()?;
-        let (closing, closed) = watch::channel(!open_ended);
+        let (stay, staying) = watch::channel(stay);
         let (handle, live) = (RunHandle::new(&context), context.live.clone());
         let running = context.host.site.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
@@ -94,7 +109,7 @@ impl Run {
             jobs: JoinSet::new(),
             names: BTreeMap::new(),
             agents: BTreeMap::new(),
-            closed,
+            staying,
             out_of_time: false,
             no_room: None,
         };
@@ -113,7 +128,8 @@ impl Run {
             live,
             running,
             shutdown,
-            closing,
+            closing: Closing { stay },
+            answers,
             ended,
         })
     }
@@ -158,9 +174,15 @@ impl Run {
         self.shutdown.clone()
     }
 
-    /// Lets a run that was opened for spawning end once nothing is left to do.
-    pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
+    /// Returns what lets the run end although it stays open for people or for children.
+    pub fn closing(&self) -> Closing {
+        self.closing.clone()
+    }
+
+    /// Returns the answers to the requests that were recorded while no process worked on the run,
+    /// and that were carried out before anything else.
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
     }
 
     /// Returns a handle that does not keep the run open.
@@ -219,7 +241,7 @@ struct Dispatcher {
     names: BTreeMap<Id, Job>,
     /// The level of shutdown of each worker.
     agents: BTreeMap<TaskId, Shutdown>,
-    closed: watch::Receiver<bool>,
+    staying: watch::Receiver<Stay>,
     /// Whether the run is being stopped because its time is used up.
     out_of_time: bool,
     /// Why agents wait for room on the disk, since the first of them.
@@ -254,7 +276,10 @@ impl Dispatcher {
         let mut abandoned = false;
         let mut input = Input::Changed;
         loop {
-            self.board.open_ended = !abandoned && !*self.closed.borrow();
+            self.board.stay = match abandoned {
+                true => Stay::Never,
+                false => *self.staying.borrow(),
+            };
             let now = Arc::clone(&state.borrow_and_update());
             let effects = self.board.handle(input, &now, self.shutdown.level());
             for effect in effects {
@@ -286,7 +311,7 @@ impl Dispatcher {
                     expiry = Box::pin(until_due::next_expiry(self.context.journal.watch()));
                     Input::Changed
                 }
-                changed = self.closed.changed(), if !abandoned => {
+                changed = self.staying.changed(), if !abandoned => {
                     // Without a handle no more children can be spawned, so the run may end.
                     abandoned = changed.is_err();
                     Input::Changed

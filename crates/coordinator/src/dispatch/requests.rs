@@ -4,13 +4,15 @@
 //! answer is recorded with the resulting events, so a request is carried out exactly once, even if
 //! the coordinator dies in between.
 
+use std::time::Duration;
+
 use orchestrate_core::event::{AdoptedWork, Event};
 use orchestrate_core::run::request::{
     Adoption, Allowance, Decision, Part, Request, RequestRefused, Return,
 };
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Oid, RunState, TaskRecord};
-use orchestrate_journal::{Appended, Batch, Blob, Received, Reply};
+use orchestrate_journal::{Answer, Appended, Batch, Blob, JournalError, Received, Reply, unix_ms};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
@@ -52,6 +54,27 @@ pub(crate) async fn go_on(
     }
 }
 
+/// Carries out, in order, the requests that were recorded while no process worked on the run, and
+/// returns their answers. The batch of the first that is accepted begins with `resumed`.
+pub(crate) async fn carry_out_recorded(
+    context: &RunContext,
+    mut resumed: Option<Event>,
+    recorded: Vec<Received>,
+) -> Result<Vec<Answer>, CoordinatorError> {
+    let mut answers = Vec::new();
+    for received in recorded {
+        let to = received.id;
+        carry_out_after(context, resumed.clone(), received).await?;
+        let reply = context.store.answer(to)?;
+        let reply = reply.ok_or(JournalError::NoSuchRequest(to))?;
+        if reply.is_ok() {
+            resumed = None;
+        }
+        answers.push(Answer { to, reply });
+    }
+    Ok(answers)
+}
+
 /// Decides a request on the newest state, and records the events and the answer.
 pub(crate) async fn carry_out(
     context: &RunContext,
@@ -70,18 +93,13 @@ fn taken_over(state: &RunState, resumed: Event) -> Vec<Event> {
 
 /// Like [`carry_out`], but first records that a process takes over the run if the request is
 /// accepted.
-pub(crate) async fn carry_out_after(
+async fn carry_out_after(
     context: &RunContext,
     resumed: Option<Event>,
     received: Received,
 ) -> Result<(), CoordinatorError> {
     let (id, prompts) = (received.id, context.prompts.clone());
-    let request = context
-        .host
-        .site
-        .redactor
-        .all_of(received.request)
-        .map_err(RequestRefused::Secret);
+    let request = as_it_is_now(context, received);
     let decide = move |state: &RunState| {
         let decided = request.and_then(|request| decide(state, &request, &prompts));
         let (batch, reply): (Batch, Reply) = match decided {
@@ -100,6 +118,16 @@ pub(crate) async fn carry_out_after(
     };
     context.journal.append_if(decide).await?.never_refused();
     Ok(())
+}
+
+/// Returns a request without the run's secrets, and with the time that is left to it.
+fn as_it_is_now(context: &RunContext, received: Received) -> Result<Request, RequestRefused> {
+    let waited = Duration::from_millis(unix_ms().saturating_sub(received.sent_ms));
+    let redactor = &context.host.site.redactor;
+    let request = redactor
+        .all_of(received.request)
+        .map_err(RequestRefused::Secret)?;
+    request.after(waited)
 }
 
 /// Returns the events that result from a request, with the answer to its sender.

@@ -10,7 +10,7 @@ use crate::event::RunStatus;
 use crate::ids::{CallHash, TaskId};
 use crate::record::TaskRecord;
 use crate::run::merge_queue::MergeStep;
-use crate::run::outcome::{EXIT_INTERRUPTED, outcome};
+use crate::run::outcome::{EXIT_INTERRUPTED, outcome, waits_for_people};
 use crate::run::run_state::RunState;
 
 /// How often in a row a worker may end without progress: more would be an endless loop.
@@ -77,8 +77,8 @@ pub struct Board {
     /// The state of a task when its worker last ended, and how often in a row workers left it
     /// unchanged.
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
-    /// Whether the run stays open for future tasks.
-    pub open_ended: bool,
+    /// For how long the run stays open although nothing is left to do.
+    pub stay: Stay,
     /// Whether there is an approver.
     has_approver: bool,
     /// The calls that it is being asked about.
@@ -283,14 +283,7 @@ impl Board {
             return;
         }
         let end = match outcome(state) {
-            // Children that wait for a base whose check has failed would wait for ever.
-            Some(_)
-                if self.open_ended
-                    && level == ShutdownLevel::None
-                    && state.red_base().is_none() =>
-            {
-                None
-            }
+            Some(_) if level == ShutdownLevel::None && self.stays(state) => None,
             Some(end) => Some(end),
             None if level >= ShutdownLevel::Drain => {
                 Some((RunStatus::Interrupted, EXIT_INTERRUPTED))
@@ -302,6 +295,29 @@ impl Board {
             effects.push(Effect::Finish(status, exit_code));
         }
     }
+
+    /// Reports whether the run stays open although nothing is left to do.
+    fn stays(&self, state: &RunState) -> bool {
+        // What waits for a base whose check has failed would wait for ever.
+        state.red_base().is_none()
+            && match self.stay {
+                Stay::Never => false,
+                Stay::ForPeople => waits_for_people(state),
+                Stay::UntilClosed => true,
+            }
+    }
+}
+
+/// For how long a run stays open although nothing is left to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stay {
+    /// Not at all.
+    #[default]
+    Never,
+    /// As long as something waits for a person's decision.
+    ForPeople,
+    /// Until it is closed, since there may be further tasks.
+    UntilClosed,
 }
 
 /// How urgently a shutdown is requested.
@@ -378,6 +394,78 @@ mod tests {
         ["a", "b", "c"]
             .map(|task| Event::TaskReady { task: task.into() })
             .to_vec()
+    }
+
+    fn spawned(task: &str) -> Event {
+        Event::AgentSpawned {
+            task: task.into(),
+            attempt: 1,
+            agent: None,
+            model: None,
+            branch: format!("orchestrate/r-abcdef/{task}"),
+            base: "base".into(),
+            spec: None,
+            sends: None,
+        }
+    }
+
+    fn merged(task: &str) -> [Event; 2] {
+        let merged = Event::TaskMerged {
+            task: task.into(),
+            commit: None,
+            target: None,
+            summary: None,
+        };
+        [spawned(task), merged]
+    }
+
+    fn parked(task: &str) -> [Event; 2] {
+        let asked = Event::ApprovalRequested {
+            task: task.into(),
+            call: "hash".into(),
+            call_id: "c1".into(),
+            tool: "write_file".to_owned(),
+            summary: "s".to_owned(),
+            arguments: serde_json::Value::Null,
+            rule: "ask".to_owned(),
+        };
+        [spawned(task), asked]
+    }
+
+    #[test]
+    fn a_run_stays_open_for_people_while_something_waits_for_them() {
+        let done = ["a", "b", "c"].map(merged);
+        let waiting = [parked("a"), merged("b"), merged("c")];
+        let states = [done, waiting].map(|facts| {
+            let facts = ready().into_iter().chain(facts.into_iter().flatten());
+            state(1, facts.collect())
+        });
+        let succeeded = Some(Effect::Finish(RunStatus::Succeeded, 0));
+        let needs_person = Some(Effect::Finish(RunStatus::NeedsHuman, 3));
+        let table = [
+            (Stay::Never, [succeeded.clone(), needs_person.clone()]),
+            (Stay::ForPeople, [succeeded, None]),
+            (Stay::UntilClosed, [None, None]),
+        ];
+        for (stay, expected) in table {
+            let ends = states.each_ref().map(|state| {
+                let mut board = Board {
+                    stay,
+                    ..Board::default()
+                };
+                board
+                    .handle(Input::Changed, state, ShutdownLevel::None)
+                    .pop()
+            });
+            assert_eq!(ends, expected, "{stay:?}");
+        }
+        // Whoever stops it does not wait for anybody.
+        let mut board = Board {
+            stay: Stay::ForPeople,
+            ..Board::default()
+        };
+        let stopped = board.handle(Input::Changed, &states[1], ShutdownLevel::Drain);
+        assert_eq!(stopped, [Effect::Finish(RunStatus::NeedsHuman, 3)]);
     }
 
     #[test]
@@ -466,27 +554,7 @@ mod tests {
 
     #[test]
     fn an_end_is_asked_for_again_in_a_newer_state() {
-        let merged = ["a", "b", "c"].map(|task| {
-            let spawned = Event::AgentSpawned {
-                task: task.into(),
-                attempt: 1,
-                agent: None,
-                model: None,
-                branch: format!("orchestrate/r-abcdef/{task}"),
-                base: "base".into(),
-                spec: None,
-                sends: None,
-            };
-            [
-                spawned,
-                Event::TaskMerged {
-                    task: task.into(),
-                    commit: None,
-                    target: None,
-                    summary: None,
-                },
-            ]
-        });
+        let merged = ["a", "b", "c"].map(merged);
         let facts = ready().into_iter().chain(merged.into_iter().flatten());
         let (mut board, done) = (Board::default(), state(1, facts.collect()));
         let end = (RunStatus::Succeeded, 0);
@@ -508,33 +576,8 @@ mod tests {
 
     #[test]
     fn the_approver_is_asked_once_and_waited_for() {
-        let spawned = Event::AgentSpawned {
-            task: "a".into(),
-            attempt: 1,
-            agent: Some("implementer".to_owned()),
-            model: None,
-            branch: "orchestrate/r-abcdef/a".to_owned(),
-            base: "base".into(),
-            spec: None,
-            sends: None,
-        };
-        let asked = Event::ApprovalRequested {
-            task: "a".into(),
-            call: "hash".into(),
-            call_id: "c1".into(),
-            tool: "write_file".to_owned(),
-            summary: "s".to_owned(),
-            arguments: serde_json::Value::Null,
-            rule: "ask".to_owned(),
-        };
-        let parked = state(
-            1,
-            ready()
-                .into_iter()
-                .take(1)
-                .chain([spawned, asked])
-                .collect(),
-        );
+        let facts = ready().into_iter().take(1).chain(parked("a"));
+        let parked = state(1, facts.collect());
         let asks = Effect::AskApprover("hash".into());
         let without = Board::default().handle(Input::Changed, &parked, ShutdownLevel::None);
         assert!(!without.contains(&asks), "{without:?}");

@@ -39,6 +39,18 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     Some(worst.map_or((RunStatus::Succeeded, EXIT_OK), Severity::outcome))
 }
 
+/// Reports whether something is left that a person can decide while the run goes on: a review, a
+/// parked call, a question or a conflict. A key is mended elsewhere, and what is pending waits for
+/// one of these.
+pub(crate) fn waits_for_people(state: &RunState) -> bool {
+    state.tasks().any(|record| {
+        let is_first = record.state() != TaskState::Pending;
+        is_first
+            && record.rejecting_endpoint().is_none()
+            && severity(state, record) == Severity::NeedsHuman
+    })
+}
+
 /// Returns how a run ends if it was asked to stop with an exit code, which then takes precedence
 /// over its outcome.
 pub fn outcome_if_stopped(outcome: (RunStatus, u8), asked: Option<u8>) -> (RunStatus, u8) {

@@ -276,6 +276,31 @@ impl Request {
         }
     }
 
+    /// Returns the request as it is when its sender has waited this long for a process that works
+    /// on the run: the deadline of a message counts from when it was sent.
+    ///
+    /// # Errors
+    /// Fails if the deadline has passed.
+    pub fn after(mut self, waited: Duration) -> Result<Self, RequestRefused> {
+        if let Self::Message {
+            deadline_seconds: Some(seconds),
+            ..
+        } = &mut self
+        {
+            *seconds = seconds
+                .checked_sub(waited.as_secs())
+                .filter(|left| *left > 0)
+                .ok_or(RequestRefused::Expired)?;
+        }
+        Ok(self)
+    }
+
+    /// Reports whether it concerns the process that works on the run rather than the run, so that
+    /// no later process carries it out.
+    pub fn is_stop(&self) -> bool {
+        matches!(self, Self::Stop { .. } | Self::StopAgent { .. })
+    }
+
     /// Returns the ended tasks that the request reopens in this state.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         match self {
@@ -683,4 +708,33 @@ fn is_unpriced(event: &Event) -> bool {
             ..
         }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_counts_from_when_a_message_was_sent() {
+        let within = |seconds| Request::Message {
+            to: Address::All,
+            body: Body::from("hello"),
+            kind: None,
+            reply_to: None,
+            deadline_seconds: Some(seconds),
+        };
+        let table = [
+            (0, Ok(within(30))),
+            (12_900, Ok(within(18))),
+            (29_999, Ok(within(1))),
+            (30_000, Err(RequestRefused::Expired)),
+            (u64::MAX, Err(RequestRefused::Expired)),
+        ];
+        for (waited_ms, expected) in table {
+            let waited = Duration::from_millis(waited_ms);
+            assert_eq!(within(30).after(waited), expected, "{waited_ms}");
+        }
+        let retry = Request::RetryFailed { message: None };
+        assert_eq!(retry.clone().after(Duration::MAX), Ok(retry));
+    }
 }

@@ -110,6 +110,7 @@ impl Archive {
         let state = journal.state();
         if !state.is_landed() && state.landing_begun().is_none() {
             require_landable(&state)?;
+            self.require_heard(run)?;
         }
         let course = Course {
             runs: self,
@@ -150,6 +151,16 @@ impl Archive {
             ));
         }
         Ok(landed)
+    }
+
+    /// Refuses the result of a run while requests are recorded that no process has carried out: they
+    /// may change it.
+    pub(crate) fn require_heard(&self, run: &RunId) -> Result<(), LandingError> {
+        let open = self.store.open_requests(run)?;
+        match open.iter().all(|received| received.request.is_stop()) {
+            true => Ok(()),
+            false => Err(ResultRefusal::Requested { run: run.clone() }.into()),
+        }
     }
 
     /// Undoes a landing: the branch returns to its previous tip; local changes and later runs are

@@ -70,6 +70,7 @@ impl Archive {
         let state = journal.state();
         let branch = branch_of(&state)?;
         require_landable(&state)?;
+        self.require_heard(run)?;
         if state.integration == state.base {
             return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
         }

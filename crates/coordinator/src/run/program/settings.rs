@@ -70,6 +70,9 @@ pub struct Settings {
     /// that is started with one parks such calls, whatever [`RunSettings::ask_parks`] is, so those
     /// that it cannot decide wait for a person.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Whether a run of this process does not end while something waits for a person, until it is
+    /// closed ([`crate::Run::closing`]).
+    pub stays_for_people: bool,
     /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
 }
@@ -119,6 +122,7 @@ impl Settings {
             on_tool_complete: None,
             warn: |_| (),
             approver: None,
+            stays_for_people: false,
             waiting: |_| (),
         }
     }

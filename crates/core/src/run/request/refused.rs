@@ -186,6 +186,9 @@ pub enum RequestRefused {
     /// The request is addressed to a process that has ended.
     #[error("the process that it was addressed to has ended")]
     Late,
+    /// The message's deadline has passed before a process could deliver it.
+    #[error("its deadline has passed before any process worked on the run")]
+    Expired,
     /// The request contains a secret that cannot be redacted there.
     #[error("{0}")]
     Secret(RedactionError),

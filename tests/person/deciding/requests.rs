@@ -1,0 +1,241 @@
+//! Requests to a run that no process works on, and to one that stays open for people.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Case, Outcome, Running, Script, World, after, at, done, fail, on, sandboxed, says, shell,
+};
+use libtest_mimic::Failed;
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        sandboxed!(what_is_recorded_is_carried_out_once_in_order),
+        sandboxed!(a_run_that_stays_takes_requests_until_all_is_decided),
+        sandboxed!(a_run_that_stays_ends_with_its_input_and_when_it_is_stopped),
+        sandboxed!(a_run_that_stays_parks_calls_and_takes_their_answers),
+    ]
+}
+
+const PLAN: &str = "- [ ] T1 one (run: echo 1 >> one)\n- [ ] T2 two (run: echo 2 >> two)\n";
+
+const STREAM: [&str; 5] = ["run", "plan.md", "--stay", "--output-format", "stream-json"];
+
+/// Returns how often events of this type were recorded in the newest run.
+fn count(world: &World, kind: &str) -> Result<usize, Failed> {
+    let log = world.types(&["log", "--json"], 0)?.stdout;
+    Ok(log.matches(&format!("\"type\":\"{kind}\"")).count())
+}
+
+fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    world.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let run = world.types(&["status", "--json"], 0)?.json()?;
+    let run = at(&run, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let recorded = format!("recorded; nobody runs {run}: orchestrate resume {run}");
+    let before = world.types(&["log", "--json"], 0)?.stdout;
+    let approved = world.types(&["approve", "T1"], 0)?;
+    assert_eq!(approved.stdout, format!("{recorded}\n"));
+    // The same decision again is the same request.
+    let again = world.types(&["approve", "T1", "--json"], 0)?.json()?;
+    let request = at(&again, "/request")?;
+    let expected =
+        json!({"run_id": run, "request": request, "stage": "recorded", "answer": recorded});
+    assert_eq!(again, expected);
+    world.types(&["reject", "T2", "-m", "again"], 0)?;
+    // It is decided against the state that it finds.
+    world.types(&["approve", "T2"], 0)?;
+    for refused in [
+        ["approve", "T9"].as_slice(),
+        &["adopt", "T1"],
+        &["message", "T1", "hello"],
+        &["message", "nobody", "hello"],
+    ] {
+        world.types(refused, 2)?;
+    }
+    assert_eq!(world.types(&["log", "--json"], 0)?.stdout, before);
+    says(
+        &world.types(&["land"], 3)?,
+        &["still to be carried out", "orchestrate resume"],
+    )?;
+    let status = world.types(&["status"], 0)?;
+    says(&status, &["3 requests are recorded: `orchestrate resume"])?;
+    let resumed = world.types(&["resume"], 3)?;
+    says(
+        &resumed,
+        &[
+            "T1 is approved at tree",
+            "T2 is returned to its agent for attempt 2",
+            "a request is refused: T2 is",
+            "T1    merged",
+        ],
+    )?;
+    let kinds = ["review.approved", "task.returned", "task.merged"];
+    for kind in kinds {
+        assert_eq!(count(&world, kind)?, 1, "{kind}");
+    }
+    world.types(&["resume"], 3)?;
+    for kind in kinds {
+        assert_eq!(count(&world, kind)?, 1, "{kind} after another resume");
+    }
+    // With `--follow`, what was recorded before comes first.
+    world.types(&["reject", "T2", "-m", "once more"], 0)?;
+    let followed = world.types(&["reject", "T2", "-m", "twice", "--follow"], 3)?;
+    says(&followed, &["for attempt 3", "a request is refused: T2"])?;
+    assert_eq!(count(&world, "task.returned")?, 2);
+    Ok(())
+}
+
+/// Waits for the answer to a line, and returns it.
+fn answer(running: &Running, line: usize) -> Result<Value, Failed> {
+    let is_it = |text: &str| {
+        text.contains("\"request.answered\"") && text.contains(&format!("\"line\":{line},"))
+    };
+    Ok(serde_json::from_str(&running.line(is_it)?)?)
+}
+
+/// Waits until the work of a task waits for a review.
+fn waits(running: &Running, task: &str) -> Outcome {
+    let word = format!("\"{task}\"");
+    running
+        .line(|line| line.contains("\"review.requested\"") && line.contains(&word))
+        .map(drop)
+}
+
+fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
+    let world = World::with_plan(
+        "- [ ] T1 one (run: echo 1 >> one)\n- [ ] T2 two (run: echo 2 >> two) (depends: T1)\n",
+    )?;
+    let typed = [STREAM.as_slice(), &["--merge", "review"]].concat();
+    let (running, mut input) = world.orchestrate(&typed).start_open()?;
+    waits(&running, "T1")?;
+    let bad = [
+        ("nonsense", "a line is a JSON object with a `type`"),
+        (r#"{"type":"fly"}"#, "`approve`"),
+        (r#"{"type":"approve"}"#, "missing field `task`"),
+        (r#"{"type":"approve","task":"T1","colour":1}"#, "`tree`"),
+        (r#"{"type":"approve","task":"T9"}"#, "there is no task 'T9'"),
+        (r#"{"type":"approve","task":"T2"}"#, "no finished work"),
+        (r#"{"type":"reject","task":"T1","message":" "}"#, "empty"),
+        (
+            r#"{"type":"message","agent":"nobody","text":"hi"}"#,
+            "nobody",
+        ),
+    ];
+    for (at_line, (line, words)) in (1..).zip(bad) {
+        writeln!(input, "{line}")?;
+        let answered = answer(&running, at_line)?;
+        let message = answered["message"].as_str().unwrap_or_default();
+        if answered["ok"] != false || !message.contains(words) {
+            return fail(answered);
+        }
+        for field in ["v", "run_id", "ts"] {
+            assert!(!answered[field].is_null(), "{answered}");
+        }
+    }
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    assert_eq!(*at(&status, "/status")?, "running", "{status}");
+    // A blank line is none.
+    writeln!(
+        input,
+        "\n{}",
+        r#"{"type":"reject","task":"T1","message":"again"}"#
+    )?;
+    let answered = answer(&running, bad.len() + 2)?;
+    assert_eq!(answered["ok"], true, "{answered}");
+    waits(&running, "T1")?;
+    // Another terminal decides meanwhile.
+    says(
+        &world.types(&["approve", "T1"], 0)?,
+        &["T1 is approved at tree"],
+    )?;
+    waits(&running, "T2")?;
+    writeln!(input, "{}", r#"{"type":"approve","task":"T2"}"#)?;
+    let answered = answer(&running, bad.len() + 3)?;
+    assert_eq!(answered["ok"], true, "{answered}");
+    let ended = running.end()?.exits(0)?;
+    drop(input);
+    let last = ended.stdout.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last)?;
+    assert_eq!(*at(&last, "/status")?, "succeeded", "{last}");
+    assert_eq!(count(&world, "task.returned")?, 1);
+    Ok(())
+}
+
+fn a_run_that_stays_ends_with_its_input_and_when_it_is_stopped() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let from_input = world
+        .orchestrate(&["run", "-", "--stay"])
+        .stdin("- [ ] T1 one (run: echo 1 >> one)\n")
+        .run()?
+        .exits(2)?;
+    says(&from_input, &["write the plan to a file"])?;
+    let typed = [STREAM.as_slice(), &["--merge", "review"]].concat();
+    let (running, mut input) = world.orchestrate(&typed).start_open()?;
+    waits(&running, "T1")?;
+    writeln!(input, "{}", r#"{"type":"stop"}"#)?;
+    assert_eq!(answer(&running, 1)?["ok"], true);
+    running.end()?.exits(130)?;
+    // Nothing is written, so it ends as it would without `--stay`.
+    world.types(&["resume", "--stay"], 3)?;
+    let lines = concat!(
+        r#"{"type":"approve","task":"T1"}"#,
+        "\n",
+        r#"{"type":"approve","task":"T1","tree":"0123"}"#,
+        "\n",
+        r#"{"type":"approve","task":"T2"}"#
+    );
+    let resumed = world
+        .orchestrate(&["resume", "--stay"])
+        .stdin(lines)
+        .run()?;
+    says(
+        &resumed.exits(0)?,
+        &[
+            "line 1: T1 is approved at tree",
+            "line 2: refused: T1",
+            "line 3: T2 is approved at tree",
+            "T2    merged",
+        ],
+    )
+}
+
+fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {
+    let world = World::with_plan("- [ ] T1 publish\n")?;
+    let model = world.script(
+        &Script::default()
+            .rule(shell(on("T1", 1), "touch published.txt"))
+            .rule(shell(after("T1", "not today"), "touch later.txt"))
+            .rule(done("T1")),
+    )?;
+    let asks = ["--model", &model, "--ask", "run_shell_command(touch*)"];
+    let (running, mut input) = world
+        .orchestrate(&[STREAM.as_slice(), &asks].concat())
+        .start_open()?;
+    let parked = || running.line(|line| line.contains("\"approval.requested\""));
+    parked()?;
+    let call = |field: &str| -> Result<String, Failed> {
+        let status = world.types(&["status", "--json"], 0)?.json()?;
+        let found = at(&status, &format!("/approvals/0/{field}"))?;
+        Ok(found.as_str().unwrap_or_default().to_owned())
+    };
+    let first = call("call")?;
+    writeln!(input, "{}", json!({"type": "approve", "call": first}))?;
+    let unseen = answer(&running, 1)?;
+    let message = unseen["message"].as_str().unwrap_or_default();
+    assert!(message.contains("requires its hash"), "{unseen}");
+    let reject = json!({"type": "reject", "call": first, "message": "not today"});
+    writeln!(input, "{reject}")?;
+    assert_eq!(answer(&running, 2)?["ok"], true);
+    parked()?;
+    let (second, hash) = (call("call")?, call("hash")?);
+    let approve = json!({"type": "approve", "call": second, "hash": hash});
+    writeln!(input, "{approve}")?;
+    assert_eq!(answer(&running, 3)?["ok"], true);
+    running.end()?.exits(0)?;
+    let files = world.git("log --all --format= --name-only")?;
+    let made = (files.contains("later.txt"), files.contains("published.txt"));
+    assert_eq!(made, (true, false), "{files}");
+    Ok(())
+}

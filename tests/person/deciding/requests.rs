@@ -18,7 +18,8 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-const PLAN: &str = "- [ ] T1 one (run: echo 1 >> one)\n- [ ] T2 two (run: echo 2 >> two)\n";
+/// Each attempt makes other files: what repeats what was rejected fails.
+const PLAN: &str = "- [ ] T1 one (run: od -N8 /dev/urandom > one)\n- [ ] T2 two (run: od -N8 /dev/urandom > two)\n";
 
 const STREAM: [&str; 5] = ["run", "plan.md", "--stay", "--output-format", "stream-json"];
 
@@ -105,7 +106,7 @@ fn waits(running: &Running, task: &str) -> Outcome {
 
 fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
     let world = World::with_plan(
-        "- [ ] T1 one (run: echo 1 >> one)\n- [ ] T2 two (run: echo 2 >> two) (depends: T1)\n",
+        "- [ ] T1 one (run: od -N8 /dev/urandom > one)\n- [ ] T2 two (run: od -N8 /dev/urandom > two) (depends: T1)\n",
     )?;
     let typed = [STREAM.as_slice(), &["--merge", "review"]].concat();
     let (running, mut input) = world.orchestrate(&typed).start_open()?;
@@ -118,6 +119,7 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
         (r#"{"type":"approve","task":"T9"}"#, "there is no task 'T9'"),
         (r#"{"type":"approve","task":"T2"}"#, "no finished work"),
         (r#"{"type":"reject","task":"T1","message":" "}"#, "empty"),
+        (r#"{"type":"answer","agent":"T1","text":"hi"}"#, "T1"),
         (
             r#"{"type":"message","agent":"nobody","text":"hi"}"#,
             "nobody",
@@ -167,7 +169,7 @@ fn a_run_that_stays_ends_with_its_input_and_when_it_is_stopped() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let from_input = world
         .orchestrate(&["run", "-", "--stay"])
-        .stdin("- [ ] T1 one (run: echo 1 >> one)\n")
+        .stdin("- [ ] T1 one (run: od -N8 /dev/urandom > one)\n")
         .run()?
         .exits(2)?;
     says(&from_input, &["write the plan to a file"])?;

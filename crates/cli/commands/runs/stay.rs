@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::RunId;
 use orchestrate_core::run::request::Request;
+use orchestrate_core::{MessageKind, RunId};
 use orchestrate_journal::Store;
 use serde::Deserialize;
 
@@ -31,8 +31,8 @@ enum Line {
     Reject(Rejection),
     Adopt(Adopting),
     Retry(Retrying),
-    #[serde(alias = "answer")]
     Message(Saying),
+    Answer(Saying),
     Stop(Stopping),
 }
 
@@ -80,8 +80,72 @@ impl Line {
             Line::Reject(rejection) => reject::request(context, &state, rejection),
             Line::Adopt(adopting) => adopt::request(context, &state, adopting),
             Line::Retry(retrying) => retry::request(&state, retrying),
-            Line::Message(saying) => message::request(&state, saying),
+            Line::Message(saying) => message::request(&state, saying, saying.kind),
+            Line::Answer(saying) => {
+                let kind = saying.kind.unwrap_or(MessageKind::Answer);
+                message::request(&state, saying, Some(kind))
+            }
             Line::Stop(stopping) => stop::request(stopping, store.lease(run)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_words_of_its_command() {
+        let known = [
+            r#"{"type":"approve","task":"T1","tree":"0123"}"#,
+            r#"{"type":"approve","task":"T1","only":["a","b"],"message":"Shorter."}"#,
+            r#"{"type":"approve","call":"3f1c","hash":"9b1c04d2"}"#,
+            r#"{"type":"reject","task":"T1","message":"Why?","at":"a.rs:1"}"#,
+            r#"{"type":"adopt","task":"T1","message":"Mend it"}"#,
+            r#"{"type":"retry","task":"T1"}"#,
+            r#"{"type":"retry","failed":true,"message":"Again."}"#,
+            r#"{"type":"message","agent":"all","text":"hi","kind":"note","deadline":"5m"}"#,
+            r#"{"type":"answer","agent":"T1","text":"{}","reply_to":1,"object":true}"#,
+            r#"{"type":"stop","drain":true}"#,
+        ];
+        for line in known {
+            let parsed = serde_json::from_str::<Line>(line);
+            assert!(parsed.is_ok(), "{line}: {parsed:?}");
+        }
+        let wrong = [
+            (r#"{"task":"T1"}"#, "missing field `type`"),
+            (
+                r#"{"type":"land"}"#,
+                "unknown variant `land`, expected one of `approve`",
+            ),
+            (
+                r#"{"type":"stop","level":"kill"}"#,
+                "expected `drain` or `kill`",
+            ),
+            (
+                r#"{"type":"reject","task":"T1"}"#,
+                "missing field `message`",
+            ),
+            (
+                r#"{"type":"reject","task":"T1","message":"?","at":"a"}"#,
+                "expected FILE:LINE",
+            ),
+            (
+                r#"{"type":"approve","task":"T1","call":"c"}"#,
+                "duplicate field `task`",
+            ),
+            (
+                r#"{"type":"message","agent":"T1","text":"","deadline":"x"}"#,
+                "30s",
+            ),
+        ];
+        for (line, words) in wrong {
+            let refused = serde_json::from_str::<Line>(line).map(drop);
+            let refused = refused.map_err(|error| error.to_string());
+            assert!(
+                refused.as_ref().is_err_and(|error| error.contains(words)),
+                "{line}: {refused:?}"
+            );
         }
     }
 }

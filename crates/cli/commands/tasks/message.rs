@@ -3,7 +3,7 @@
 
 use orchestrate_core::run::request::Request;
 use orchestrate_core::text::similar::nearest;
-use orchestrate_core::{Address, AgentId, Body, RunState, TaskRecord};
+use orchestrate_core::{Address, AgentId, Body, MessageKind, RunState, TaskRecord};
 use serde_json::Value;
 
 use crate::args::{MessageArgs, Saying};
@@ -16,17 +16,22 @@ use crate::show::output::joined;
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let request = request(&store.state(&run)?, &arguments.saying)?;
+    let saying = &arguments.saying;
+    let request = request(&store.state(&run)?, saying, saying.kind)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
     inbox::send(context, &store, &run, &request, sending)
 }
 
-/// Returns the request that sends a message.
-pub(crate) fn request(state: &RunState, saying: &Saying) -> Result<Request, CommandError> {
+/// Returns the request that sends a message of this kind.
+pub(crate) fn request(
+    state: &RunState,
+    saying: &Saying,
+    kind: Option<MessageKind>,
+) -> Result<Request, CommandError> {
     Ok(Request::Message {
         to: address(state, &saying.to)?,
         body: body(saying)?,
-        kind: saying.kind,
+        kind,
         reply_to: saying.reply_to,
         deadline_seconds: saying.deadline,
     })

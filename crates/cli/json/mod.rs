@@ -27,9 +27,9 @@ pub(crate) use runs::{
     Answer, ErrorEntry, Failure, LineAnswer, ListedRun, ModelOutage, OpenApproval, RunMap,
     RunReport, Stage, WaitingFor, WorkingTask,
 };
-pub(crate) use schemas::{Described, Known, SCHEMAS, SchemaText, schema_of};
+pub(crate) use schemas::{Described, SCHEMAS, schema_of};
 pub(crate) use setup::{
-    Consent, Decided, ListedRole, NetworkReach, RuleEntry, RulesByDecision, SettingEntry,
-    SettingsReport,
+    Consent, Decided, Known, ListedRole, NetworkReach, RuleEntry, RulesByDecision, SchemaText,
+    SettingEntry, SettingsReport,
 };
 pub(crate) use tasks::{RunDiff, TaskDiff, TaskReview};

@@ -15,8 +15,7 @@ use super::results::{
     RestoredCommit, StoredCommit,
 };
 use super::runs::{Answer, Failure, LineAnswer, ListedRun, RunMap, RunReport};
-use super::schemas::{Known, SchemaText};
-use super::setup::{Consent, Decided, ListedRole, SettingsReport};
+use super::setup::{Consent, Decided, Known, ListedRole, SchemaText, SettingsReport};
 use super::tasks::{RunDiff, TaskDiff, TaskReview};
 
 /// An output that is no event.

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use orchestrate_core::event::VERSION;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::envelope::Envelope;
@@ -25,22 +24,6 @@ pub(crate) struct Described {
     types: &'static [&'static str],
     /// Whether it describes events, too.
     has_events: bool,
-}
-
-/// The name of a schema in a list.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Known {
-    /// The name, which `schema` takes.
-    pub(crate) name: String,
-}
-
-/// A schema as an output.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SchemaText {
-    /// Its name.
-    pub(crate) name: String,
-    /// The schema, in the dialect that it names itself.
-    pub(crate) schema: Value,
 }
 
 /// The `type` of an error, which every command may print instead of its result.

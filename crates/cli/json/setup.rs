@@ -1,4 +1,4 @@
-//! The outputs of the commands about settings, consents and roles.
+//! The outputs of the commands about settings, consents, roles and schemas.
 
 use std::collections::BTreeMap;
 
@@ -120,4 +120,20 @@ pub(crate) struct Consent {
     pub(crate) hash: String,
     /// Whether the user has consented.
     pub(crate) consented: bool,
+}
+
+/// The name of a schema in a list.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Known {
+    /// The name, which `schema` takes.
+    pub(crate) name: String,
+}
+
+/// A schema as an output.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SchemaText {
+    /// Its name.
+    pub(crate) name: String,
+    /// The schema, in the dialect that it names itself.
+    pub(crate) schema: Value,
 }

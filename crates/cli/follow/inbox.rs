@@ -1,5 +1,5 @@
-//! Sends a request to a run: to the coordinator that works on it, or else to whichever process takes
-//! the run over next, which may be this one.
+//! Sends a request to a run: to the coordinator that works on it, or else to whichever process
+//! takes the run over next, which may be this one.
 //!
 //! A request is carried out once, whichever process does it: a request that was sent keeps its
 //! number when the run is taken over.

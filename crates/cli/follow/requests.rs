@@ -1,9 +1,9 @@
 //! Requests to a run that stays open for people, one a line of standard input, each answered in
 //! turn.
 //!
-//! What a line may say, and what becomes of it, is its listener's; here lines are read and numbered.
-//! A thread reads them, since a read of standard input cannot be cancelled; it ends with the
-//! process.
+//! What a line may say, and what becomes of it, is its listener's; here lines are read and
+//! numbered. A thread reads them, since a read of standard input cannot be cancelled; it ends with
+//! the process.
 
 use std::io::{self, BufRead as _, Read as _};
 use std::sync::Arc;

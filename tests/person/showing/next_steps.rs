@@ -267,7 +267,7 @@ fn odd_paths_can_be_typed() -> Outcome {
         &format!("orchestrate one.md; git -C \"{worktree}\" switch -c mine"),
         0,
     )?;
-    let failed = shell("orchestrate reject T1 -m Again", 1)?.stdout;
+    let failed = shell("orchestrate reject T1 -m Again --follow", 1)?.stdout;
     let back = failed
         .split('`')
         .find(|part| part.starts_with("git -C"))

@@ -294,6 +294,7 @@ fn the_user_may_answer_with_an_object_or_ask_to_finish() -> Outcome {
         "shutdown",
         "--deadline",
         "1h",
+        "--follow",
     ];
     world.types(&object, 0)?;
     let heard = world.types(&["log", "T1", "--transcript"], 0)?.stdout;

@@ -19,8 +19,8 @@ use crate::follow::requests::Listener;
 use crate::show::terminal::Terminal;
 
 /// What a line may be, for messages.
-const LINES: &str = "a line is a JSON object with a `type` (approve, reject, adopt, retry, message, \
-                     answer or stop) and what that command takes, such as \
+const LINES: &str = "a line is a JSON object with a `type` (approve, reject, adopt, retry, \
+                     message, answer or stop) and what that command takes, such as \
                      {\"type\":\"reject\",\"task\":\"T1\",\"message\":\"TEXT\"}";
 
 /// A line of standard input.

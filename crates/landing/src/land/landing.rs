@@ -153,8 +153,8 @@ impl Archive {
         Ok(landed)
     }
 
-    /// Refuses the result of a run while requests are recorded that no process has carried out: they
-    /// may change it.
+    /// Refuses the result of a run while requests are recorded that no process has carried out:
+    /// they may change it.
     pub(crate) fn require_heard(&self, run: &RunId) -> Result<(), LandingError> {
         let open = self.store.open_requests(run)?;
         match open.iter().all(|received| received.request.is_stop()) {

@@ -150,20 +150,14 @@ fn served_reply(asked: &Recorded) -> ServedReply {
         .and_then(|result| result["content"].as_str());
     let ask =
         json!({"agent_id": "user", "message": "Which one?", "kind": "question", "wait": true});
-    if conversation.contains("Which colour?") {
+    let children = ["one", "b_two", "c_three", "d_four"];
+    let asks = |child: &&&str| conversation.contains(&format!("Task {child}: "));
+    let Some(child) = children.iter().find(asks) else {
         return match heard {
             None => ServedReply::text("").call("send_message_to_agent", ask),
             Some(_) => ServedReply::text(r#"{"colour": "blue"}"#),
         };
-    }
-    // "a one" may stand in any prompt.
-    let tasks = [
-        ("b two", "b_two"),
-        ("c three", "c_three"),
-        ("d four", "d_four"),
-    ];
-    let task = tasks.iter().find(|(task, _)| conversation.contains(task));
-    let child = task.map_or("one", |(_, child)| child);
+    };
     let file = format!("notes/{child}.md");
     match heard {
         None => ServedReply::text("").call("shout", json!({"text": child})),

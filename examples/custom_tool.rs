@@ -170,12 +170,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
             ..PlanInput::default()
         })
         .await?;
-    println!("the result is on {}:", report.integration_branch);
+    println!("the result is on {}:", report.run_id.integration_branch());
     println!(
         "{}",
         sample::git(
             &project,
-            &["show", &format!("{}:words.txt", report.integration_branch)]
+            &[
+                "show",
+                &format!("{}:words.txt", report.run_id.integration_branch())
+            ]
         )?
     );
     Ok(())

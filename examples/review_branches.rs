@@ -67,13 +67,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!(
         "the run is {}; the result is on {}",
-        report.status, report.integration_branch
+        report.status,
+        report.run_id.integration_branch()
     );
     println!(
         "{}",
         sample::git(
             &project,
-            &["ls-tree", "-r", "--name-only", &report.integration_branch]
+            &[
+                "ls-tree",
+                "-r",
+                "--name-only",
+                &report.run_id.integration_branch()
+            ]
         )?
     );
     Ok(())

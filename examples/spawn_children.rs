@@ -80,12 +80,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .count()
     );
     if let Some(report) = coordinator.finish().await? {
-        println!("the result is on {}:", report.integration_branch);
+        println!("the result is on {}:", report.run_id.integration_branch());
         println!(
             "{}",
             sample::git(
                 &project,
-                &["log", "--oneline", "--graph", &report.integration_branch]
+                &[
+                    "log",
+                    "--oneline",
+                    "--graph",
+                    &report.run_id.integration_branch()
+                ]
             )?
         );
     }

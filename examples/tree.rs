@@ -62,7 +62,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "{}",
         sample::git(
             &project,
-            &["ls-tree", "--name-only", &report.integration_branch]
+            &[
+                "ls-tree",
+                "--name-only",
+                &report.run_id.integration_branch()
+            ]
         )?
     );
     Ok(())

@@ -419,14 +419,16 @@ fn refusal(command: &ProjectCommand) -> CommandError {
         Some(_) => "consent to use the network",
         None => "consent",
     };
-    let other_way = match key.as_str() {
-        "verify" => "--verify CMD",
-        _ => "`worktree.setup` in your own configuration file",
-    };
-    CommandError::usage(format!(
+    let refused = CommandError::usage(format!(
         "{place}: the project's command for `{key}` needs your {what}; nothing was run:\n{}",
         project_command::render(command).trim_end()
     ))
-    .hint("inspect it, then type `orchestrate config trust`")
-    .hint(format!("or set a command yourself: {other_way}"))
+    .hint("inspect it, then type `orchestrate config trust`");
+    let other_way = match key.as_str() {
+        "verify" => "--verify CMD",
+        "worktree.setup" => "`worktree.setup` in your own configuration file",
+        // A hook is no command that another one replaces.
+        _ => return refused,
+    };
+    refused.hint(format!("or set a command yourself: {other_way}"))
 }

@@ -57,7 +57,7 @@ pub use serde_json::{Value, json};
 pub use child::{Child, ChildHandle, Outcome, Report};
 pub use error::{Error, Result};
 pub use event::{Event, Events, Fact, PendingCall, Question, Sent};
-pub use hook::{HookedCall, Verdict};
+pub use hook::{HookedCall, HookedResult, HookedWork, Verdict};
 pub use land::{Land, Landed};
 pub use model::{GivenModel, Message, Model, Price, Reply, Request, ToolCall, ToolSpec};
 pub use role::Role;

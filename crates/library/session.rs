@@ -21,13 +21,15 @@ use orchestrate_settings::consent::Consents;
 use orchestrate_settings::{
     Directories, Inputs, Layer, Loaded, Problem, project_root, rule_problems,
 };
-use orchestrate_tools::{CallHook, Tool};
+use orchestrate_tools::{Hook, Tool};
 use tokio::sync::{Mutex, watch};
 
 use crate::child::{Child, ChildHandle, Outcome, Report};
 use crate::error::{Error, Result};
-use crate::event::{Events, PendingCall, Question};
-use crate::hook::{Hook, HookedCall, Verdict};
+use crate::event::{Events, Fact, PendingCall, Question};
+use crate::hook::{
+    AfterTool, BeforeFinish, BeforeTool, HookedCall, HookedResult, HookedWork, OnEvent, Verdict,
+};
 use crate::land::{Land, Landed};
 use crate::model::{Given, GivenModel, Price};
 use crate::role::Role;
@@ -63,7 +65,7 @@ pub struct Builder {
     model: Option<OwnModel>,
     roles: Vec<Role>,
     tools: Vec<Arc<dyn Tool>>,
-    before_tool: Option<Arc<dyn CallHook>>,
+    hooks: Vec<Arc<dyn Hook>>,
 }
 
 /// A model of the program's own.
@@ -206,7 +208,7 @@ impl Session {
             model: None,
             roles: Vec::new(),
             tools: Vec::new(),
-            before_tool: None,
+            hooks: Vec::new(),
         })
     }
 
@@ -502,7 +504,9 @@ impl Builder {
     }
 
     /// Lets a function decide about each call before the rules do: it can deny the call or change
-    /// its arguments. One that takes more than a minute denies.
+    /// its arguments. One that takes more than a minute denies. Several are asked in this order,
+    /// after the user's hooks and the project's. A call that had to wait is asked about again, and
+    /// the answer has to be the same.
     ///
     /// ```no_run
     /// # fn main() -> orchestrate::Result<()> {
@@ -519,7 +523,49 @@ impl Builder {
         F: Fn(HookedCall) -> W + Send + Sync + 'static,
         W: Future<Output = Verdict> + Send + 'static,
     {
-        self.before_tool = Some(Arc::new(Hook(hook)));
+        self.hooks.push(Arc::new(BeforeTool(hook)));
+        self
+    }
+
+    /// Lets a function look at each call's result before the child is told it: it can add context,
+    /// or say why the result must not be used. One that takes more than a minute refuses it.
+    ///
+    /// ```no_run
+    /// # fn main() -> orchestrate::Result<()> {
+    /// let session = orchestrate::Session::open(".")?.after_tool(|result| async move {
+    ///     match result.call().tool() {
+    ///         "write_file" => result.accept().context("the style guide is docs/style.md"),
+    ///         _ => result.accept(),
+    ///     }
+    /// });
+    /// # Ok(()) }
+    /// ```
+    pub fn after_tool<F, W>(mut self, hook: F) -> Self
+    where
+        F: Fn(HookedResult) -> W + Send + Sync + 'static,
+        W: Future<Output = Verdict> + Send + 'static,
+    {
+        self.hooks.push(Arc::new(AfterTool(hook)));
+        self
+    }
+
+    /// Lets a function decide whether a child may hand back its work: it can send it back with what
+    /// is to be mended, as often as a failed check would be. One that takes more than a minute
+    /// sends it back.
+    pub fn before_finish<F, W>(mut self, hook: F) -> Self
+    where
+        F: Fn(HookedWork) -> W + Send + Sync + 'static,
+        W: Future<Output = Verdict> + Send + 'static,
+    {
+        self.hooks.push(Arc::new(BeforeFinish(hook)));
+        self
+    }
+
+    /// Calls a function with each event that is recorded from now on, in order, from a thread of
+    /// its own. The session does not wait for it, except for a few seconds at its end; what it
+    /// misses is in [`Session::events`].
+    pub fn on_event(mut self, hook: impl Fn(Fact) + Send + Sync + 'static) -> Self {
+        self.hooks.push(Arc::new(OnEvent(hook)));
         self
     }
 
@@ -634,7 +680,7 @@ impl Builder {
         settings.run.rules.extend(self.rules);
         settings.roles = self.roles.into_iter().map(|role| role.0).collect();
         settings.tools = self.tools;
-        settings.before_tool = self.before_tool;
+        settings.hooks = self.hooks;
         Ok(settings)
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_model_is_asked_again_where_that_can_help),
         sandboxed!(calls_wait_for_the_program),
         sandboxed!(a_hook_denies_and_changes_calls),
+        sandboxed!(hooks_look_at_results_ends_and_events),
         sandboxed!(a_projects_command_needs_consent),
         sandboxed!(what_cannot_be_is_an_error_before_anything_starts),
     ]);
@@ -450,6 +451,7 @@ fn a_hook_denies_and_changes_calls() -> Outcome {
         Ok(match request.turn {
             1 => Reply::text("").call("write_file", write("secret.txt")),
             2 => Reply::text("").call("write_file", write("draft.txt")),
+            3 => Reply::text("").call("write_file", write("other.txt")),
             _ => Reply::text("I wrote it."),
         })
     };
@@ -465,6 +467,13 @@ fn a_hook_denies_and_changes_calls() -> Outcome {
                 _ => call.allow(),
             }
         });
+        // What another hook makes of a call is asked about again.
+        let builder = builder.before_tool(|call| async move {
+            match call.arguments()["path"].as_str() {
+                Some("other.txt") => call.change(json!({"path": "secret.txt", "content": "x"})),
+                _ => call.allow(),
+            }
+        });
         let session = builder.start("hook").await?;
         let child = session.spawn(Child::new("Write")).await?;
         let outcome = session.merge(&[child]).await?;
@@ -474,15 +483,80 @@ fn a_hook_denies_and_changes_calls() -> Outcome {
             files.contains("final.txt") && !files.contains("draft.txt"),
             "{files}"
         );
-        assert!(!files.contains("secret.txt"), "{files}");
+        assert!(
+            !files.contains("secret.txt") && !files.contains("other.txt"),
+            "{files}"
+        );
         let events = until_rest(&session).await?;
-        let refused = events.iter().filter_map(fact).any(|fact| {
+        let refused = events.iter().filter_map(fact).filter(|fact| {
             fact.kind == "tool.finished" && fact.json.to_string().contains("not for you")
         });
-        assert!(refused, "{events:#?}");
+        assert_eq!(refused.count(), 2, "{events:#?}");
         session.finish().await?;
         Ok(())
     })
+}
+
+fn hooks_look_at_results_ends_and_events() -> Outcome {
+    let world = World::plain()?;
+    let heard = std::sync::Arc::new(Mutex::new(String::new()));
+    let told = std::sync::Arc::clone(&heard);
+    let model = move |request: &Request| {
+        if let Ok(mut told) = told.lock() {
+            told.push_str(&format!("{:?}\n", request.messages.last()));
+        }
+        writes(request)
+    };
+    let kinds = std::sync::Arc::new(Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&kinds);
+    let ends = std::sync::Arc::new(AtomicU32::new(0));
+    let asked = std::sync::Arc::clone(&ends);
+    runtime()?.block_on(async {
+        let builder = open(&world, model)?
+            .after_tool(|result| async move {
+                match result.call().tool() {
+                    "write_file" => result
+                        .refuse("it has no heading")
+                        .context("see docs/style.md"),
+                    _ => result.accept(),
+                }
+            })
+            .before_finish(move |work| {
+                let number = asked.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    match number {
+                        0 => work.send_back("the linter found a long line"),
+                        _ => work.accept(),
+                    }
+                }
+            })
+            .on_event(move |fact| {
+                if let Ok(mut kinds) = kinds.lock() {
+                    kinds.push(fact.kind);
+                }
+            });
+        let session = builder.start("looks").await?;
+        let child = session.spawn(Child::new("Write")).await?;
+        assert!(session.merge(&[child]).await?[0].is_merged());
+        session.finish().await?;
+        Ok::<(), Failed>(())
+    })?;
+    let heard = heard.lock().map_err(|_| "poisoned")?.clone();
+    for words in [
+        "it has no heading",
+        "see docs/style.md",
+        "found a long line",
+    ] {
+        assert!(heard.contains(words), "{words}: {heard}");
+    }
+    assert_eq!(ends.load(Ordering::Relaxed), 2);
+    let seen = seen.lock().map_err(|_| "poisoned")?.clone();
+    assert_eq!(
+        seen.last().map(String::as_str),
+        Some("run.finished"),
+        "{seen:?}"
+    );
+    Ok(())
 }
 
 fn a_projects_command_needs_consent() -> Outcome {

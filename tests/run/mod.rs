@@ -7,6 +7,7 @@ mod checking;
 mod demo;
 mod end_to_end;
 mod failures;
+mod hooks;
 mod merging;
 mod model_fallback;
 pub(crate) mod models;
@@ -25,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         checking::cases,
         end_to_end::cases,
         failures::cases,
+        hooks::cases,
         merging::cases,
         model_fallback::cases,
         models::cases,

@@ -93,7 +93,7 @@ fn figure(
     }
     let wanted = seen.iter().filter(|seen| seen.overtaken == overtaken);
     let times: Vec<f64> = wanted.map(|seen| seen.ms).collect();
-    let bare = bare_merges(repository, &report.integration_branch)?;
+    let bare = bare_merges(repository, &report.run_id.integration_branch())?;
     Ok(Figure {
         name,
         measured: median(&times)?,

@@ -47,6 +47,20 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
+    /// Returns what runs the user's own commands, with the user's rights.
+    ///
+    /// # Errors
+    /// Fails if the helper is missing, or cannot be started.
+    pub fn unconfined(&self) -> Result<Sandbox, ChecksError> {
+        let settings = Self {
+            confinement: ConfinementChoice::Exactly(Confinement::Unconfined),
+            demanded_by: None,
+            additions: Additions::default(),
+            ..self.clone()
+        };
+        settings.sandbox(None)
+    }
+
     /// Determines how processes can be confined, for the project in a folder.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::Address;
+use orchestrate_core::policy::hook::HookCommand;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -59,6 +60,8 @@ pub(crate) struct SettingsReport {
     pub(crate) settings: BTreeMap<String, SettingEntry>,
     /// The permission rules.
     pub(crate) rules: RulesByDecision,
+    /// The hooks, in the order in which they are asked.
+    pub(crate) hooks: Vec<HookCommand>,
     /// The switches of the environment that are set, by name.
     pub(crate) switches: BTreeMap<String, String>,
     /// The names of the keys and endpoints that are set.

@@ -668,6 +668,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::NoVerdict => "it ended without a verdict",
         ReturnCause::InvalidPlan => "its plan cannot be run",
         ReturnCause::InvalidAnswer => "its answer has not the form that was asked for",
+        ReturnCause::Hook => "a hook refused it",
         ReturnCause::NewWork => "new work to review",
         ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use orchestrate_core::policy::hook::HookPoint;
 use orchestrate_core::policy::{RuleExample, RuleExamples};
 use orchestrate_core::text::similar::nearest;
 use orchestrate_files::{Links, read_plain};
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use toml::de::{DeArray, DeString, DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value as Written};
 
+use crate::hooks::{GivenHook, HOOKS, OF_HOOK, WrittenHook};
 use crate::keys::{Class, KEYS, Key, named};
 use crate::layer::{Excerpt, Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::secrets::SECRETS;
@@ -36,6 +38,8 @@ pub struct ConfigFile {
     pub layer: Layer,
     /// Keys and endpoints by the name of their variable; only the user's own file may have them.
     pub environment: BTreeMap<String, String>,
+    /// The hooks, in the order of the file.
+    pub(crate) hooks: Vec<GivenHook>,
 }
 
 /// Reads a configuration file; returns `None` if it does not exist.
@@ -199,7 +203,8 @@ impl Content {
             .filter(|key| self.has(key))
             .map(|key| key.name)
             .collect();
-        nearest(name, known.iter().copied()).or_else(|| nearest(&format!("{TOOLS}.{name}"), known))
+        nearest(name, known.iter().copied().chain([HOOKS]))
+            .or_else(|| nearest(&format!("{TOOLS}.{name}"), known))
     }
 }
 
@@ -309,6 +314,9 @@ impl Reader<'_> {
                 {
                     self.environment(name.span(), secrets);
                 }
+                DeValue::Table(points) if path == HOOKS && self.content == Content::Settings => {
+                    self.hooks(points);
+                }
                 DeValue::Table(inner) if self.content.is_group(&path, inner.is_empty()) => {
                     self.table(&path, inner);
                 }
@@ -407,7 +415,7 @@ impl Reader<'_> {
             },
             value => {
                 if let DeValue::Table(table) = value {
-                    self.require_known_parts(table)?;
+                    self.require_known_parts(table, &OF_RULE)?;
                 }
                 match WrittenRule::deserialize(ValueDeserializer::from(item.clone())) {
                     Ok(written) => written,
@@ -430,18 +438,64 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns `None`, with a problem, if the table of a rule has an unknown key.
-    fn require_known_parts(&mut self, table: &DeTable<'_>) -> Option<()> {
+    /// Returns `None`, with a problem, if a table in a list has a key that is not one of these.
+    fn require_known_parts(&mut self, table: &DeTable<'_>, known: &[&str]) -> Option<()> {
         let name = table
             .keys()
-            .find(|name| !OF_RULE.contains(&name.get_ref().as_ref()));
+            .find(|name| !known.contains(&name.get_ref().as_ref()));
         let Some(name) = name else { return Some(()) };
-        self.unknown(
-            name.get_ref(),
-            name.span(),
-            nearest(name.get_ref(), OF_RULE),
-        );
+        let nearest = nearest(name.get_ref(), known.iter().copied());
+        self.unknown(name.get_ref(), name.span(), nearest);
         None
+    }
+
+    /// Reads the table of hooks, which has a list of them for each point.
+    fn hooks(&mut self, points: &DeTable<'_>) {
+        for (name, value) in in_order(points) {
+            let text: &str = name.get_ref();
+            let Some(point) = HookPoint::ALL
+                .into_iter()
+                .find(|point| point.as_str() == text)
+            else {
+                let known = HookPoint::ALL.map(HookPoint::as_str);
+                self.unknown(
+                    &format!("{HOOKS}.{text}"),
+                    name.span(),
+                    nearest(text, known),
+                );
+                continue;
+            };
+            let DeValue::Array(items) = value.get_ref() else {
+                let message = format!("write each hook as a table `[[{HOOKS}.{text}]]`");
+                self.problem(value.span(), ProblemCode::InvalidValue, message);
+                continue;
+            };
+            for item in items {
+                self.hook(point, item);
+            }
+        }
+    }
+
+    fn hook(&mut self, point: HookPoint, item: &Spanned<DeValue<'_>>) {
+        if let DeValue::Table(table) = item.get_ref()
+            && self.require_known_parts(table, &OF_HOOK).is_none()
+        {
+            return;
+        }
+        let of_hook =
+            |error: &dyn std::fmt::Display| format!("in a hook of `{}`: {error}", point.as_str());
+        let written = WrittenHook::deserialize(ValueDeserializer::from(item.clone()));
+        let (span, message) = match written {
+            Ok(written) => match written.given(point, self.place(item.span().start)) {
+                Ok(given) => return self.file.hooks.push(given),
+                Err(message) => (item.span(), of_hook(&message)),
+            },
+            Err(error) => {
+                let span = error.span().unwrap_or(item.span());
+                (span, of_hook(&error.message()))
+            }
+        };
+        self.problem(span, ProblemCode::InvalidValue, message);
     }
 
     fn environment(&mut self, span: Range<usize>, table: &DeTable<'_>) {

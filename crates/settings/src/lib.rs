@@ -11,6 +11,7 @@ mod config_file;
 pub mod consent;
 mod environment;
 mod forbidden;
+mod hooks;
 mod keys;
 mod layer;
 mod load;

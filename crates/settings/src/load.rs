@@ -6,14 +6,17 @@ use crate::additions::Additions;
 use crate::config_file::{ConfigFile, load_file, load_tool_settings};
 use crate::environment::{Directories, SandboxDemand, Switches, project_root};
 use crate::forbidden::real_paths;
+use crate::hooks::{GivenHook, HOOKS};
 use crate::keys::{self, Key};
 use crate::layer::{Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::merge::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
+use crate::names::is_about_some_tool;
 use crate::worktree_folder::worktree_folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::RunSettings;
+use orchestrate_core::policy::hook::HookCommand;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::policy::{CacheMode, Policy, PolicyError, Rule, RuleText};
 use orchestrate_files::Links;
@@ -102,6 +105,8 @@ impl Inputs {
         let environment = keep(&mut problems, environment::layer(&self.variables));
         let switches = keep(&mut problems, Switches::parse(&self.variables));
         let tools = keep(&mut problems, self.tool_files());
+        // What the user's own refuse, the project's are not asked about.
+        let hooks = [user.hooks, project.hooks].concat();
         let layers = [
             self.flags.clone(),
             environment,
@@ -145,6 +150,7 @@ impl Inputs {
         );
         let forbidden = &mut run.tool_settings.file_operations.forbidden_paths;
         *forbidden = keep(&mut problems, self.forbidden_paths(&resolved));
+        run.hooks = keep(&mut problems, self.hooks(&hooks));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -152,7 +158,7 @@ impl Inputs {
             run,
             switches_given: environment::switches_given(&self.variables),
             environment: secrets(&self.variables, &user.environment),
-            commands: self.commands(&resolved, &additions),
+            commands: self.commands(&resolved, &additions, &hooks),
             additions,
             worktree_folder,
             resolved,
@@ -243,7 +249,24 @@ impl Inputs {
         }
     }
 
-    fn commands(&self, resolved: &Resolved, additions: &Additions) -> Vec<ProjectCommand> {
+    /// Returns the hooks as a run freezes them.
+    fn hooks(&self, given: &[GivenHook]) -> Result<Vec<HookCommand>, Vec<Problem>> {
+        let (mut frozen, mut problems) = (Vec::new(), Vec::new());
+        for hook in given {
+            match hook.frozen(&self.tools) {
+                Ok(hook) => frozen.push(hook),
+                Err(found) => problems.push(found),
+            }
+        }
+        checked(frozen, problems)
+    }
+
+    fn commands(
+        &self,
+        resolved: &Resolved,
+        additions: &Additions,
+        hooks: &[GivenHook],
+    ) -> Vec<ProjectCommand> {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         let project = root.canonicalize().unwrap_or(root);
         let mut commands = Vec::new();
@@ -272,6 +295,15 @@ impl Inputs {
                     hosts: Vec::new(),
                 }),
                 place: place.to_string(),
+            });
+        }
+        for hook in hooks.iter().filter(|hook| hook.is_of_project()) {
+            commands.push(ProjectCommand {
+                project: project.clone(),
+                key: format!("{HOOKS}.{}", hook.point.as_str()),
+                command: hook.command.clone(),
+                network: None,
+                place: hook.place.to_string(),
             });
         }
         commands
@@ -311,12 +343,6 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
     let problem = Problem::new(place, ProblemCode::InvalidValue, message)
         .suggest(format!("known tools: {}", known.join(", ")));
     Some(problem.suggest_nearest(tool, known))
-}
-
-/// Reports whether a name can mean a tool: one that exists or that other products have, one of an
-/// MCP server, or several by a pattern.
-fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
-    tool.contains('*') || tool.starts_with("mcp__") || names.knows(tool)
 }
 
 fn of_rule(error: &PolicyError) -> Problem {

@@ -3,6 +3,7 @@
 
 use orchestrate_core::policy::host::{HostPattern, WebUrl, covers_host};
 use orchestrate_core::policy::setup_hosts::SetupHosts;
+use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::policy::web::WebServiceName;
 
 /// What a list of names is about.
@@ -196,6 +197,12 @@ fn forbidden_path(text: &str) -> Option<String> {
     let is_home = text == "~" || parts.first() == Some(&"~") && start.is_empty();
     let is_path = !parts.is_empty() && !is_home && !text.contains('\0');
     is_path.then(|| format!("{start}{}", parts.join("/")))
+}
+
+/// Reports whether a name can mean a tool: one that exists or that other products have, one of an
+/// MCP server, or several by a pattern.
+pub(crate) fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
+    tool.contains('*') || tool.starts_with("mcp__") || names.knows(tool)
 }
 
 #[cfg(test)]

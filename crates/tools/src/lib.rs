@@ -33,7 +33,7 @@ pub use call::{
     AgentCpu, AnswersFrom, Approval, CallLimits, CallScope, Command, Effect, Foreseen, Permit,
     SharedValues, ViewSource, WorktreeScope, command_usage,
 };
-pub use execute::{Answered, CallHook, Executor, HookRuling, PermissionCheck, undo_advice};
+pub use execute::{Answered, Executor, Hook, HookPlace, Hooks, PermissionCheck, undo_advice};
 pub use files::path::normalize as normalize_path;
 pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile,

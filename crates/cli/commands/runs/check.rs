@@ -7,6 +7,7 @@ use orchestrate_coordinator::{
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
 use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan, ReadAs};
+use orchestrate_settings::consent::ProjectCommand;
 
 use crate::args::{CheckArgs, ReadArgs, ReadWay};
 use crate::context::Context;
@@ -92,6 +93,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let used: Vec<&str> = open.filter_map(|task| task.agent.as_deref()).collect();
     output::warnings(file.roles.warnings_of(used.iter().copied()));
     output::warnings(file.roles.taint_warnings_of(used, &file.loaded.run));
+    show_hooks(context, &file)?;
     if let Ok(plan) = file.plan() {
         searches(&file, &plan);
         warn_of_vendors(context, &file, &plan)?;
@@ -136,6 +138,27 @@ fn way(reading: &ReadArgs, text: &PlanText) -> Result<Option<ReadAs>, CommandErr
             Err(CommandError::usage("a check calls no model").hint(hint))
         }
     }
+}
+
+/// Says which hooks a run would ask, and which of them lack the user's consent.
+fn show_hooks(context: &Context, file: &PlanFile) -> Result<(), CommandError> {
+    for hook in &file.loaded.run.hooks {
+        output::note(&hook.to_string());
+    }
+    let is_hook = |command: &&ProjectCommand| command.key.starts_with("hooks.");
+    let mut of_project = file.loaded.commands.iter().filter(is_hook).peekable();
+    if of_project.peek().is_none() {
+        return Ok(());
+    }
+    let consents = context.consents()?;
+    for command in of_project.filter(|command| !consents.covers(command)) {
+        output::warning(&format!(
+            "{}: the project's hook needs your consent; inspect it, then type `orchestrate config \
+             trust`",
+            command.place
+        ));
+    }
+    Ok(())
 }
 
 /// Says which services the agents of a plan search the web with.

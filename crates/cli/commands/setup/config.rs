@@ -54,12 +54,14 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         resolved,
         environment,
         switches_given,
+        run,
         ..
     } = context.load(Vec::new(), Layer::default())?;
     if format.json {
         let report = SettingsReport {
             settings: entries(&resolved),
             rules: rules(&resolved),
+            hooks: run.hooks,
             switches: switches_given,
             environment: environment.into_keys().collect(),
             warnings: resolved.warnings,
@@ -79,6 +81,10 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         let decision = format!("{:?}", rule.decision).to_lowercase();
         let (name, source) = (output::one_line(&rule.rule, 60), &rule.source);
         text += &format!("{decision:<24} {name:<20} {source}\n");
+    }
+    for hook in &run.hooks {
+        let (name, command) = (hook.point.as_str(), output::one_line(&hook.command, 60));
+        text += &format!("{name:<24} {command:<20} {}\n", hook.source);
     }
     for (name, value) in &switches_given {
         text.push_str(&format!("{name:<24} {value:<20} environment\n"));

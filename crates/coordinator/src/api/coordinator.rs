@@ -27,7 +27,7 @@ use orchestrate_model::{
 use orchestrate_plan::KnownNames;
 use orchestrate_sandbox::{Cancel, Confinement, Sandbox};
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, SharedValues};
+use orchestrate_tools::{Executor, Extensions, Hook, Hooks, SharedValues};
 
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
@@ -37,6 +37,7 @@ use crate::error::CoordinatorError;
 use crate::merge::base::complete;
 use crate::merge::integration_branch;
 use crate::run::context::{Admitted, RunContext};
+use crate::run::machine::command_hooks::{CommandHook, HooksPlace};
 use crate::run::machine::host::Host;
 use crate::run::machine::open_files::{proxy_connections, require_open_files};
 use crate::run::machine::results::Results;
@@ -551,6 +552,27 @@ impl Coordinator {
         FoundTools::load(&self.repo, base, user_folder, &consents, &self.extensions)
     }
 
+    /// Returns the hooks of a run: the commands that it has frozen, then the program's own.
+    fn hooks(&self, state: &RunState) -> Result<Hooks, CoordinatorError> {
+        let commands = &state.settings.hooks;
+        let unconfined = if commands.iter().all(|command| command.is_confined) {
+            None
+        } else {
+            Some(self.settings.of_sandbox().unconfined()?)
+        };
+        let place = Arc::new(HooksPlace {
+            layout: self.layout.clone(),
+            checkout: self.repo.workdir().to_owned(),
+            unconfined,
+        });
+        let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        for command in commands {
+            hooks.push(Arc::new(CommandHook::new(command.clone(), &place)));
+        }
+        hooks.extend(self.settings.hooks.iter().cloned());
+        Ok(Hooks::new(hooks))
+    }
+
     fn callbacks(&self) -> Callbacks {
         let Settings {
             on_tool_start,
@@ -560,6 +582,7 @@ impl Coordinator {
         Callbacks {
             on_start: on_tool_start.clone(),
             on_complete: on_tool_complete.clone(),
+            warn: self.settings.warn,
         }
     }
 
@@ -609,6 +632,7 @@ impl Coordinator {
             .with_prices(state.settings.prices.clone())
             .with_redactor(self.redactor.clone());
         let web = Web::new(environment, proxy_connections(self.settings.run.max_agents));
+        let hooks = self.hooks(&state)?;
         let cancel = Cancel::new();
         let chosen = self.settings.worktree_folder.as_deref();
         worktree_folder::place(&self.repo, &self.layout, &state.run_id, chosen)?;
@@ -644,7 +668,8 @@ impl Coordinator {
                 plan_names: KnownNames::of_run(&state.settings),
                 identities: self.identities()?,
                 executor: Executor::redacting(tools, self.redactor.clone())?
-                    .with_hook(self.settings.before_tool.clone()),
+                    .with_hooks(hooks.clone()),
+                hooks,
                 results: Arc::new(Results::open(
                     &self.settings.state_dir,
                     &state.settings,

@@ -10,6 +10,7 @@ use orchestrate_sandbox::{
     Confinement, Helper, KernelLimits, Sandbox, SeenFolder, kernel_limits, probe,
     programs_below_home,
 };
+use orchestrate_settings::consent::Consents;
 use orchestrate_settings::{Loaded, SandboxDemand, Suggestion};
 use orchestrate_tools::makes_maps;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,7 @@ impl Diagnosis {
                 .map(of_program),
         );
         checks.extend(of_project(directory, state_dir, settings));
+        checks.extend(hooks(state_dir, settings));
         checks.extend(packages(&programs));
         checks.extend(maps(settings));
         checks.extend(models(settings).await);
@@ -430,6 +432,35 @@ fn listed(names: &[String]) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
+}
+
+/// Lists the hooks that are in force, and those that lack the user's consent.
+fn hooks(state_dir: &Path, settings: &Loaded) -> Vec<Check> {
+    if settings.run.hooks.is_empty() {
+        return Vec::new();
+    }
+    let consents = match Consents::load(state_dir) {
+        Ok(consents) => consents,
+        Err(error) => {
+            let found = format!("failed to {error}");
+            return vec![check("hook", CheckStatus::Warning, found)];
+        }
+    };
+    let mut checks = Vec::new();
+    for hook in &settings.run.hooks {
+        let is_untrusted = settings.commands.iter().any(|command| {
+            command.place == hook.source
+                && command.command == hook.command
+                && !consents.covers(command)
+        });
+        let found = hook.to_string();
+        checks.push(match is_untrusted {
+            false => check("hook", CheckStatus::Ok, found),
+            true => check("hook", CheckStatus::Warning, found)
+                .fix("inspect this command of the project's, and give it your consent"),
+        });
+    }
+    checks
 }
 
 /// Reports which package managers and build tools a project uses, and what of them a run would

@@ -100,7 +100,12 @@ impl Run {
             context.audit_log.clone(),
         );
         let logs = logs.follow(handle.state.clone());
-        let subscribers = callbacks.subscribe(&context.store, &context.run, &handle.state);
+        let subscribers = callbacks.subscribe(
+            &context.store,
+            &context.run,
+            &handle.state,
+            &context.host.hooks,
+        );
         let board = Board::new(context.approver.is_some());
         let dispatcher = Dispatcher {
             context,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 21] = [
+const SHIPPED: [(&str, &str); 22] = [
     ("agent", include_str!("../../prompts/system/agent.md")),
     ("strict", include_str!("../../prompts/system/strict.md")),
     ("task", include_str!("../../prompts/system/task.md")),
@@ -62,6 +62,7 @@ const SHIPPED: [(&str, &str); 21] = [
         "invalid_plan",
         include_str!("../../prompts/system/invalid_plan.md"),
     ),
+    ("hook", include_str!("../../prompts/system/hook.md")),
     ("new_work", include_str!("../../prompts/system/new_work.md")),
     (
         "children_ended",

@@ -233,6 +233,28 @@ pub(super) async fn send_back_answer(
     return_to_agent(workplace, ReturnCause::InvalidAnswer, text).await
 }
 
+/// Returns work that a hook does not take to its agent, or fails the task; returns whether there is
+/// more to do.
+pub(super) async fn send_back_refused(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    hook: &str,
+    reason: &str,
+) -> Result<bool, CoordinatorError> {
+    let reason = cut(reason, EVIDENCE_BYTES);
+    if !goes_back(workplace, record, ReturnCause::Hook) {
+        let text = format!("{hook} refuses its work{}: {reason}", after_rounds(record));
+        workplace.fail(FailureCause::Hook, text).await?;
+        return Ok(false);
+    }
+    let text = workplace.assignment.prompts.render_around(
+        "hook",
+        &[("hook", hook)],
+        &[("reason", &reason)],
+    );
+    return_to_agent(workplace, ReturnCause::Hook, text).await
+}
+
 /// Returns work whose check failed each time to its agent, or fails the task; returns whether there
 /// is more to do.
 pub(super) async fn after_red_check(

@@ -6,6 +6,7 @@ pub(crate) mod driver;
 pub(crate) mod end_facts;
 mod failing;
 pub(crate) mod faulty_work;
+mod hooked_end;
 pub(crate) mod link_server;
 pub(crate) mod review_end;
 pub(crate) mod room;

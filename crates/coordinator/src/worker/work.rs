@@ -36,8 +36,9 @@ use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{
     after_red_check, merge_return, refuse_claims, send_back_answer, send_back_conflict,
-    send_back_plan, send_back_unstored,
+    send_back_plan, send_back_refused, send_back_unstored,
 };
+use crate::worker::hooked_end::{HookedEnd, ask_hooks};
 use crate::worker::workplace::Workplace;
 use crate::worktree::attempt::Unresolved;
 
@@ -293,6 +294,16 @@ async fn hand_over_or_send_back(
         && let Some(mistakes) = mistakes_of_answer(schema, &summary)?
     {
         return send_back_answer(workplace, record, &mistakes).await;
+    }
+    // A command cannot mend its work, and a verdict is none.
+    if !record.is_command() && !record.task.verdict {
+        match ask_hooks(workplace, &summary).await {
+            HookedEnd::Passed => {}
+            HookedEnd::Interrupted => return Ok(false),
+            HookedEnd::Refused { hook, reason } => {
+                return send_back_refused(workplace, record, &hook, &reason).await;
+            }
+        }
     }
     match hand_over(workplace, record, summary).await {
         Err(error) => match error.return_cause() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::price::Price;
 use crate::agent::{MAP_TOKENS, MAP_WAIT_MS};
 use crate::ids::BlobId;
+use crate::policy::hook::HookCommand;
 use crate::policy::tool_extensions::ToolExtensions;
 use crate::policy::tool_names::ToolNames;
 use crate::policy::tool_settings::ToolSettings;
@@ -208,6 +209,10 @@ pub struct RunSettings {
     pub never_replayed: Vec<String>,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
+    /// The commands that are asked about calls and ends of agents, in this order: the user's, then
+    /// the project's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookCommand>,
     /// Whether the user typed `--no-sandbox`.
     pub no_sandbox: bool,
     /// Whether `ask` parks the task instead of denying the call (a person can answer).
@@ -275,6 +280,7 @@ impl Default for RunSettings {
             cache: CacheMode::Off,
             never_replayed: Vec::new(),
             rules: Vec::new(),
+            hooks: Vec::new(),
             no_sandbox: false,
             ask_parks: false,
         }

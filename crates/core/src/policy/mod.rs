@@ -8,6 +8,7 @@ mod cache_mode;
 mod decision;
 pub mod egress;
 pub mod failure_handling;
+pub mod hook;
 pub mod host;
 mod permission;
 mod rule;

@@ -34,6 +34,8 @@ pub enum ReturnCause {
     InvalidPlan,
     /// It has to end with an answer of a given form, and has ended with something else.
     InvalidAnswer,
+    /// A hook has refused it.
+    Hook,
     /// There is new work for it to review.
     NewWork,
     /// Its agent had finished before the agents that it spawned; these have ended now.
@@ -92,6 +94,8 @@ pub enum FailureCause {
     InvalidPlan,
     /// The agent kept ending without an answer of the form that its task requires.
     InvalidAnswer,
+    /// A hook kept refusing the agent's work.
+    Hook,
     /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.

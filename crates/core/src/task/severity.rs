@@ -32,8 +32,8 @@ impl Severity {
     pub(crate) fn from_cause(cause: EndCause) -> Severity {
         use FailureCause::{
             Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint,
-            Internal, InvalidAnswer, InvalidPlan, Looping, Model, NoChanges, NoVerdict, Panicked,
-            Refused, Setup, Silent, Timeout, Turns, Worktree,
+            Hook, Internal, InvalidAnswer, InvalidPlan, Looping, Model, NoChanges, NoVerdict,
+            Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else {
             return Severity::Failed;
@@ -42,7 +42,7 @@ impl Severity {
             Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | ChangesRequested | Claims | InvalidAnswer | InvalidPlan | NoChanges
+            Check | ChangesRequested | Claims | Hook | InvalidAnswer | InvalidPlan | NoChanges
             | NoVerdict | Silent | Looping | Refused | Model | Endpoint | Command | Setup
             | Worktree => Severity::Failed,
         }

@@ -32,7 +32,7 @@ use crate::call::permit;
 use crate::call::{Authorization, Permit, authorize};
 use crate::execute::EndGuard;
 use crate::execute::Replay;
-use crate::execute::call_hook::{self, CallHook};
+use crate::execute::hooks::{HookedCall, Hooks};
 use crate::execute::may_stand_in;
 use crate::execute::record;
 use crate::execute::{Alternative, Attempt, Attempted, caught, with_way_to_ask};
@@ -61,8 +61,7 @@ const MAX_FORBIDDEN: usize = 1_000;
 pub struct Executor {
     shared: Arc<Shared>,
     tasks: TaskTracker,
-    /// The program's own say about calls.
-    hook: Option<Arc<dyn CallHook>>,
+    hooks: Hooks,
 }
 
 /// The state that the executor shares with the tasks of running calls.
@@ -86,6 +85,7 @@ struct PreparedCall {
     record: CallRecord,
     /// The call as the tool has prepared it. Its arguments are the record's.
     prepared: Prepared,
+    hooked: HookedCall,
 }
 
 /// A refused call, with its record.
@@ -120,13 +120,13 @@ impl Executor {
         Ok(Executor {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
-            hook: None,
+            hooks: Hooks::default(),
         })
     }
 
-    /// Lets a program's hook decide about each call before the rules do.
-    pub fn with_hook(self, hook: Option<Arc<dyn CallHook>>) -> Executor {
-        Executor { hook, ..self }
+    /// Lets hooks decide about each call before the rules do, and look at its result.
+    pub fn with_hooks(self, hooks: Hooks) -> Executor {
+        Executor { hooks, ..self }
     }
 
     /// Returns the specifications, for a model, of the tools that a role grants.
@@ -249,28 +249,39 @@ impl Executor {
         }
     }
 
-    /// Returns a prepared call as the program's hook lets it be decided about.
+    /// Returns a prepared call as the hooks let it be decided about.
     async fn hooked(
         &self,
-        prepared: PreparedCall,
+        mut call: PreparedCall,
         scope: &CallScope,
     ) -> Result<PreparedCall, Box<CallRefusal>> {
-        let Some(hook) = &self.hook else {
-            return Ok(prepared);
-        };
-        let asked = ToolCall {
-            id: prepared.record.call.clone(),
-            name: prepared.record.tool.clone(),
-            arguments: self
-                .shared
-                .redactor
-                .value(prepared.record.arguments.clone()),
-        };
-        match call_hook::ask(hook.as_ref(), &scope.agent, &asked).await {
-            Ok(None) => Ok(prepared),
-            Ok(Some(arguments)) => self.shared.prepare(&ToolCall { arguments, ..asked }, scope),
-            Err(denied) => Err(refused(prepared.record, denied)),
+        let mut hooked = HookedCall::new(&self.hooks);
+        let mut asked_again = 0;
+        for (number, hook) in self.hooks.iter().enumerate() {
+            let asked = self.shared.shown_to_hooks(&call);
+            match hooked.before(hook.as_ref(), &asked, scope).await {
+                Ok(None) => {}
+                Ok(Some(changed)) => {
+                    call = self.shared.prepare(&changed, scope)?;
+                    asked_again = number;
+                }
+                Err(denied) => return Err(refused(call.record, denied)),
+            }
         }
+        // Those before the last one that has changed the call have not seen what will run.
+        for hook in self.hooks.iter().take(asked_again) {
+            let asked = self.shared.shown_to_hooks(&call);
+            let denied = match hooked.before(hook.as_ref(), &asked, scope).await {
+                Ok(None) => continue,
+                Ok(Some(_)) => ToolError::denied(
+                    hook.name(),
+                    "another hook changes the arguments back; let one of the two pass them",
+                ),
+                Err(denied) => denied,
+            };
+            return Err(refused(call.record, denied));
+        }
+        Ok(PreparedCall { hooked, ..call })
     }
 
     /// Runs a permitted call; returns `None` if it waits.
@@ -338,7 +349,17 @@ impl Shared {
             first_form: resolved.first_form.cloned(),
             record,
             prepared,
+            hooked: HookedCall::default(),
         })
+    }
+
+    /// Returns a call as hooks see it: by the tool's own name, without secrets.
+    fn shown_to_hooks(&self, call: &PreparedCall) -> ToolCall {
+        ToolCall {
+            id: call.record.call.clone(),
+            name: call.record.tool.clone(),
+            arguments: self.redactor.value(call.record.arguments.clone()),
+        }
     }
 
     /// Lets a tool prepare a call, and refuses one that it does not take.
@@ -501,6 +522,7 @@ impl Shared {
             first_form,
             record,
             prepared,
+            ..
         } = call;
         let was_forbidden = self.was_forbidden(record, scope);
         let asked = request(tool, first_form.as_ref(), prepared);
@@ -638,12 +660,7 @@ impl Shared {
         permit: Permit,
         scope: CallScope,
     ) -> Option<ToolOutput> {
-        let PreparedCall {
-            tool,
-            record,
-            prepared,
-            ..
-        } = call;
+        let PreparedCall { tool, record, .. } = &call;
         let Ok(_slot) = self.slots.acquire().await else {
             let closed = ToolError::Interrupted("the executor is closed".to_owned());
             return Some(ToolOutput::failed(&record.call, &closed));
@@ -657,12 +674,10 @@ impl Shared {
             scope,
             &record.call,
         ));
+        let tool = Arc::clone(tool);
         match tool.as_waits() {
-            Some(waits) => self.answer(waits, &record, &context).await,
-            None => Some(
-                self.run_tool(&tool, &prepared.effects, record, context)
-                    .await,
-            ),
+            Some(waits) => self.answer(waits, call, &context).await,
+            None => Some(self.run_tool(call, context).await),
         }
     }
 
@@ -671,9 +686,10 @@ impl Shared {
     async fn answer(
         &self,
         waits: &dyn Waits,
-        record: &CallRecord,
+        call: PreparedCall,
         context: &ToolContext,
     ) -> Option<ToolOutput> {
+        let PreparedCall { record, hooked, .. } = call;
         let asked = Instant::now();
         // A panic has an end to record, too.
         let answer = waits.answer(context, &record.call, record.arguments.clone());
@@ -681,25 +697,31 @@ impl Shared {
         let answered = redact_result(&self.redactor, answered);
         let output = record::finish(context, &record.call, answered, asked.elapsed()).await;
         self.count(&record.tool, &output);
-        Some(not_run(record, output, context.scope()).await)
+        let scope = context.scope();
+        let output = hooked.after(&record, output, scope, &self.redactor).await;
+        Some(not_run(&record, output, scope).await)
     }
 
     /// Replays a stored result, or records the start, runs the tool, shapes its result, and records
     /// the end.
-    async fn run_tool(
-        &self,
-        tool: &Arc<dyn Tool>,
-        effects: &[Effect],
-        mut record: CallRecord,
-        mut context: Arc<ToolContext>,
-    ) -> ToolOutput {
+    async fn run_tool(&self, call: PreparedCall, mut context: Arc<ToolContext>) -> ToolOutput {
+        let PreparedCall {
+            tool,
+            mut record,
+            prepared,
+            hooked,
+            ..
+        } = call;
+        let (tool, effects) = (&tool, prepared.effects.as_slice());
         let needs = &Need::for_call(tool.as_ref(), effects);
         let looked = Instant::now();
         let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
         if let Some(answer) = found {
             let answer = redact_result(&self.redactor, Ok(answer));
             let output = record::finish(&context, &record.call, answer, looked.elapsed()).await;
-            return not_run(&record, output, context.scope()).await;
+            let scope = context.scope();
+            let output = hooked.after(&record, output, scope, &self.redactor).await;
+            return not_run(&record, output, scope).await;
         }
         if let Err(error) = self
             .circuit_breaker
@@ -752,6 +774,9 @@ impl Shared {
             ..output
         };
         self.count(tool.name(), &output);
+        let output = hooked
+            .after(&record, output, context.scope(), &self.redactor)
+            .await;
         match guard.finish(&output).await {
             Ok(()) => output,
             Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),

@@ -2,11 +2,11 @@
 //! fails.
 
 mod alternatives;
-mod call_hook;
 mod circuit_breaker;
 mod executor;
 mod failures;
 mod foreign_calls;
+mod hooks;
 pub(crate) mod isolated;
 mod permission_check;
 pub(crate) mod record;
@@ -16,11 +16,11 @@ mod resolver;
 mod restore_point;
 
 pub(crate) use alternatives::may_stand_in;
-pub use call_hook::{CallHook, HookRuling};
 pub(crate) use circuit_breaker::{CircuitBreaker, Finding, Need};
 pub use executor::Executor;
 pub(crate) use failures::{Alternative, Attempt, Attempted, caught, with_way_to_ask};
 pub(crate) use foreign_calls::{more_parameters, own_form, replaced_parameters};
+pub use hooks::{Hook, HookPlace, Hooks};
 pub(crate) use isolated::LeftBehind;
 pub use permission_check::{Answered, PermissionCheck};
 pub(crate) use record::EndGuard;

@@ -11,7 +11,7 @@ use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::{GitError, Identities, Repo};
 use orchestrate_model::LazyCounter;
 use orchestrate_plan::KnownNames;
-use orchestrate_tools::{Executor, SharedValues};
+use orchestrate_tools::{Executor, Hooks, SharedValues};
 
 use crate::error::CoordinatorError;
 use crate::run::machine::results::Results;
@@ -29,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) plan_names: KnownNames,
     pub(crate) identities: Identities,
     pub(crate) executor: Executor,
+    /// Are asked about calls, which the executor does, and about ends of agents.
+    pub(crate) hooks: Hooks,
     /// The stored results of tools.
     pub(crate) results: Arc<Results>,
     /// The values that the run's tools share.

@@ -1,5 +1,6 @@
 //! What a run needs of its machine: a sandbox, folders, open files, ways to other hosts.
 
+pub(crate) mod command_hooks;
 pub(crate) mod confinement;
 pub(crate) mod host;
 pub(crate) mod logs;

@@ -1,19 +1,19 @@
-//! Calls a program's functions with the starts and ends of tool calls.
+//! Calls a program's functions with the starts and ends of tool calls, and hooks with all events.
 //!
-//! Both functions have one subscriber, a thread that reads the run's events from the journal, so
-//! they are called in the journal's order: no call of a tool ends before it has started. No call
-//! waits for the subscriber, so a function that is slow delays the following calls of both and
-//! misses nothing, and one that panics is called again for the next event. Events from before this
+//! They have one subscriber, a thread that reads the run's events from the journal, so they are
+//! called in the journal's order: no call of a tool ends before it has started. No call waits for
+//! the subscriber, so a function that is slow delays the following calls and misses nothing, and
+//! one that panics is called again for the next event. A hook that fails is said once. Events from before this
 //! process took the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, ToolOutcome};
+use orchestrate_core::event::{Event, Recorded, ToolOutcome};
 use orchestrate_core::{AgentId, CallId, RunId, RunState};
 use orchestrate_journal::{JournalError, Store};
-use orchestrate_tools::ToolOutput;
+use orchestrate_tools::{Hook, Hooks, ToolOutput};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -23,6 +23,8 @@ const EVENTS_AT_ONCE: usize = 512;
 /// How long the end of a run waits for functions that are behind: a program that ends next would
 /// lose the last calls, but a function that hangs must not hold it up.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long it waits for hooks, which may be commands.
+const GRACE_OF_HOOKS: Duration = Duration::from_secs(10);
 
 /// A call of a tool that starts.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,14 +70,19 @@ pub type OnToolStart = Arc<dyn Fn(&ToolStart) + Send + Sync>;
 pub type OnToolComplete = Arc<dyn Fn(&ToolComplete) + Send + Sync>;
 
 /// A program's functions.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Callbacks {
     pub(crate) on_start: Option<OnToolStart>,
     pub(crate) on_complete: Option<OnToolComplete>,
+    /// Called once for each hook that fails.
+    pub(crate) warn: fn(&str),
 }
 
 /// The end of the thread that calls a run's functions; `None` if the program has none.
-pub(crate) struct Subscriber(Option<oneshot::Receiver<()>>);
+pub(crate) struct Subscriber {
+    ended: Option<oneshot::Receiver<()>>,
+    grace: Duration,
+}
 
 /// What the subscriber reads, and the functions that it calls.
 struct Source {
@@ -83,6 +90,13 @@ struct Source {
     store: Store,
     run: RunId,
     state: watch::Receiver<Arc<RunState>>,
+    observers: Vec<Observer>,
+}
+
+/// A hook that observes events.
+struct Observer {
+    hook: Arc<dyn Hook>,
+    has_failed: bool,
 }
 
 impl Callbacks {
@@ -92,17 +106,26 @@ impl Callbacks {
         store: &Store,
         run: &RunId,
         state: &watch::Receiver<Arc<RunState>>,
+        hooks: &Hooks,
     ) -> Subscriber {
-        if self.on_start.is_none() && self.on_complete.is_none() {
-            return Subscriber(None);
+        let observing = hooks.iter().filter(|hook| hook.observes_events());
+        let observers: Vec<Observer> = observing.map(Observer::new).collect();
+        let grace = if observers.is_empty() {
+            GRACE
+        } else {
+            GRACE_OF_HOOKS
+        };
+        if observers.is_empty() && self.on_start.is_none() && self.on_complete.is_none() {
+            return Subscriber { ended: None, grace };
         }
-        let (callbacks, store) = (self.clone(), store.clone());
-        Subscriber(follow(Source {
-            callbacks,
-            store,
+        let ended = follow(Source {
+            callbacks: self.clone(),
+            store: store.clone(),
             run: run.clone(),
             state: state.clone(),
-        }))
+            observers,
+        });
+        Subscriber { ended, grace }
     }
 }
 
@@ -110,9 +133,9 @@ impl Subscriber {
     /// Waits, for a limited time, until the functions have been called with everything; the run has
     /// ended.
     pub(crate) async fn finish(self) {
-        let Some(ended) = self.0 else { return };
+        let Some(ended) = self.ended else { return };
         // An error of the channel means that the thread has ended, too.
-        if tokio::time::timeout(GRACE, ended).await.is_err() {
+        if tokio::time::timeout(self.grace, ended).await.is_err() {
             tracing::warn!("a callback of the program is behind; the run has ended without it");
         }
     }
@@ -127,7 +150,7 @@ fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
         loop {
             // Before reading: an event recorded afterwards is another change.
             let is_open = runtime.block_on(source.state.changed()).is_ok();
-            if let Err(error) = source.deliver_all(&mut seen) {
+            if let Err(error) = source.deliver_all(&mut seen, &runtime) {
                 tracing::error!(run = %source.run, %error, "a callback misses calls of tools");
                 break;
             }
@@ -153,12 +176,15 @@ fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
 
 impl Source {
     /// Calls the functions for each event that they have not been called for.
-    fn deliver_all(&self, seen: &mut u64) -> Result<(), JournalError> {
+    fn deliver_all(&mut self, seen: &mut u64, runtime: &Handle) -> Result<(), JournalError> {
         loop {
             let facts = self.store.events(&self.run, *seen, EVENTS_AT_ONCE)?;
             let is_last = facts.len() < EVENTS_AT_ONCE;
             for fact in facts {
                 *seen = fact.seq;
+                for observer in &mut self.observers {
+                    observer.tell(&fact, runtime, self.callbacks.warn);
+                }
                 self.deliver(fact.event)?;
             }
             if is_last {
@@ -172,6 +198,7 @@ impl Source {
         let Callbacks {
             on_start,
             on_complete,
+            ..
         } = &self.callbacks;
         let run = self.run.clone();
         match (event, on_start, on_complete) {
@@ -234,6 +261,32 @@ impl Source {
             _ => {}
         }
         Ok(())
+    }
+}
+
+impl Observer {
+    fn new(hook: &Arc<dyn Hook>) -> Self {
+        Self {
+            hook: Arc::clone(hook),
+            has_failed: false,
+        }
+    }
+
+    /// Tells the hook an event; its failure is said, but not twice.
+    fn tell(&mut self, fact: &Recorded, runtime: &Handle, warn: fn(&str)) {
+        let hook = Arc::clone(&self.hook);
+        let told = catch_unwind(AssertUnwindSafe(|| runtime.block_on(hook.on_event(fact))));
+        let why = match told {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => why,
+            Err(_) => "it panicked".to_owned(),
+        };
+        if !std::mem::replace(&mut self.has_failed, true) {
+            let name = self.hook.name();
+            warn(&format!(
+                "{name} misses an event: {why}; the run goes on, and later failures are not said"
+            ));
+        }
     }
 }
 

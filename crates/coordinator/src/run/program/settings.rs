@@ -11,7 +11,7 @@ use orchestrate_git::Waiting;
 use orchestrate_landing::LandingSettings;
 use orchestrate_model::Model;
 use orchestrate_settings::Additions;
-use orchestrate_tools::{CallHook, Plugin, Tool};
+use orchestrate_tools::{Hook, Plugin, Tool};
 
 use crate::error::CoordinatorError;
 use crate::run::program::approver::Approver;
@@ -57,8 +57,8 @@ pub struct Settings {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
     pub plugins: Vec<Plugin>,
-    /// Decides about each call of a tool before the rules do.
-    pub before_tool: Option<Arc<dyn CallHook>>,
+    /// Hooks of the program's own, which are asked after those of [`RunSettings::hooks`].
+    pub hooks: Vec<Arc<dyn Hook>>,
     /// Called when a call of a tool has been recorded as started, from a thread that calls both
     /// functions in the journal's order.
     pub on_tool_start: Option<OnToolStart>,
@@ -117,7 +117,7 @@ impl Settings {
             roles: Vec::new(),
             tools: Vec::new(),
             plugins: Vec::new(),
-            before_tool: None,
+            hooks: Vec::new(),
             on_tool_start: None,
             on_tool_complete: None,
             warn: |_| (),

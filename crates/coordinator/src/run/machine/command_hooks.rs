@@ -1,0 +1,236 @@
+//! Hooks that are commands: each gets JSON on its standard input, and answers by its exit code, or
+//! by JSON on its standard output.
+//!
+//! A confined one runs in the sandbox of the agent's commands, in its worktree. The user's own run
+//! there with the user's rights, or, if they observe events, in the checkout.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_checks::Layout;
+use orchestrate_core::event::Recorded;
+use orchestrate_core::policy::hook::{HookAnswer, HookCommand, HookPoint, HookRuling};
+use orchestrate_core::{AgentId, RunId, ToolCall};
+use orchestrate_sandbox::{Cancel, Exit, HostView, Job, Limits, Network, Sandbox, View};
+use orchestrate_tools::{Hook, HookPlace, ToolOutput};
+use serde_json::{Value, json};
+
+/// A hook that is a command.
+pub(crate) struct CommandHook {
+    command: HookCommand,
+    name: String,
+    place: Arc<HooksPlace>,
+}
+
+/// What the hooks of a run need of the machine.
+pub(crate) struct HooksPlace {
+    /// Where the worktrees are.
+    pub(crate) layout: Layout,
+    /// The user's checkout.
+    pub(crate) checkout: PathBuf,
+    /// Runs commands with the user's rights; `None` if the run has no hook that needs it.
+    pub(crate) unconfined: Option<Sandbox>,
+}
+
+/// What a command is asked, and where it runs.
+struct Question<'a> {
+    run: &'a RunId,
+    agent: Option<&'a AgentId>,
+    about: Value,
+    sandbox: Option<&'a Sandbox>,
+    view: View,
+    cwd: PathBuf,
+}
+
+impl CommandHook {
+    pub(crate) fn new(command: HookCommand, place: &Arc<HooksPlace>) -> Self {
+        Self {
+            name: format!("the hook of {}", command.source),
+            command,
+            place: Arc::clone(place),
+        }
+    }
+
+    fn is_asked(&self, point: HookPoint, call: &ToolCall) -> bool {
+        self.command.point == point && self.command.is_about_tool(&call.name)
+    }
+
+    /// Asks the command about an agent; the error says why it gives no answer.
+    async fn ask(&self, at: &HookPlace<'_>, about: Value) -> Result<HookAnswer, String> {
+        let question = Question {
+            run: at.run,
+            agent: Some(at.agent),
+            about,
+            sandbox: Some(at.sandbox),
+            view: at.worktree.view.now(),
+            cwd: at.worktree.path.clone(),
+        };
+        if self.command.is_confined {
+            return self.answer(question, at.cancel).await;
+        }
+        let worktree = self.place.layout.worktree(at.run, at.agent);
+        let question = Question {
+            sandbox: self.place.unconfined.as_ref(),
+            view: View::Host(HostView {
+                writable: vec![worktree.clone()],
+                ..HostView::default()
+            }),
+            cwd: worktree,
+            ..question
+        };
+        self.answer(question, at.cancel).await
+    }
+
+    async fn answer(&self, question: Question<'_>, cancel: &Cancel) -> Result<HookAnswer, String> {
+        let HookCommand {
+            point,
+            command,
+            timeout_ms,
+            ..
+        } = &self.command;
+        let input = question.input(*point).to_string().into_bytes();
+        let env = question.variables();
+        let Question {
+            sandbox, view, cwd, ..
+        } = question;
+        let Some(sandbox) = sandbox else {
+            return Err(format!(
+                "`{command}` cannot be started: the run has not prepared for it"
+            ));
+        };
+        let job = Job {
+            view,
+            program: "/bin/sh".into(),
+            args: vec![OsString::from("-c"), OsString::from(command)],
+            cwd,
+            stdin: input,
+            env,
+            network: Network::None,
+            limits: Limits {
+                timeout: Duration::from_millis(*timeout_ms),
+                ..Limits::default()
+            },
+        };
+        let ended = sandbox.run_async(job, cancel.clone()).await;
+        let finished = ended.map_err(|error| format!("`{command}` cannot be started: {error}"))?;
+        match finished.exit {
+            Exit::Code(code) => {
+                let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
+                HookAnswer::read(*point, code, &stdout, &stderr)
+                    .map_err(|why| format!("`{command}` {why}"))
+            }
+            // The agent is stopped; nothing follows from the answer.
+            Exit::Cancelled => Ok(HookAnswer::default()),
+            Exit::TimedOut => Err(format!(
+                "`{command}` has not answered within its `timeout` of {timeout_ms} ms"
+            )),
+            other => Err(format!("`{command}` was ended: {other}")),
+        }
+    }
+}
+
+#[async_trait]
+impl Hook for CommandHook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn before_tool(&self, at: &HookPlace<'_>, call: &ToolCall) -> HookAnswer {
+        if !self.is_asked(HookPoint::BeforeTool, call) {
+            return HookAnswer::default();
+        }
+        let asked = self.ask(at, about_call(call)).await;
+        asked.unwrap_or_else(HookAnswer::deny)
+    }
+
+    async fn after_tool(
+        &self,
+        at: &HookPlace<'_>,
+        call: &ToolCall,
+        output: &ToolOutput,
+    ) -> HookAnswer {
+        if !self.is_asked(HookPoint::AfterTool, call) {
+            return HookAnswer::default();
+        }
+        let mut about = about_call(call);
+        about["tool_response"] = json!({
+            "success": output.success,
+            "text": output.text(),
+            "error": output.error,
+            "exit_code": output.exit_code,
+        });
+        let asked = self.ask(at, about).await;
+        asked.unwrap_or_else(|why| HookAnswer {
+            context: Some(why),
+            ..HookAnswer::default()
+        })
+    }
+
+    async fn before_finish(&self, at: &HookPlace<'_>, report: &str) -> HookAnswer {
+        if self.command.point != HookPoint::BeforeFinish {
+            return HookAnswer::default();
+        }
+        let asked = self.ask(at, json!({"report": report})).await;
+        asked.unwrap_or_else(HookAnswer::deny)
+    }
+
+    fn observes_events(&self) -> bool {
+        self.command.point == HookPoint::OnEvent
+    }
+
+    async fn on_event(&self, fact: &Recorded) -> Result<(), String> {
+        let event = fact.stream_json();
+        let kind = event.get("type").and_then(Value::as_str);
+        if !kind.is_some_and(|kind| self.command.observes(kind)) {
+            return Ok(());
+        }
+        let checkout = self.place.checkout.clone();
+        let question = Question {
+            run: &fact.run_id,
+            agent: fact.event.task(),
+            about: json!({"event": event}),
+            sandbox: self.place.unconfined.as_ref(),
+            view: View::Host(HostView {
+                read_only: vec![checkout.clone()],
+                ..HostView::default()
+            }),
+            cwd: checkout,
+        };
+        let answer = self.answer(question, &Cancel::new()).await?;
+        match answer.ruling {
+            HookRuling::Deny(reason) => Err(reason),
+            HookRuling::Pass | HookRuling::Change(_) => Ok(()),
+        }
+    }
+}
+
+fn about_call(call: &ToolCall) -> Value {
+    json!({"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": call.id})
+}
+
+impl Question<'_> {
+    /// Returns what the command reads, by the names that hooks of Claude Code know.
+    fn input(&self, point: HookPoint) -> Value {
+        let mut input = self.about.clone();
+        input["hook_event_name"] = json!(point.as_str());
+        input["session_id"] = json!(self.run);
+        input["agent_id"] = json!(self.agent);
+        input["cwd"] = json!(self.cwd.to_string_lossy());
+        input
+    }
+
+    fn variables(&self) -> BTreeMap<OsString, OsString> {
+        let mut variables = BTreeMap::from([("ORCHESTRATE_RUN".into(), self.run.as_str().into())]);
+        if let Some(agent) = self.agent {
+            // An agent has the id of its task.
+            for name in ["ORCHESTRATE_AGENT", "ORCHESTRATE_TASK"] {
+                variables.insert(name.into(), agent.as_str().into());
+            }
+        }
+        variables
+    }
+}

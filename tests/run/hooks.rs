@@ -1,5 +1,5 @@
-//! Hooks that are commands: the user's, with the user's rights, and the project's, by consent and in
-//! the sandbox.
+//! Hooks that are commands: the user's, with the user's rights, and the project's, by consent and
+//! in the sandbox.
 //!
 //! Each answer of the scripted model needs the words that a hook has told its agent, so a run that
 //! succeeds has told all of them.

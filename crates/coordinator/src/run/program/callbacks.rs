@@ -3,8 +3,8 @@
 //! They have one subscriber, a thread that reads the run's events from the journal, so they are
 //! called in the journal's order: no call of a tool ends before it has started. No call waits for
 //! the subscriber, so a function that is slow delays the following calls and misses nothing, and
-//! one that panics is called again for the next event. A hook that fails is said once. Events from before this
-//! process took the run over are not repeated.
+//! one that panics is called again for the next event. A hook that fails is said once. Events from
+//! before this process took the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -573,7 +573,7 @@ impl LineReader<'_> {
         self.refuse_key_behind(inner, findings);
     }
 
-    /// Refuses a parenthesis of prose in which a key, or what most likely is a slip of one, follows.
+    /// Refuses a parenthesis of prose in which a key, or most likely a slip of one, follows.
     fn refuse_key_behind(&self, inner: Range<usize>, findings: &mut Findings) {
         let offset = self.inline.offset(inner.start);
         let text = self.inline.slice(inner);

@@ -1,5 +1,5 @@
 //! What a document says that its marks mean: in a list of boxes each of which stands before a
-//! status alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open, `[~]` dropped".
+//! status alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open".
 //!
 //! Marks are read as they usually are, so a document in which one means something else is refused.
 

@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn a_schema_has_the_types_that_its_command_prints() {
-        let mut printed = BTreeSet::new();
+        let mut printed: BTreeSet<&str> = BTreeSet::new();
         for described in &SCHEMAS {
             let schema = schema_of(described);
             let types: BTreeSet<&str> = types_in(&schema).into_iter().collect();
             let expected = described.types.iter().chain(&[ERROR]).copied();
             assert_eq!(types, expected.collect(), "{}", described.name);
-            printed.extend(described.types);
+            printed.extend(described.types.iter().copied());
         }
         // Each output is of a command.
         let all = <Envelope<Output>>::json_schema(&mut SchemaGenerator::default());

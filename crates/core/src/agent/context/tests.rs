@@ -78,6 +78,7 @@ fn request(context: &Context) -> ModelRequest {
             turn: 1,
             returned: None,
         },
+        answers: None,
     }
 }
 

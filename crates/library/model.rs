@@ -101,6 +101,9 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The maximum number of tokens of the reply.
     pub max_output_tokens: u32,
+    /// The JSON Schema of the text of the reply that ends the child's work, if
+    /// [`Child::answers`](crate::Child::answers) has asked for one. The child is told it as well.
+    pub answers: Option<Value>,
 }
 
 /// A tool as described to the model.
@@ -304,6 +307,7 @@ impl From<&core::ModelRequest> for Request {
             tools: tools.collect(),
             messages,
             max_output_tokens: request.max_output_tokens,
+            answers: request.answers.clone(),
         }
     }
 }

@@ -77,8 +77,18 @@ fn ends_are_events_and_a_merge_is_no_rest() -> Outcome {
         _ => writes(request),
     };
     runtime()?.block_on(async {
-        let builder = open(&world, model)?.max_agents(1);
-        let session = builder.start("ends").await?;
+        // With one rule of each kind, as its docs have them.
+        let session = open(&world, model)?
+            .max_agents(1)
+            .deny("Bash(git push:*)")
+            .deny("Bash(npm test)")
+            .ask("write_file(docs/**)")
+            .ask("Edit(*.lock)")
+            .ask("WebFetch(domain:*.example.org)")
+            .ask("Bash(domain:crates.io)")
+            .deny("git_push(origin/agents/*)")
+            .start("ends")
+            .await?;
         let spawn = |id: &'static str| session.spawn(Child::new("Do it").id(id));
         let children = [spawn("one").await?, spawn("two").await?];
         let (says, _) = (spawn("says").await?, spawn("fails").await?);

@@ -205,6 +205,8 @@ fn a_killed_program_goes_on_and_pays_nothing_twice() -> Outcome {
 fn an_answer_of_another_form_is_asked_for_once_more() -> Outcome {
     let world = World::plain()?;
     let model = |request: &Request| {
+        let schema = request.answers.as_ref();
+        assert!(schema.is_some_and(|schema| schema["properties"]["colour"]["type"] == "string"));
         let text = match (request.child.as_str(), request.turn) {
             ("stubborn", _) | (_, 1) => "It is blue.",
             _ => "```json\n{\"colour\": \"blue\"}\n```",

@@ -440,11 +440,12 @@ mod tests {
             let facts = ready().into_iter().chain(facts.into_iter().flatten());
             state(1, facts.collect())
         });
-        let succeeded = Some(Effect::Finish(RunStatus::Succeeded, 0));
-        let needs_person = Some(Effect::Finish(RunStatus::NeedsHuman, 3));
+        let finish = |status, code| Some(Effect::Finish(status, code));
+        let succeeded = || finish(RunStatus::Succeeded, 0);
+        let needs_person = || finish(RunStatus::NeedsHuman, 3);
         let table = [
-            (Stay::Never, [succeeded.clone(), needs_person.clone()]),
-            (Stay::ForPeople, [succeeded, None]),
+            (Stay::Never, [succeeded(), needs_person()]),
+            (Stay::ForPeople, [succeeded(), None]),
             (Stay::UntilClosed, [None, None]),
         ];
         for (stay, expected) in table {

@@ -2,20 +2,6 @@
 //! that belongs to its command: between quotes, in `${x%)}` or after a pattern of `case`. A command
 //! that leaves something open is therefore most likely only the first half of the intended one.
 
-/// The maximum length of a command that may go on for a quote: it is looked for again after each
-/// line.
-const MAX_OPEN_BYTES: usize = 2 * 1024;
-
-/// Reports whether a command goes on in the next line of its paragraph: it ends with `\` or an
-/// operator, or something in it is open.
-pub(crate) fn goes_on(command: &str) -> bool {
-    let is_in_code = !command.matches('`').count().is_multiple_of(2);
-    command.ends_with(['\\', '|'])
-        || command.ends_with("&&")
-        || (command.len() <= MAX_OPEN_BYTES
-            && (is_in_code || command.contains("<<") || is_open(command)))
-}
-
 /// Reports whether a quote, a `$(`, a `${` or a `case` in a command is not closed. The text of a
 /// `<<` document is not looked at.
 pub(crate) fn is_open(command: &str) -> bool {

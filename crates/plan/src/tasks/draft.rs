@@ -9,13 +9,11 @@ use std::sync::Arc;
 
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Located};
-use crate::fields::closing;
 use crate::fields::identify;
 use crate::fields::key::{Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
-use crate::fields::value::PathList;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::outline::{Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
@@ -25,7 +23,7 @@ use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
 use crate::tasks::status;
-use crate::tasks::taken::{OpenKey, Taken};
+use crate::tasks::taken::Taken;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus, Work};
 use orchestrate_core::text::invisible::without_hidden;
@@ -167,13 +165,6 @@ pub(crate) struct Steps {
 /// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
 fn counts(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-}
-
-/// The value of a bullet below a key.
-struct ListValue {
-    text: String,
-    /// Whether the bullet says more than that.
-    is_less: bool,
 }
 
 /// The position of a task in the document.
@@ -331,7 +322,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Returns the places of the attributes in a paragraph, or in its lines after a byte, each with
-    /// the lines that continue its list or its command. An item of a list that does not begin with
+    /// the lines that continue its list. An item of a list that does not begin with
     /// one is prose.
     fn field_places(
         &mut self,
@@ -348,17 +339,13 @@ impl<'a> Reader<'_, 'a> {
             }
             let part = inline.part(line.clone());
             let so_far = inline.slice(places.last().cloned().unwrap_or_default());
-            let is_command = matches!(open, Some(Key::Run | Key::Verify));
-            let is_unfinished = is_command && closing::goes_on(so_far);
             let goes_on = match open {
-                Some(_) if is_command => is_item || is_unfinished,
+                // Whether all of it is a command shows at the end of an item.
+                Some(Key::Run | Key::Verify) => is_item,
                 Some(key) => so_far.ends_with(',') || value::continues(key, &part.text),
                 None => false,
             };
-            let begun = match is_unfinished {
-                true => None,
-                false => self.begins_field(&part, form),
-            };
+            let begun = self.begins_field(&part, form);
             if let Some(key) = begun {
                 let is_long = matches!(key, Key::Depends | Key::Files | Key::Run | Key::Verify);
                 open = Some(key).filter(|_| is_long);
@@ -414,7 +401,7 @@ impl<'a> Reader<'_, 'a> {
         form: Form,
         places: &[Range<usize>],
         taken: &mut Taken<'_>,
-    ) -> Option<OpenKey> {
+    ) -> Option<Key> {
         let mut open = None;
         for place in places {
             let part = inline.part(place.clone());
@@ -422,7 +409,7 @@ impl<'a> Reader<'_, 'a> {
             let field = attributes::read_detail(&part, form, &mut Findings::default());
             let Some(field) = field else { continue };
             match field.value.is_empty() {
-                true => open = Some(OpenKey::from_field(&field)),
+                true => open = Some(field.key),
                 false => self.field(&field, taken),
             }
         }
@@ -450,7 +437,7 @@ impl<'a> Reader<'_, 'a> {
         if let Some(open) = open {
             let children = item.blocks.iter().flat_map(items_of);
             let (others, values): (Vec<&Item>, Vec<&Item>) =
-                children.partition(|item| self.is_other_field(open.key, item));
+                children.partition(|item| self.is_other_field(open, item));
             self.listed(open, &values, taken);
             for other in others {
                 self.item_detail(form, other, taken);
@@ -531,22 +518,18 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Stores the items below a key, whose value would be at the offset, as its values; one that
-    /// says more is a detail as well.
-    pub(crate) fn listed(&mut self, open: OpenKey, items: &[&Item], taken: &mut Taken<'_>) {
-        let OpenKey { key, offset } = open;
-        let mut texts = Vec::new();
-        let mut others = Vec::new();
+    /// Stores the items below a key as its values; one that says more is a detail as well.
+    pub(crate) fn listed(&mut self, open: Key, items: &[&Item], taken: &mut Taken<'_>) {
         for item in items {
-            let value = self.list_value(key, item);
-            texts.push(value.text);
-            if value.is_less {
-                others.push(self.item_text(item));
+            let line = self.first_line(item).text;
+            // Without a remark such as `Create:` before it.
+            let value = attributes::detail_key(&line).map_or(0, |(_, value)| value);
+            let value = line.tail(value).trim_start_matches(['*', '_']).trim();
+            let field = Field::new(open, value, item.text.start);
+            taken.attributes.set(&field, self.findings);
+            if field.says_more() || !item.blocks.is_empty() {
+                push_detail(taken.details, self.item_text(item));
             }
-        }
-        self.field(&Field::new(key, &texts.join(", "), offset), taken);
-        for other in others {
-            push_detail(taken.details, other);
         }
     }
 
@@ -566,28 +549,6 @@ impl<'a> Reader<'_, 'a> {
         let said = line.tail(at).trim_matches(['*', '_', ' ', '`']);
         let first = said.split_whitespace().next();
         is_other && !(key == Key::Files && first.is_some_and(value::looks_like_path))
-    }
-
-    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it.
-    fn list_value(&self, key: Key, item: &Item) -> ListValue {
-        let line = self.first_line(item).text;
-        let value = match attributes::detail_key(&line) {
-            Some((_, value)) => line.tail(value).trim_start_matches(['*', '_']).trim(),
-            None => line.as_ref(),
-        };
-        let has_blocks = !item.blocks.is_empty();
-        if key != Key::Files {
-            return ListValue {
-                text: value.to_owned(),
-                is_less: has_blocks,
-            };
-        }
-        let list = PathList::read(value);
-        let paths = list.paths.iter().map(|path| format!("`{path}`"));
-        ListValue {
-            text: paths.collect::<Vec<_>>().join(", "),
-            is_less: has_blocks || list.says_more(),
-        }
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
@@ -650,7 +611,7 @@ impl<'a> Reader<'_, 'a> {
     /// the steps.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
         let mut steps = Steps::default();
-        let mut open: Option<OpenKey> = None;
+        let mut open: Option<Key> = None;
         let mut blocks = body.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
@@ -715,7 +676,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Parses a paragraph line by line; returns the key of its last line if its value is the list
     /// that follows.
-    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<Key> {
         let inline = Inline::new(self.source, range);
         let places = self.field_places(&inline, Form::Line, None);
         let open = self.fields_at(&inline, Form::Line, &places, &mut draft.taken());

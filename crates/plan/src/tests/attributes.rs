@@ -114,10 +114,11 @@ fn a_command_is_judged_with_the_further_lines_of_its_bullet() {
          depends: T1\n  - files: src/a.rs,\n    src/b.rs\n- [ ] T3 c\n  - Verify: `ls`\n    shows nothing\n",
         "\
 T1 [todo] a | files f_T1 | verify true
-T2 [todo] b | files src/a.rs / src/b.rs | verify cd x && / make
+T2 [todo] b | files src/a.rs / src/b.rs | details verify: cd x && / make
 T3 [todo] c | details Verify: `ls` / shows nothing
 > T1 / T3: nothing comes before; together: nothing orders them
 > T2: after T1: dependency
+warnings 5: this is read as text, not as a command
 warnings 11: this is read as text, not as a command
 ",
     );
@@ -129,6 +130,22 @@ T1 [todo] a | details verify: true / and look
 warnings 2: this is read as text, not as a command
 ",
     );
+}
+
+#[test]
+fn half_a_command_is_none() {
+    for half in [
+        "cd x &&", "make |", "`cd x &&", "make \\", "echo 'a", "cat <<A",
+    ] {
+        let plan =
+            format!("### Task 1: A\n\nVerify: {half}\nmake docs\n\n### Task 2: B\n\nText.\n");
+        let (plan, errors) = crate::parse::read(&plan, &crate::KnownNames::default());
+        let verify: Vec<_> = plan.tasks.iter().map(|task| task.verify.clone()).collect();
+        assert!(
+            !errors.is_empty() || verify.iter().all(Option::is_none),
+            "{half}: {verify:?}"
+        );
+    }
 }
 
 #[test]

@@ -526,7 +526,13 @@ impl<'a> Reader<'_, 'a> {
             let value = attributes::detail_key(&line).map_or(0, |(_, value)| value);
             let value = line.tail(value).trim_start_matches(['*', '_']).trim();
             let field = Field::new(open, value, item.text.start);
-            taken.attributes.set(&field, self.findings);
+            let mut own = Findings::default();
+            taken.attributes.set(&field, &mut own);
+            // What else an item says of files is a detail.
+            if open == Key::Files {
+                own.warnings.clear();
+            }
+            self.findings.append(own);
             if field.says_more() || !item.blocks.is_empty() {
                 push_detail(taken.details, self.item_text(item));
             }

@@ -50,8 +50,6 @@ T3 [todo] Library | files x.ini | details **Changes**: / ```ini / a = 1 / ```
 > T1: nothing comes before
 > T2: after T1: its number
 > T3: after T2: its number
-warnings 5: this is prose, of which only words that look like paths count as files
-warnings 10: this is prose, of which only words that look like paths count as files
 ",
     );
 }

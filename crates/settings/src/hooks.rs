@@ -121,14 +121,14 @@ impl GivenHook {
         for word in &self.tools {
             let meant = names.in_rule(word);
             if let Some(tool) = meant.iter().find(|tool| !is_about_some_tool(tool, names)) {
-                let problem = self.problem(format!("there is no tool `{tool}`"));
+                let problem = self.problem(&format!("there is no tool `{tool}`"));
                 return Err(problem.suggest_nearest(tool, names.names()));
             }
             tools.extend(meant);
         }
         for kind in self.events.iter().filter(|kind| !kind.contains('*')) {
             if !Event::TYPES.contains(&kind.as_str()) {
-                let problem = self.problem(format!("there is no type of events `{kind}`"));
+                let problem = self.problem(&format!("there is no type of events `{kind}`"));
                 return Err(problem.suggest_nearest(kind, Event::TYPES));
             }
         }
@@ -143,7 +143,7 @@ impl GivenHook {
         })
     }
 
-    fn problem(&self, message: String) -> Problem {
+    fn problem(&self, message: &str) -> Problem {
         let message = format!("in a hook of `{}`: {message}", self.point.as_str());
         Problem::new(self.place.clone(), ProblemCode::InvalidValue, message)
     }

@@ -1,6 +1,7 @@
 //! Requests to a run that no process works on, and to one that stays open for people.
 
 use std::io::Write as _;
+use std::process::ChildStdin;
 
 use serde_json::{Value, json};
 
@@ -88,6 +89,11 @@ fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
     Ok(())
 }
 
+/// Writes a line to a run that stays open.
+fn say(input: &mut ChildStdin, line: &str) -> Outcome {
+    writeln!(input, "{line}").map_err(Failed::from)
+}
+
 /// Waits for the answer to a line, and returns it.
 fn answer(running: &Running, line: usize) -> Result<Value, Failed> {
     let is_it = |text: &str| {
@@ -139,10 +145,10 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
     let status = world.types(&["status", "--json"], 0)?.json()?;
     assert_eq!(*at(&status, "/status")?, "running", "{status}");
     // A blank line is none.
-    writeln!(
-        input,
-        "\n{}",
-        r#"{"type":"reject","task":"T1","message":"again"}"#
+    say(&mut input, "")?;
+    say(
+        &mut input,
+        r#"{"type":"reject","task":"T1","message":"again"}"#,
     )?;
     let answered = answer(&running, bad.len() + 2)?;
     assert_eq!(answered["ok"], true, "{answered}");
@@ -153,7 +159,7 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
         &["T1 is approved at tree"],
     )?;
     waits(&running, "T2")?;
-    writeln!(input, "{}", r#"{"type":"approve","task":"T2"}"#)?;
+    say(&mut input, r#"{"type":"approve","task":"T2"}"#)?;
     let answered = answer(&running, bad.len() + 3)?;
     assert_eq!(answered["ok"], true, "{answered}");
     let ended = running.end()?.exits(0)?;
@@ -176,7 +182,7 @@ fn a_run_that_stays_ends_with_its_input_and_when_it_is_stopped() -> Outcome {
     let typed = [STREAM.as_slice(), &["--merge", "review"]].concat();
     let (running, mut input) = world.orchestrate(&typed).start_open()?;
     waits(&running, "T1")?;
-    writeln!(input, "{}", r#"{"type":"stop"}"#)?;
+    say(&mut input, r#"{"type":"stop"}"#)?;
     assert_eq!(answer(&running, 1)?["ok"], true);
     running.end()?.exits(130)?;
     // Nothing is written, so it ends as it would without `--stay`.

@@ -440,12 +440,12 @@ mod tests {
             let facts = ready().into_iter().chain(facts.into_iter().flatten());
             state(1, facts.collect())
         });
-        let finish = |status, code| Some(Effect::Finish(status, code));
-        let succeeded = || finish(RunStatus::Succeeded, 0);
-        let needs_person = || finish(RunStatus::NeedsHuman, 3);
         let table = [
-            (Stay::Never, [succeeded(), needs_person()]),
-            (Stay::ForPeople, [succeeded(), None]),
+            (
+                Stay::Never,
+                [Some(RunStatus::Succeeded), Some(RunStatus::NeedsHuman)],
+            ),
+            (Stay::ForPeople, [Some(RunStatus::Succeeded), None]),
             (Stay::UntilClosed, [None, None]),
         ];
         for (stay, expected) in table {
@@ -454,9 +454,11 @@ mod tests {
                     stay,
                     ..Board::default()
                 };
-                board
-                    .handle(Input::Changed, state, ShutdownLevel::None)
-                    .pop()
+                let effects = board.handle(Input::Changed, state, ShutdownLevel::None);
+                effects.iter().find_map(|effect| match effect {
+                    Effect::Finish(status, _) => Some(*status),
+                    _ => None,
+                })
             });
             assert_eq!(ends, expected, "{stay:?}");
         }
@@ -671,7 +673,7 @@ mod tests {
         let gone = state(
             1,
             done.into_iter()
-                .chain([Event::WorktreeRemoved { task: id() }])
+                .chain([Event::WorktreeLost { task: id() }])
                 .collect(),
         );
         assert!(

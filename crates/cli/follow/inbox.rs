@@ -102,7 +102,7 @@ pub(crate) fn send(
     sending: Sending,
 ) -> Result<u8, CommandError> {
     match sending.follows {
-        true => ask_or_take_over(context, store, run, request, sending),
+        true => ask_or_take_over(context, store, run, request, &sending),
         false => {
             let answer = acknowledge(store, run, request)?;
             print(run, answer, sending.is_json(context))
@@ -178,7 +178,7 @@ fn ask_or_take_over(
     store: &Store,
     run: &RunId,
     request: &Request,
-    sending: Sending,
+    sending: &Sending,
 ) -> Result<u8, CommandError> {
     let mut sent = None;
     for _ in 0..HANDS {

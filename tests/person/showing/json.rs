@@ -161,7 +161,7 @@ fn require_envelope(typed: &str, line: &Value) -> Outcome {
         .is_some_and(|run| run.starts_with("r-"));
     let is_whole = line["v"] == 1
         && line["ts"].as_str().is_some_and(|ts| ts.ends_with('Z'))
-        && has_run == !OF_NO_RUN.contains(&kind)
+        && has_run != OF_NO_RUN.contains(&kind)
         && has_run == line.get("run_id").is_some();
     match is_whole {
         true => Ok(()),

@@ -110,7 +110,7 @@ impl Coordinator {
             if !self.repo().has_object(&state.base)? {
                 return Err(CoordinatorError::OtherRepository {
                     run: run.run_id.clone(),
-                    base: state.base.clone(),
+                    base: state.base,
                 });
             }
             if let Some(setting) = kept_setting(&state.settings, &self.settings().run) {

@@ -673,7 +673,7 @@ mod tests {
         let gone = state(
             1,
             done.into_iter()
-                .chain([Event::WorktreeLost { task: id() }])
+                .chain([Event::WorktreeRemoved { task: id() }])
                 .collect(),
         );
         assert!(

@@ -17,7 +17,7 @@ use orchestrate_core::policy::hook::{HookAnswer, HookCommand, HookPoint, HookRul
 use orchestrate_core::{AgentId, RunId, ToolCall};
 use orchestrate_sandbox::{Cancel, Exit, HostView, Job, Limits, Network, Sandbox, View};
 use orchestrate_tools::{Hook, HookPlace, ToolOutput};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A hook that is a command.
 pub(crate) struct CommandHook {
@@ -36,11 +36,14 @@ pub(crate) struct HooksPlace {
     pub(crate) unconfined: Option<Sandbox>,
 }
 
+/// The fields of what a command reads.
+type Fields = Map<String, Value>;
+
 /// What a command is asked, and where it runs.
 struct Question<'a> {
     run: &'a RunId,
     agent: Option<&'a AgentId>,
-    about: Value,
+    about: Fields,
     sandbox: Option<&'a Sandbox>,
     view: View,
     cwd: PathBuf,
@@ -60,7 +63,7 @@ impl CommandHook {
     }
 
     /// Asks the command about an agent; the error says why it gives no answer.
-    async fn ask(&self, at: &HookPlace<'_>, about: Value) -> Result<HookAnswer, String> {
+    async fn ask(&self, at: &HookPlace<'_>, about: Fields) -> Result<HookAnswer, String> {
         let question = Question {
             run: at.run,
             agent: Some(at.agent),
@@ -92,7 +95,8 @@ impl CommandHook {
             timeout_ms,
             ..
         } = &self.command;
-        let input = question.input(*point).to_string().into_bytes();
+        let input = Value::Object(question.input(*point));
+        let input = input.to_string().into_bytes();
         let env = question.variables();
         let Question {
             sandbox, view, cwd, ..
@@ -157,12 +161,15 @@ impl Hook for CommandHook {
             return HookAnswer::default();
         }
         let mut about = about_call(call);
-        about["tool_response"] = json!({
-            "success": output.success,
-            "text": output.text(),
-            "error": output.error,
-            "exit_code": output.exit_code,
-        });
+        about.extend(fields([(
+            "tool_response",
+            json!({
+                "success": output.success,
+                "text": output.text(),
+                "error": output.error,
+                "exit_code": output.exit_code,
+            }),
+        )]));
         let asked = self.ask(at, about).await;
         asked.unwrap_or_else(|why| HookAnswer {
             context: Some(why),
@@ -174,7 +181,7 @@ impl Hook for CommandHook {
         if self.command.point != HookPoint::BeforeFinish {
             return HookAnswer::default();
         }
-        let asked = self.ask(at, json!({"report": report})).await;
+        let asked = self.ask(at, fields([("report", json!(report))])).await;
         asked.unwrap_or_else(HookAnswer::deny)
     }
 
@@ -192,7 +199,7 @@ impl Hook for CommandHook {
         let question = Question {
             run: &fact.run_id,
             agent: fact.event.task(),
-            about: json!({"event": event}),
+            about: fields([("event", event)]),
             sandbox: self.place.unconfined.as_ref(),
             view: View::Host(HostView {
                 read_only: vec![checkout.clone()],
@@ -208,18 +215,31 @@ impl Hook for CommandHook {
     }
 }
 
-fn about_call(call: &ToolCall) -> Value {
-    json!({"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": call.id})
+fn about_call(call: &ToolCall) -> Fields {
+    fields([
+        ("tool_name", json!(call.name)),
+        ("tool_input", json!(call.arguments)),
+        ("tool_use_id", json!(call.id)),
+    ])
+}
+
+fn fields<const N: usize>(given: [(&str, Value); N]) -> Fields {
+    given
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 impl Question<'_> {
     /// Returns what the command reads, by the names that hooks of Claude Code know.
-    fn input(&self, point: HookPoint) -> Value {
+    fn input(&self, point: HookPoint) -> Fields {
         let mut input = self.about.clone();
-        input["hook_event_name"] = json!(point.as_str());
-        input["session_id"] = json!(self.run);
-        input["agent_id"] = json!(self.agent);
-        input["cwd"] = json!(self.cwd.to_string_lossy());
+        input.extend(fields([
+            ("hook_event_name", json!(point.as_str())),
+            ("session_id", json!(self.run)),
+            ("agent_id", json!(self.agent)),
+            ("cwd", json!(self.cwd.to_string_lossy())),
+        ]));
         input
     }
 

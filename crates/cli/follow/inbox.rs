@@ -99,10 +99,10 @@ pub(crate) fn send(
     store: &Store,
     run: &RunId,
     request: &Request,
-    sending: Sending,
+    sending: &Sending,
 ) -> Result<u8, CommandError> {
     match sending.follows {
-        true => ask_or_take_over(context, store, run, request, &sending),
+        true => ask_or_take_over(context, store, run, request, sending),
         false => {
             let answer = acknowledge(store, run, request)?;
             print(run, answer, sending.is_json(context))

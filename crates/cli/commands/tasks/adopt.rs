@@ -14,7 +14,7 @@ pub(crate) fn execute(context: &Context, arguments: &AdoptArgs) -> Result<u8, Co
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let request = request(context, &store.state(&run)?, &arguments.adopting)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
-    inbox::send(context, &store, &run, &request, sending)
+    inbox::send(context, &store, &run, &request, &sending)
 }
 
 /// Returns the request that makes the user's own changes the work of a task, once they are a

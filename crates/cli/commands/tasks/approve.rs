@@ -41,7 +41,7 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
     let state = store.state(&run)?;
     let request = request(context, &store, &state, &arguments.approval, shows)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
-    inbox::send(context, &store, &run, &request, sending)
+    inbox::send(context, &store, &run, &request, &sending)
 }
 
 /// Returns the request that approves a task's work, or a call that was shown.

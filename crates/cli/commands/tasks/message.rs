@@ -19,7 +19,7 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
     let saying = &arguments.saying;
     let request = request(&store.state(&run)?, saying, saying.kind)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
-    inbox::send(context, &store, &run, &request, sending)
+    inbox::send(context, &store, &run, &request, &sending)
 }
 
 /// Returns the request that sends a message of this kind.

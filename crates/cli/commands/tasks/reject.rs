@@ -14,7 +14,7 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let request = request(context, &store.state(&run)?, &arguments.rejection)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
-    inbox::send(context, &store, &run, &request, sending)
+    inbox::send(context, &store, &run, &request, &sending)
 }
 
 /// Returns the request that rejects a task's work or a parked call.

@@ -13,7 +13,7 @@ pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, Co
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let request = request(&store.state(&run)?, &arguments.retrying)?;
     let sending = Sending::new(true, &arguments.output.values());
-    inbox::send(context, &store, &run, &request, sending)
+    inbox::send(context, &store, &run, &request, &sending)
 }
 
 /// Returns the request that retries a task, or all that failed.

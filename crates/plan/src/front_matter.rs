@@ -1,6 +1,6 @@
 //! The YAML between `---` lines at the head of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use orchestrate_core::ReviewMode;
@@ -133,8 +133,7 @@ pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
         // A plan that says a check or a limit of ours in YAML that cannot be read must not run
         // without it.
         let sets_ours = || first.starts_with('{') || lines.iter().any(|line| is_ours(line));
-        may_be_yaml(first)
-            && (sets_ours() || are_keys(&lines) || mapping(source, range.clone()).is_ok())
+        may_be_yaml(first) && (sets_ours() || mapping(source, range.clone()).is_ok())
     });
     is_meant.then(|| (range, source.line_start(source.line_of(close) + 1)))
 }
@@ -195,24 +194,72 @@ fn is_ours(line: &str) -> bool {
     })
 }
 
-/// Parses the YAML of a front matter.
+/// Parses the YAML of a front matter; if it is none as a whole, each key on its own.
 fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Vec<Entry>, NotMapping> {
-    let mapping = yaml::read(source.slice(range.clone()))?;
-    Ok(yaml::entries(mapping, range.start))
+    match yaml::read(source.slice(range.clone())) {
+        Ok(mapping) => Ok(yaml::entries(mapping, range.start)),
+        Err(wrong) if wrong.is_bomb => Err(wrong),
+        Err(wrong) => by_key(source, range).ok_or(wrong),
+    }
 }
 
-/// Reports whether lines have the form of keys with their values, be they valid YAML or not.
-fn are_keys(lines: &[&str]) -> bool {
-    let mut takes_items = false;
-    for line in lines {
-        let is_further = line.trim().is_empty() || line.starts_with([' ', '\t', '#']);
-        let is_of_last = is_further || takes_items && line.starts_with('-');
-        if looks_like_box(line) || !is_of_last && yaml::key_at_head(line).is_none() {
-            return false;
+/// Parses each key with the lines that belong to it; a key of another template whose value cannot
+/// be read has none. Returns `None` if a line is no part of a mapping, or a value of ours cannot be
+/// read.
+fn by_key(source: &Source<'_>, range: Range<usize>) -> Option<Vec<Entry>> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for Block { key, range } in blocks(source, range)? {
+        let is_new = seen.insert(key);
+        match yaml::read(source.slice(range.clone())) {
+            Ok(mapping) if is_new => found.extend(yaml::entries(mapping, range.start)),
+            _ if is_key(key) => return None,
+            _ if is_new => found.push(Entry {
+                key: key.to_owned(),
+                value: Value::Null,
+                line: 1,
+                at: range.start,
+                place: 0..0,
+            }),
+            _ => {}
         }
-        takes_items = line.trim_end().ends_with(':') || takes_items && is_of_last;
     }
-    true
+    Some(found)
+}
+
+/// A key with the lines that belong to it.
+struct Block<'a> {
+    key: &'a str,
+    range: Range<usize>,
+}
+
+/// Returns the keys; `None` if there are none, or a line is no part of a mapping.
+fn blocks<'a>(source: &Source<'a>, range: Range<usize>) -> Option<Vec<Block<'a>>> {
+    let mut found: Vec<Block<'a>> = Vec::new();
+    let mut takes_items = false;
+    for (offset, line) in source.lines(range) {
+        let end = offset + line.len();
+        let is_blank = line.trim().is_empty();
+        if looks_like_box(line) || (line.starts_with('-') && !takes_items) {
+            return None;
+        }
+        if let Some(key) = yaml::key_at_head(line) {
+            takes_items = line.trim_end().ends_with(':');
+            found.push(Block {
+                key,
+                range: offset..end,
+            });
+        } else if line.starts_with([' ', '\t', '-']) || is_blank {
+            match found.last_mut() {
+                Some(last) => last.range.end = end,
+                None if is_blank => {}
+                None => return None,
+            }
+        } else if !line.starts_with('#') {
+            return None;
+        }
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// Parses the front matter as far as possible.
@@ -458,13 +505,17 @@ mod tests {
             ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
-            ("- [ ] T1 a (structure: flat)\n", vec![]),
+            ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
             ("---\n- [ ] T1 a\n", vec![]),
             ("---\nword\n---\n- [ ] T1 a\n", vec![]),
             ("---\n# Plan\n- [ ] T1 a\n---\n", vec![]),
             ("---\n# Plan\n- [ ] T1 a\n  verify: make\n---\n", vec![]),
             ("---\nNote: this is a plan\n- [ ] T1 a\n---\n", vec![]),
             ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
+            (
+                "---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n",
+                vec![UnknownKey],
+            ),
         ];
         for (text, warnings) in table {
             assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
@@ -480,13 +531,16 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_values_that_are_no_yaml_are_refused() {
-        for text in [
-            "---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n",
-            "---\ntitle: My plan\ntags: [a\nbudget_usd: 3\n---\n- [ ] T1 a\n",
-        ] {
-            assert_eq!(parsed(text).1, [FindingCode::FrontMatter], "{text}");
-        }
+    fn keys_are_read_beside_values_that_are_no_yaml() {
+        let text = "---\n# Of us\ntitle: My plan: the second # draft\ntags: [a\nlist:\n- x\nverify: |\n  echo a: b\n\n\
+                    budget_usd: 3\n---\n- [ ] T1 a\n";
+        let front = front_matter(text);
+        assert_eq!(front.title.as_deref(), Some("My plan: the second"));
+        assert_eq!(
+            (front.verify.as_deref(), front.budget_usd),
+            (Some("echo a: b"), Some(3.0))
+        );
+        assert_eq!(front.lines.get("budget_usd"), Some(&10));
         let (plan, errors) = read(
             "---\n# Plan\n- [ ] a\n---\n- [ ] b\n",
             &KnownNames::default(),

@@ -29,6 +29,7 @@ use crate::lines::text;
 use crate::mark::{GroupMark, Mark};
 use crate::order::alike;
 use crate::order::assign;
+use crate::order::bare_ids;
 use crate::order::edges;
 use crate::order::edges::{Edges, Unordered};
 use crate::order::overlap::Pattern;
@@ -37,7 +38,6 @@ use crate::order::sequence;
 use crate::order::stuck::never_started;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
-use crate::tasks::legend;
 use crate::tasks::note::{self, Note};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::Task;
@@ -202,6 +202,8 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         ..
     } = read.collected;
     front_matter::note_others(&front_matter, keys, source, findings);
+    bare_ids::take(&mut drafts);
+    assign::count_on(&mut drafts);
     let names = assign::assign(&drafts, findings);
     let mut files = Vec::with_capacity(drafts.len());
     for draft in &drafts {
@@ -210,6 +212,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let titles = drafts.iter().map(|draft| draft.title.as_str());
     let are_closing: Vec<bool> = titles.map(sequence::is_closing).collect();
     let unordered = Unordered {
+        text: source.text,
         drafts: &drafts,
         names: &names,
         groups: &groups,
@@ -335,7 +338,7 @@ impl Body<'_, '_> {
             let found = Pending::new(at, FindingCode::Unclosed, "", message);
             findings.warn(found.suggest(Some(advice.to_owned())));
         }
-        legend::check(self.source, self.start, &document.blocks, findings);
+        document.legend.report(self.source, findings);
         reading::read(&document, way, known, findings)
     }
 

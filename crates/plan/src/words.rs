@@ -143,3 +143,5 @@ pub(crate) const LEVELS: &[&str] = &["critical", "high", "medium", "low"];
 /// what may stand between.
 pub(crate) const AFTER: &[&str] = &["blocked", "once", "until", "wait"];
 pub(crate) const LINKS: &[&str] = &["by", "for", "on"];
+/// The word before `task` or `phase` that means one without its number.
+pub(crate) const PREVIOUS: &str = "previous";

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
 use crate::check::{readings, why};
-use crate::citations::numbered;
 use crate::fields::names::KnownNames;
 use crate::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use crate::formats::lines::LineUse;
@@ -456,7 +455,12 @@ impl CheckReport {
             out.push_str("\nNot run:\n");
         }
         for (reason, lines) in by_reason(&self.skipped) {
-            wrap(&mut out, &format!("{}: {reason}", numbered(&lines)));
+            let name = if lines.contains([',', '-']) {
+                "lines"
+            } else {
+                "line"
+            };
+            wrap(&mut out, &format!("{name} {lines}: {reason}"));
         }
         for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
             for finding in findings {
@@ -587,17 +591,34 @@ fn wrap(out: &mut String, text: &str) {
     );
 }
 
-/// Returns the reasons for which lines are skipped, in the order of their first lines, each with
-/// these lines.
-fn by_reason(skipped: &[Skipped]) -> Vec<(&str, Vec<usize>)> {
-    let mut found: Vec<(&str, Vec<usize>)> = Vec::new();
+/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order
+/// of their first lines.
+fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
+    let mut found: Vec<(&str, Vec<(usize, usize)>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for Skipped { line, reason } in skipped {
+    for Skipped { line, reason, .. } in skipped {
         let place = *places.entry(reason).or_insert(found.len());
         match found.get_mut(place) {
-            Some((_, lines)) => lines.push(*line),
-            None => found.push((reason, vec![*line])),
+            None => found.push((reason, vec![(*line, *line)])),
+            Some((_, ranges)) => match ranges.last_mut().filter(|(_, last)| *last + 1 == *line) {
+                Some((_, last)) => *last = *line,
+                None => ranges.push((*line, *line)),
+            },
         }
     }
+    let written = |(first, last): (usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    let joined = |ranges: Vec<(usize, usize)>| {
+        ranges
+            .into_iter()
+            .map(written)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     found
+        .into_iter()
+        .map(|(reason, ranges)| (reason, joined(ranges)))
+        .collect()
 }

@@ -9,7 +9,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::fields::closing;
+use crate::fields::closing::Closing;
 use crate::fields::identify;
 use crate::fields::identify::Label;
 use crate::fields::key::{self, Key, key_of};
@@ -21,7 +21,6 @@ use crate::fields::value::PathList;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::source::Inline;
 use crate::lines::text;
-use crate::yaml::begins_value;
 use orchestrate_core::ReviewMode;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
@@ -42,8 +41,16 @@ const MAX_LIST: usize = 200;
 /// The colon of Chinese and Japanese.
 const WIDE_COLON: char = '：';
 
-/// The parenthesis of Chinese and Japanese.
+/// What becomes of an unknown key.
+const IN_TITLE: &str = "it is read as part of the title";
+const NO_EFFECT: &str = "it has no effect";
+
+/// What stands before the numbers of the acceptance criteria that a task is for: `(AC: 1, 4)`.
+const CRITERIA: &[&str] = &["AC", "ACs"];
+
+/// The parentheses of Chinese and Japanese.
 const WIDE_OPEN: char = '（';
+const WIDE_CLOSE: char = '）';
 
 /// What an attribute begins with.
 const STARTS: [char; 5] = ['(', WIDE_OPEN, '@', '[', '{'];
@@ -109,7 +116,10 @@ impl Attributes {
         }
         let text = text::unwrap_marks(field.value);
         match field.key {
-            Key::Depends => self.depends.push(field.located(field.value.to_owned())),
+            Key::Depends => {
+                let list = value::without_quotes(field.value);
+                self.depends.push(field.located(list));
+            }
             Key::Files => self.add_files(field, findings),
             Key::Agent => self.agent = Some(field.located(text.trim_start_matches('@').to_owned())),
             Key::Model => self.model = Some(field.located(text.to_owned())),
@@ -226,24 +236,44 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Reports whether the value of `after` may name a task: it is a word, or has a number in it
-    /// that is not the beginning of a quantity (`85 seconds`).
+    /// Reports whether the value of `after` may name a task: it is a word, has a number in it, or
+    /// is one without a unit. `85 seconds` and `93%` are what is measured afterwards.
     fn names_task(&self) -> bool {
         let value = text::unwrap_marks(self.value);
-        let is_digit = |c: char| c.is_ascii_digit();
-        match value.starts_with(is_digit) {
-            true => !value.contains(|c: char| c.is_alphabetic() || c == '%'),
-            false => !value.contains(char::is_whitespace) || value.contains(is_digit),
+        let value = value.trim_start_matches(['~', '<', '>', '+', '-', ' ']);
+        if !value.starts_with(|c: char| c.is_ascii_digit()) {
+            let is_word = !value.contains(char::is_whitespace);
+            return is_word || value.contains(|c: char| c.is_ascii_digit());
+        }
+        let lists = value.split(" and ");
+        let mut parts = lists
+            .flat_map(|list| list.split([',', ';', '&', '(']))
+            .map(str::trim);
+        parts.any(|part| !part.is_empty() && part.bytes().all(is_byte_of_numbers))
+    }
+
+    /// Warns of a text after a key that names no task; a quantity is none of a task's.
+    fn warn_of_text(&self, findings: &mut Findings) {
+        if self.value.starts_with(|c: char| c.is_alphabetic()) {
+            let message = "this names no task, so it is read as text";
+            let found = self.found(FindingCode::UnknownDependency, message);
+            let advice = "if it is meant as a dependency, write the id of the task";
+            findings.warn(found.suggest(Some(advice.to_owned())));
         }
     }
 
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
-        if closing::is_open(text) {
-            let message = "a quote, a `$(`, a `${` or a `case` in this command is not closed";
+        let closing = Closing::check(text);
+        if closing != Closing::Closed {
             let advice = "write the command between backticks if a `)` belongs to it";
-            let found = self.found(FindingCode::Unclosed, message);
-            findings.error(found.suggest(Some(advice.to_owned())));
+            let found = self
+                .found(FindingCode::Unclosed, closing.message())
+                .suggest(Some(advice.to_owned()));
+            match closing {
+                Closing::DoubtfulQuote => findings.warn(found),
+                _ => findings.error(found),
+            }
         }
         if text.is_empty() {
             let message = "expected a shell command";
@@ -365,6 +395,22 @@ struct LineReader<'a> {
     opaque: &'a [Range<usize>],
 }
 
+/// `key: value` in a parenthesis, be the key a known one or not.
+struct Part<'l> {
+    at: usize,
+    word: &'l str,
+    value: Range<usize>,
+    /// The field, if the key is known.
+    field: Option<Field<'l>>,
+}
+
+impl Part<'_> {
+    /// Reports whether it says more than the paths in it.
+    fn is_prose(&self) -> bool {
+        self.field.as_ref().is_some_and(Field::says_more)
+    }
+}
+
 impl LineReader<'_> {
     fn read(&self, start: usize, line: &mut Line, findings: &mut Findings) {
         let text = self.inline.text.as_ref();
@@ -404,42 +450,45 @@ impl LineReader<'_> {
         let short = self
             .inline
             .text
-            .floor_char_boundary(value_at + MAX_LIKELY_BYTES)
-            .min(close);
-        if key_of(word).is_none() {
-            self.unknown_key(word, inner..short, findings);
+            .floor_char_boundary(value_at + MAX_LIKELY_BYTES);
+        let mut parts = self.parts(inner..short.min(close));
+        if !self.is_attribute(&parts, line, findings) {
             return inner;
-        }
-        let mut fields = self.fields(inner..short);
-        let first = fields.first();
-        if !first.is_some_and(|first| self.is_attribute(inner..short, first, line, findings)) {
-            return inner;
-        }
-        if short < close {
-            fields = self.fields(inner..close);
         }
         let end = close + self.width(close);
-        if !fields.iter().any(Field::says_more) {
+        if short < close {
+            parts = self.parts(inner..close);
+        }
+        if !parts.iter().any(Part::is_prose) {
             line.cuts.push(self.with_emphasis(open..end));
         }
-        for field in &fields {
-            line.attributes.set(field, findings);
+        for part in parts {
+            match &part.field {
+                Some(field) => line.attributes.set(field, findings),
+                None => self.unknown_key(&part, NO_EFFECT, findings),
+            }
         }
         end
     }
 
-    /// Reports whether a parenthesis whose first word is a key is an attribute, rather than prose
-    /// in the title.
-    fn is_attribute(
-        &self,
-        inner: Range<usize>,
-        field: &Field<'_>,
-        line: &mut Line,
-        findings: &mut Findings,
-    ) -> bool {
-        let (key, word) = (field.key, self.key_before_colon(inner.start));
-        let word = word.map_or("", |(word, _)| word);
-        if key == Key::Depends && key::is_word_of_prose(word) && !begins_with_id(field.value) {
+    /// Reports whether the parts of a parenthesis are attributes, rather than prose in the title:
+    /// the first one with a key of ours decides.
+    fn is_attribute(&self, parts: &[Part<'_>], line: &mut Line, findings: &mut Findings) -> bool {
+        let Some((first, others)) = parts.split_first() else {
+            return false;
+        };
+        let Some(field) = &first.field else {
+            let known = others.iter().find(|part| part.field.is_some());
+            let is_meant = known.is_some_and(|part| self.is_meant(part))
+                && !parts.iter().any(|part| self.is_sentence(part));
+            if !is_meant {
+                self.unknown_key(first, IN_TITLE, findings);
+            }
+            return is_meant;
+        };
+        let key = field.key;
+        if key == Key::Depends && key::is_word_of_prose(first.word) && !begins_with_id(field.value)
+        {
             if line.attributes.likely_depends.len() < MAX_LIST {
                 line.attributes
                     .likely_depends
@@ -453,30 +502,57 @@ impl LineReader<'_> {
         }
         let is_prose = key.is_prose(field.value);
         if is_prose {
-            let kind = key.kind();
+            let (word, kind) = (first.word, key.kind());
             let message = format!("this stays in the title: `{word}` is {kind} elsewhere");
             findings.warn(field.found(FindingCode::InvalidValue, message));
-            self.refuse_key_behind(inner, findings);
         }
         !is_prose
     }
 
-    /// Divides the text in a parenthesis into its fields.
-    fn fields(&self, range: Range<usize>) -> Vec<Field<'_>> {
-        let mut fields = Vec::new();
+    /// Reports whether a field after an unknown key is meant as one.
+    fn is_meant(&self, part: &Part<'_>) -> bool {
+        let Some(field) = &part.field else {
+            return false;
+        };
+        let name = field.value.trim_start_matches('@');
+        let is_role = field.key != Key::Agent || names::is_meant(name, self.known);
+        is_role && !field.key.is_prose(field.value) && !part.is_prose()
+    }
+
+    /// Reports whether a part has a remark of its own, or is a URL.
+    fn is_sentence(&self, part: &Part<'_>) -> bool {
+        let value = self.inline.slice(part.value.clone());
+        value.starts_with("//") || value.contains(['(', WIDE_OPEN])
+    }
+
+    /// Divides the text in a parenthesis into its parts.
+    fn parts(&self, range: Range<usize>) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
         let mut next = Some(range.start);
         while let Some(at) = next
             && let Some((word, value_at)) = self.key_before_colon(at)
-            && let Some(key) = key_of(word).filter(|_| value_at <= range.end)
+            && value_at <= range.end
         {
-            let end = self.value_end(key, value_at..range.end);
-            let separator = self.inline.slice(end..range.end).chars().next();
-            next = separator.map(|separator| end + separator.len_utf8());
-            let written = self.inline.slice(value_at..end).trim_start();
-            let offset = self.inline.offset(end - written.len());
-            fields.push(Field::new(key, written.trim_end(), offset));
+            let key = key_of(word);
+            let value = value_at..self.value_end(key, value_at..range.end);
+            let separator = self.inline.slice(value.end..range.end).chars().next();
+            next = separator.map(|separator| value.end + separator.len_utf8());
+            let blanks = self.inline.text.tail(at);
+            let at = at + blanks.len() - blanks.trim_start().len();
+            parts.push(Part {
+                at,
+                word,
+                field: key.map(|key| self.field(key, &value)),
+                value,
+            });
         }
-        fields
+        parts
+    }
+
+    fn field(&self, key: Key, value: &Range<usize>) -> Field<'_> {
+        let written = self.inline.slice(value.clone()).trim_start();
+        let offset = self.inline.offset(value.end - written.len());
+        Field::new(key, written.trim_end(), offset)
     }
 
     /// Returns the range of a parenthesis with the marks of emphasis around it.
@@ -536,62 +612,65 @@ impl LineReader<'_> {
         start
     }
 
-    /// Returns the end of the value of a key: the first semicolon that another field follows, or
-    /// such a comma outside quotes, else the end of the range.
+    /// Returns the end of the value of a key, be it an unknown one: the first semicolon that
+    /// another field follows, or such a comma outside quotes, else the end of the range.
     ///
-    /// A command after a comma is no field, since it would replace the agent.
-    fn value_end(&self, key: Key, range: Range<usize>) -> usize {
-        let is_command = matches!(key, Key::Run | Key::Verify);
+    /// A command after a comma is no field, since it would replace the agent. An unknown key ends
+    /// no command.
+    fn value_end(&self, key: Option<Key>, range: Range<usize>) -> usize {
+        let is_command = matches!(key, Some(Key::Run | Key::Verify));
+        let mut depth = 0usize;
         let mut is_quoted = false;
         for (at, c) in self.inline.slice(range.clone()).char_indices() {
             match c {
                 '"' | '`' => is_quoted = !is_quoted,
                 '\'' if is_command => is_quoted = !is_quoted,
+                '(' | WIDE_OPEN => depth += 1,
+                ')' | WIDE_CLOSE => depth = depth.saturating_sub(1),
                 _ => {}
             }
             let is_strong = matches!(c, ';' | '；');
             if !is_strong && (is_quoted || !matches!(c, ',' | '，')) {
                 continue;
             }
-            let found = self.key_before_colon(range.start + at + c.len_utf8());
-            let found = found.filter(|(_, value_at)| *value_at <= range.end);
-            let next = found.and_then(|(word, _)| key_of(word));
-            if next.is_some_and(|next| is_strong || next != Key::Run) {
+            let next = range.start + at + c.len_utf8();
+            let found = self.key_before_colon(next);
+            let begins = match found.filter(|(_, value_at)| *value_at <= range.end) {
+                Some((word, value_at)) => match key_of(word) {
+                    Some(next) => is_strong || next != Key::Run,
+                    None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
+                },
+                None => false,
+            };
+            if begins {
                 return range.start + at;
             }
         }
         range.end
     }
 
-    /// Refuses a parenthesis that begins with a word which most likely is a slip of a key, or
-    /// behind which a key follows; any other one is prose.
-    fn unknown_key(&self, word: &str, inner: Range<usize>, findings: &mut Findings) {
-        if let Some(near) = key::grave_slip(word).filter(|_| !word.contains(' ')) {
-            let found = unknown_key(self.inline.offset(inner.start), word);
-            return findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
-        }
-        self.refuse_key_behind(inner, findings);
+    /// Reports whether a word before a colon that is no key of ours is one all the same: a single
+    /// word with a blank after the colon, unlike a path with a line number, a URL or a sentence.
+    fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
+        let (before, after) = self.inline.text.split_at(value_at);
+        let is_apart = before.ends_with(WIDE_COLON) || after.starts_with(char::is_whitespace);
+        is_apart && !word.contains(' ')
     }
 
-    /// Refuses a parenthesis of prose in which a key, or most likely a slip of one, follows.
-    fn refuse_key_behind(&self, inner: Range<usize>, findings: &mut Findings) {
-        let offset = self.inline.offset(inner.start);
-        let text = self.inline.slice(inner);
-        let mut parts = text.split([',', ';', '，', '；']).skip(1);
-        let further = parts.find_map(|part| {
-            let (key, value) = key_and_colon(part.trim_start())?;
-            let name = value.trim().trim_start_matches('@');
-            let is_set = key_of(key).map_or(key::grave_slip(key).is_some(), |key| match key {
-                Key::Agent => names::is_meant(name, self.known),
-                _ => !key.is_prose(value.trim()),
-            });
-            (is_set && begins_value(value)).then_some(key)
-        });
-        if let Some(key) = further {
-            let message = format!("`{key}` stands behind what is no attribute");
-            let found = Pending::new(offset, FindingCode::UnknownKey, text, message);
-            let advice = format!("write `({key}: …)` in parentheses of its own");
-            findings.error(found.suggest(Some(advice)));
+    /// Reports a part with an unknown key: a typo of one that changes what runs, or in which order,
+    /// is an error, anything else a warning. Several words, a URL or an empty value are ignored as
+    /// prose.
+    fn unknown_key(&self, part: &Part<'_>, advice: &str, findings: &mut Findings) {
+        let (word, value) = (part.word, self.inline.slice(part.value.clone()));
+        let is_prose = word.contains(' ') || value.starts_with("//") || value.trim().is_empty();
+        if is_prose || CRITERIA.contains(&word) {
+            return;
+        }
+        let found = unknown_key(self.inline.offset(part.at), word);
+        match key::grave_slip(word) {
+            Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+            None if is_of_program(word, value) => {}
+            None => findings.warn(found.suggest(Some(advice.to_owned()))),
         }
     }
 
@@ -708,6 +787,17 @@ impl LineReader<'_> {
     }
 }
 
+/// Reports whether a key and its value are code: a quoted value, or a name with capitals within.
+fn is_of_program(word: &str, value: &str) -> bool {
+    let names = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut names = names.chain([word]).filter(|name| name.is_ascii());
+    value.trim_start().starts_with(['\'', '"', '{', '['])
+        || names.any(|name| {
+            let inner = name.trim_start_matches(|c: char| c.is_ascii_uppercase());
+            name.len() == inner.len() && inner.contains(|c: char| c.is_ascii_uppercase())
+        })
+}
+
 fn unknown_key(offset: usize, word: &str) -> Pending {
     let message = format!("unknown key `{word}`");
     Pending::new(offset, FindingCode::UnknownKey, word, message)
@@ -715,6 +805,10 @@ fn unknown_key(offset: usize, word: &str) -> Pending {
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+fn is_byte_of_numbers(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
 }
 
 /// Reports whether a value begins with an id, after a word such as `Task`.
@@ -764,12 +858,7 @@ pub(crate) fn read_detail<'i>(
     let code = value.strip_suffix('.').filter(|value| is_code(value));
     let field = Field::new(key, code.unwrap_or(value), offset);
     if key == Key::Depends && word.trim().eq_ignore_ascii_case("after") && !field.names_task() {
-        if field.value.starts_with(char::is_alphabetic) {
-            let message = "this names no task, so it is read as text";
-            let found = field.found(FindingCode::UnknownDependency, message);
-            let advice = "if it is meant as a dependency, write the id of the task";
-            findings.warn(found.suggest(Some(advice.to_owned())));
-        }
+        field.warn_of_text(findings);
         return None;
     }
     is_attribute(&field, inline, form, findings).then_some(field)

@@ -20,6 +20,10 @@ const COMMON_CHARS: usize = 10;
 /// reference.
 const MAX_KEY_CHARS: usize = 200;
 
+/// The maximum numbers of letters and of digits of an id that nothing sets apart from the title.
+const MAX_BARE_LETTERS: usize = 5;
+const MAX_BARE_DIGITS: usize = 4;
+
 /// An id at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leading<'a> {
@@ -102,14 +106,33 @@ pub(crate) fn first_word(text: &str) -> Option<(&'static str, &'static str, &str
 }
 
 /// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop
-/// it~~`).
+/// it~~`) or as the text of a link (`[T6](url) Make it`).
 pub(crate) fn of_item(text: &str) -> Option<Leading<'_>> {
     let body = text.strip_prefix("~~").unwrap_or(text);
-    let found = leading(body)?;
+    let found = leading(body).or_else(|| linked(body))?;
     let marks = text.len() - body.len();
     Some(Leading {
         start: marks + found.start,
         rest: marks + found.rest,
+        ..found
+    })
+}
+
+/// Finds a leading id that is the whole text of a link.
+fn linked(text: &str) -> Option<Leading<'_>> {
+    let body = without_emoji(text).trim_start_matches(['*', '`']);
+    let start = text.len() - body.len() + 1;
+    let (label, after) = body.strip_prefix('[')?.split_once(']')?;
+    let found = leading(label).filter(|found| found.rest == label.len() && !found.bare_number)?;
+    let target = match after.as_bytes().first() {
+        Some(b'(') => after.find(')')?,
+        Some(b'[') => after.find(']')?,
+        _ => return None,
+    };
+    let end = start + label.len() + 1 + target + 1;
+    Some(Leading {
+        start: start + found.start,
+        rest: rest_after(text, end),
         ..found
     })
 }
@@ -159,6 +182,18 @@ pub(crate) fn is_unusual(word: &str) -> bool {
     let is_usual = word.starts_with('T') && letters == 1;
     let is_other = is_usual || is_priority(word);
     (1..=2).contains(&letters) && (is_within || (all_digits(number) && !is_other))
+}
+
+/// Returns the letters of a word that is an id only among others of its kind, or if a task depends
+/// on it: up to five capitals and a number (`F5`, `FE-12`, `F1.2`). `P1` is a priority.
+pub(crate) fn bare_letters(word: &str) -> Option<&str> {
+    let length = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let (letters, rest) = word.split_at(length);
+    let number = rest.strip_prefix('-').unwrap_or(rest);
+    let whole = number.split('.').next()?;
+    let is_number = number.split('.').all(all_digits) && whole.len() <= MAX_BARE_DIGITS;
+    let has_form = (1..=MAX_BARE_LETTERS).contains(&length) && is_number;
+    (has_form && !is_priority(word)).then_some(letters)
 }
 
 fn is_priority(word: &str) -> bool {
@@ -438,8 +473,8 @@ mod tests {
             ("~~T1 Make it~~", Some(("T1", "Make it~~"))),
             ("~~**T1** Make~~ it", Some(("T1", "Make~~ it"))),
             ("~~T1~~ Make it", Some(("T1", "Make it"))),
-            ("[T6](a/6) Make it", None),
-            ("**[US-6][ref]**: Make it", None),
+            ("[T6](a/6) Make it", Some(("T6", "Make it"))),
+            ("**[US-6][ref]**: Make it", Some(("US-6", "Make it"))),
             ("[T6: Make](x) it", None),
             ("[link](x) Make it", None),
             ("[1](x) Make it", None),

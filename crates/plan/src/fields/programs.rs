@@ -1,7 +1,9 @@
 //! Tells a command that nothing marks as one from prose, by a table of programs. Whether a program
 //! is installed does not count.
 
+use crate::fields::closing;
 use crate::lines::text::is_one_of;
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum length of such a command: a longer one is written between backticks.
 const MAX_BYTES: usize = 2 * 1024;
@@ -69,7 +71,9 @@ const OPERATORS: &[&str] = &["&&", "||", "|", ";", "&"];
 /// Reports whether a text without any marks is a shell command: it begins with a known program, and
 /// does not read like prose.
 pub(crate) fn is_command(text: &str) -> bool {
-    if text.len() > MAX_BYTES || text.contains('\n') {
+    // Each line but the last goes on in the next one.
+    let mut lines = text.match_indices('\n');
+    if text.len() > MAX_BYTES || !lines.all(|(at, _)| closing::goes_on(text.head(at))) {
         return false;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -187,6 +191,7 @@ mod tests {
             "sh -c 'run the tests and look'",
             "docker compose run --rm app test",
             "true",
+            "cargo build &&\nmake",
             "cargo test && (make docs)",
             "git diff --exit-code",
         ] {
@@ -210,7 +215,6 @@ mod tests {
             "cargo test passes",
             "cargo test doesn't fail",
             "cargo test\nlook",
-            "cargo build &&\nmake",
             "git history stays linear",
             "docker image builds",
             "python tests pass",

@@ -290,6 +290,19 @@ fn is_emphasis(word: &str) -> bool {
     is_around && !inner.is_empty() && !inner.contains(['/', '.'])
 }
 
+/// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
+/// item moves.
+pub(crate) fn without_quotes(list: &str) -> String {
+    match list.split(',').all(|item| is_quoted(item.trim())) {
+        true => list.replace(['"', '\''], " "),
+        false => list.to_owned(),
+    }
+}
+
+fn is_quoted(item: &str) -> bool {
+    item.starts_with(['"', '\'']) && text::unwrap_marks(item) != item
+}
+
 /// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,
 /// or nothing but words that end with a number.
 pub(crate) fn continues(key: Key, line: &str) -> bool {

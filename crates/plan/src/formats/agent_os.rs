@@ -5,12 +5,14 @@
 
 use crate::finding::Findings;
 use crate::formats::collected::Collected;
-use crate::formats::document::{Document, Heading};
+use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::drafting::OPEN_STEP_OF_DONE;
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Format};
 use crate::formats::numbered_boxes;
-use crate::formats::numbers::{counted, number};
+use crate::formats::numbers::{self, counted, number};
+use crate::lines::text;
+use crate::tasks::draft::Draft;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
@@ -22,6 +24,9 @@ pub(crate) const FORMAT: Format = Format {
     example: include_str!("agent_os.md"),
     ..Format::NONE
 };
+
+/// The words for a group in the template.
+const TASK_GROUP: &[&str] = &["Task", "Group"];
 
 fn claims(document: &Document<'_, '_>) -> Claim {
     Claim::mine_if(
@@ -44,15 +49,69 @@ fn is_group(document: &Document<'_, '_>, heading: &Heading) -> bool {
         .is_some_and(|group| numbered_boxes::begins_with_part(document, heading, group.number))
 }
 
-fn refine(document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
+fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     for draft in &mut found.drafts {
         let headings = &document.headings;
         let at = headings.binary_search_by_key(&draft.at, |it| it.range.start);
         let heading = at.ok().and_then(|at| headings.get(at));
-        let first = heading.and_then(|heading| document.first_box_below(heading));
-        if first.is_some_and(|own| own.mark.status == TaskStatus::Done) {
-            draft.hold(TaskStatus::Done, OPEN_STEP_OF_DONE);
+        if let Some(heading) = heading.filter(|_| draft.status.runs()) {
+            for step in steps_left(document, heading) {
+                let place = step.at..step.text.end;
+                found
+                    .lines
+                    .not_run(document.source, place, OPEN_STEP_OF_DONE);
+                findings.skip(step.at, OPEN_STEP_OF_DONE);
+                draft.status = TaskStatus::Done;
+            }
         }
-        finish::count(draft);
+        name(draft);
     }
+}
+
+/// Returns the open boxes of a group whose own box, `N.0`, is ticked; none if another box than its
+/// parts is open as well.
+fn steps_left<'d>(document: &'d Document<'_, '_>, heading: &Heading) -> Vec<&'d BoxedItem> {
+    let boxes = document.boxes_below(heading);
+    let Some(group) = boxes
+        .first()
+        .filter(|own| own.mark.status == TaskStatus::Done)
+    else {
+        return Vec::new();
+    };
+    let number = number(document.text(group)).and_then(|own| own.strip_suffix(".0"));
+    let Some(number) = number else {
+        return Vec::new();
+    };
+    let left: Vec<&BoxedItem> = boxes.iter().filter(|own| own.mark.status.runs()).collect();
+    let are_parts = left.iter().all(|own| {
+        let own_number = numbers::number(document.text(own));
+        own.depth > group.depth || own_number.is_some_and(|own| numbers::is_below(own, number))
+    });
+    match are_parts {
+        true => left,
+        false => Vec::new(),
+    }
+}
+
+/// Gives a group its number, by which dependencies name it (`Task Groups 1-3`), whatever words they
+/// have for a group.
+fn name(draft: &mut Draft) {
+    let Some(words) = counted(&draft.title).map(|group| group.words.to_owned()) else {
+        return;
+    };
+    for list in &mut draft.attributes.depends {
+        let several = format!("{words}s");
+        let text = list.text.replace(&several, "").replace(&words, "");
+        let mut others: Vec<&str> = text.split(' ').collect();
+        others.retain(|word| !means_group(word, &words));
+        list.text = others.join(" ");
+    }
+    finish::count(draft);
+}
+
+/// Reports whether a word, also in the plural, is one of those for a group.
+fn means_group(word: &str, words: &str) -> bool {
+    let word = word.trim_end_matches(['s', 'S']);
+    let mut known = words.split(' ').chain(TASK_GROUP.iter().copied());
+    known.any(|own| text::is_same_word(own, word))
 }

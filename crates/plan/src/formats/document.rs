@@ -12,7 +12,7 @@ use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::code_boxes;
 use crate::tasks::heading::{self, TaskHeading};
-use crate::tasks::legend;
+use crate::tasks::legend::{self, Legend};
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::table::{self, Table};
@@ -35,6 +35,8 @@ pub(crate) struct Document<'s, 'a> {
     pub(crate) fences: Vec<Range<usize>>,
     /// The offset of a fence that nothing closes.
     pub(crate) unclosed: Option<usize>,
+    /// What it says of its marks.
+    pub(crate) legend: Legend,
     boxes_named: OnceCell<BTreeMap<String, usize>>,
     headings_named: OnceCell<BTreeMap<String, usize>>,
 }
@@ -130,6 +132,7 @@ impl<'s, 'a> Document<'s, 'a> {
         let fences = Fences::read(source, start);
         let mut blocks = outline::read(source, start, &fences);
         code_boxes::unwrap(source, &mut blocks);
+        let legend = Legend::read(source, start, &blocks);
         let mut document = Self {
             source,
             start,
@@ -139,6 +142,7 @@ impl<'s, 'a> Document<'s, 'a> {
             keys: keys(source, start),
             fences: fences.outer,
             unclosed: fences.unclosed,
+            legend,
             boxes_named: OnceCell::new(),
             headings_named: OnceCell::new(),
         };
@@ -341,7 +345,7 @@ impl<'s, 'a> Document<'s, 'a> {
         let first = line.text.lines().next().map_or(0, str::len);
         Some(BoxedItem {
             depth,
-            mark,
+            mark: self.legend.applied(&line.text, mark),
             at: line.offset(1),
             text: line.offset(mark.rest.min(first))..line.offset(0) + first,
             heading,

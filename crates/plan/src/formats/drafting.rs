@@ -3,13 +3,15 @@
 
 use std::ops::Range;
 
-use crate::fields::attributes::Located;
+use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
+use crate::finding::{FindingCode, Pending};
 use crate::formats::document::Heading;
 use crate::formats::held;
 use crate::formats::walk::Walk;
 use crate::lines::outline::Block;
 use crate::lines::source::Inline;
+use crate::lines::text;
 use crate::tasks::checkbox::BoxMark;
 use crate::tasks::done;
 use crate::tasks::draft::{Draft, TaskLine, items_of};
@@ -21,8 +23,12 @@ use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::strike;
 use crate::tasks::taken::Taken;
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
+
+/// The keys of a field that says the id of a task.
+const ID_KEYS: &[&str] = &["id", "task id"];
 
 /// Why an open box below a done task is no task.
 pub(super) const OPEN_STEP_OF_DONE: &str =
@@ -139,7 +145,24 @@ impl<'a> Walk<'_, '_, 'a> {
             "under \"{title}\", which says that it is {}",
             held::said(status)
         );
+        if status == TaskStatus::Done {
+            self.note_done_above(draft, &title, &reason);
+        }
         draft.hold(status, reason);
+    }
+
+    /// Warns, at the first of them, of open tasks below a heading that says that they are done.
+    fn note_done_above(&mut self, draft: &Draft, title: &str, reason: &str) {
+        let last = self.found.drafts.last();
+        if last.is_some_and(|last| last.held.as_deref() == Some(reason)) {
+            return;
+        }
+        let message = format!("this is open, although \"{title}\" above says that it is done");
+        let found = Pending::new(draft.at, FindingCode::LookAlike, title, message);
+        let advice = "it is not run: tick it, or move it below another heading to have it run";
+        self.reader
+            .findings
+            .warn(found.suggest(Some(advice.to_owned())));
     }
 
     /// Returns the mark of a task without a box: an emoji or words that say its status.
@@ -157,6 +180,35 @@ impl<'a> Walk<'_, '_, 'a> {
             at: None,
             rest: own.map_or(0, |(_, rest)| line.text.len() - rest.len()),
         }
+    }
+
+    /// Returns the id that a field right below the heading of a task says: `- **ID**: T-1`.
+    fn said_id(&self, body: &[Block]) -> Option<Located> {
+        let source = self.source();
+        let own = body
+            .iter()
+            .take_while(|block| !matches!(block, Block::Heading { .. }));
+        for block in own {
+            let mut places: Vec<Range<usize>> =
+                items_of(block).iter().map(|it| it.text.clone()).collect();
+            if let Block::Paragraph(range) = block {
+                places.push(range.clone());
+            }
+            for (offset, line) in places.into_iter().flat_map(|place| source.lines(place)) {
+                let said = attributes::detail_key(line);
+                let Some((_, at)) = said.filter(|(word, _)| text::is_one_of(word, ID_KEYS)) else {
+                    continue;
+                };
+                let value = line.tail(at).trim_start_matches(['*', '_', '`', ' ']);
+                let offset = offset + line.len() - value.len();
+                let value = value.trim_end_matches(['*', '_', '`', ' ']);
+                if is_id(value) {
+                    let text = value.to_owned();
+                    return Some(Located { text, offset });
+                }
+            }
+        }
+        None
     }
 
     /// Reads the boxes below a task, which are its steps: open ones of a task that is done are not
@@ -203,6 +255,7 @@ impl<'a> Walk<'_, '_, 'a> {
             rest: inline.text.len() - heading::after_mark(&inline.text).len(),
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
+        let mark = self.document.legend.applied(&inline.text, mark);
         let line = TaskLine {
             inline: &inline,
             mark,
@@ -215,6 +268,9 @@ impl<'a> Walk<'_, '_, 'a> {
         }
         name_heading(&mut draft, &inline, mark);
         let steps = self.reader.fields(body, &mut draft);
+        if let Some(id) = self.said_id(body) {
+            draft.set_id(id);
+        }
         let is_said = !draft.marks.is_empty() || status.is_some();
         draft.add_steps(steps, is_said);
         if mark.at.is_some() {
@@ -259,4 +315,10 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
         draft.status = status;
         draft.title = draft.title.trim_matches('~').to_owned();
     }
+}
+
+/// Reports whether a value is an id with a number, rather than the type of one (`uuid`).
+fn is_id(value: &str) -> bool {
+    let begins = value.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
+    begins && value.contains(|c: char| c.is_ascii_digit()) && TaskId::refusal(value).is_none()
 }

@@ -263,6 +263,17 @@ fn child(source: &Source<'_>, within: Range<usize>, name: &str) -> Option<Range<
     Some(start..start + length)
 }
 
+/// Returns the places of what is in each element with this name.
+fn children(source: &Source<'_>, within: Range<usize>, name: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut from = within.start;
+    while let Some(place) = child(source, from..within.end, name) {
+        from = place.end;
+        found.push(place);
+    }
+    found
+}
+
 /// Returns the place of what an element in a task says, unless it is blank.
 fn said(source: &Source<'_>, own: &Element<'_>, name: &str) -> Option<Range<usize>> {
     let place = child(source, own.inner.clone(), name)?;
@@ -316,27 +327,52 @@ fn read(source: &Source<'_>, own: &Element<'_>, findings: &mut Findings) -> Draf
     draft
 }
 
-/// Takes the one automated check of a task, else what its check says without such. Several are told
-/// alone, which is said.
+/// Takes what verifies a task: its automated checks one after the other, else what it says without
+/// them.
 fn verify(source: &Source<'_>, own: &Element<'_>, draft: &mut Draft, findings: &mut Findings) {
-    let automated = child(source, own.inner.clone(), "automated");
-    let Some(place) = automated.or_else(|| child(source, own.inner.clone(), "verify")) else {
+    let mut places = children(source, own.inner.clone(), "automated");
+    if places.is_empty() {
+        places.extend(child(source, own.inner.clone(), "verify"));
+    }
+    places.retain(|place| !source.slice(place.clone()).trim().is_empty());
+    let written: Vec<&str> = places
+        .iter()
+        .map(|place| source.slice(place.clone()))
+        .collect();
+    let Some(first) = places.first() else {
         return;
     };
-    let written = source.slice(place.clone());
-    let is_one = child(source, place.end..own.inner.end, "automated").is_none();
-    if is_one && is_command(written.trim()) {
-        set(draft, Key::Verify, place.start, written, findings);
-    } else if !is_one {
-        let message = "a task has one check that is run, so none of these is";
-        let found = Pending::new(place.start, FindingCode::InvalidValue, written, message);
-        findings.warn(found.suggest(Some("join the commands with `&&`".to_owned())));
+    if written.iter().all(|text| is_command(text.trim())) {
+        let all = match written.as_slice() {
+            [only] => (*only).to_owned(),
+            several => joined(several),
+        };
+        set(draft, Key::Verify, first.start, &all, findings);
+    } else if written.len() > 1 {
+        let message = "not all of these checks are commands, so none of them is run";
+        let all = written.join(", ");
+        let found = Pending::new(first.start, FindingCode::InvalidValue, &all, message);
+        findings.warn(found.suggest(Some("put each command in backticks".to_owned())));
     }
 }
 
 /// Reports whether a text is a command: in backticks, or one that begins with a program.
 fn is_command(text: &str) -> bool {
     text::unwrap_marks(text) != text || programs::is_command(text)
+}
+
+/// Joins commands into one that fails if one of them does.
+fn joined(commands: &[&str]) -> String {
+    let mut parts = Vec::with_capacity(commands.len());
+    for command in commands {
+        let command = text::unwrap_marks(command.trim());
+        let close = if command.contains('#') { "\n)" } else { ")" };
+        parts.push(match command.contains([';', '|', '&', '\n', '#']) {
+            true => format!("({command}{close}"),
+            false => command.to_owned(),
+        });
+    }
+    parts.join(" && ")
 }
 
 /// Sets an attribute to a text that is not blank.

@@ -1,8 +1,8 @@
 //! The roadmap of GSD (get-shit-done): `.planning/ROADMAP.md`.
 //!
 //! It names each phase several times: in a list with boxes, as a heading with its goal, and in a
-//! table. A phase is one entity: its plans (`02-01`) are the tasks if it has any, else it is a task
-//! itself. A phase whose box is ticked is done:
+//! table; or once, as an item of a list above its plans. A phase is one entity: its plans (`02-01`)
+//! are the tasks if it has any, else it is a task itself. A phase whose box is ticked is done:
 //! boxes of its plans are seldom ticked.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::named;
 use crate::lines::outline::Block;
 use crate::mark::Mark;
-use crate::tasks::draft::{Draft, Group};
+use crate::tasks::draft::{Draft, Group, items_of};
 use crate::tasks::phase;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
@@ -25,6 +25,7 @@ pub(crate) const FORMAT: Format = Format {
     claims,
     is_task,
     boxes: Boxes::Are(boxed),
+    plain: is_plain_phase,
     finish: Some(finish),
     example: include_str!("gsd_roadmap.md"),
     ..Format::NONE
@@ -60,6 +61,9 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     if !phases.is_empty() && document.boxes.iter().any(|own| is_plan(document, own)) {
         return Claim::Mine("its phases are boxes and headings, with numbered plans (01-02)");
     }
+    if document.boxes.iter().any(|own| is_listed(document, own)) {
+        return Claim::Mine("its phases are items of a list, with numbered plans (01-02)");
+    }
     if phases.len() >= LEAST && phases.iter().all(|phase| has_fields(document, phase)) {
         return Claim::Weakly("its phases are boxes, and headings with fields");
     }
@@ -79,6 +83,35 @@ fn is_same(number: &str, other: &str) -> bool {
 fn is_plan(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
     plan(document.text(own))
         .is_some_and(|plan| document.is_below(own, |heading| is_phase(&heading.title, plan.phase)))
+}
+
+/// Reports whether a box is a plan of the phase whose item it stands below.
+fn is_listed(document: &Document<'_, '_>, own: &BoxedItem) -> bool {
+    plan(document.text(own)).is_some_and(|plan| {
+        let phase = phase_around(document, own.at);
+        phase.is_some_and(|phase| is_same(number(phase), plan.phase))
+    })
+}
+
+/// Returns the name of the phase (`Phase 2`) that is the outermost item around a place.
+fn phase_around<'a>(document: &Document<'_, 'a>, at: usize) -> Option<&'a str> {
+    let before = document
+        .blocks
+        .partition_point(|block| block.range().start < at);
+    let items = items_of(document.blocks.part(0..before).last()?);
+    let before = items.partition_point(|item| item.range.start < at);
+    let item = items
+        .part(0..before)
+        .last()
+        .filter(|item| at < item.range.end)?;
+    named(document.source.slice(item.text.clone()))
+}
+
+/// Reports whether an item is a phase without plans, beside one that has some.
+fn is_plain_phase(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
+    let is_detailed =
+        named(item.text).is_some_and(|name| scope.document.headings_named().contains_key(name));
+    item.is_among_parents && phase::begins(item.text) && !is_detailed
 }
 
 /// Reports whether a heading is that of the phase with this number.
@@ -146,17 +179,33 @@ fn is_planned(text: &str) -> bool {
 }
 
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
+    let around = phase_around(scope.document, item.item.range.start);
     if let Some(plan) = plan(item.text) {
-        let mut sections = scope.sections.iter();
-        let is_below = sections.any(|open| is_phase(&open.title, plan.phase));
-        let reason = "it says no plan of the phase above it";
-        return Decision::task_if(is_below && is_planned(item.text), reason);
+        let is_below = scope
+            .sections
+            .iter()
+            .any(|open| is_phase(&open.title, plan.phase))
+            || around.is_some_and(|name| is_same(number(name), plan.phase));
+        return match is_below && is_planned(item.text) {
+            true => Decision::Task,
+            false => Decision::not_run("it says no plan of the phase above it"),
+        };
     }
     match named(item.text) {
         Some(name) if scope.document.headings_named().contains_key(name) => Decision::Told,
+        Some(_) if holds_plans(scope.document, item) => Decision::Within,
         Some(_) => Decision::Task,
+        None if around.is_some() => Decision::Task,
         None => Decision::not_run("it is neither a phase nor a numbered plan of one"),
     }
+}
+
+/// Reports whether the first box below an item is a plan of the phase that the item is.
+fn holds_plans(document: &Document<'_, '_>, item: &ListItem<'_>) -> bool {
+    let place = &item.item.range;
+    let first = document.boxes.partition_point(|own| own.at < place.start) + 1;
+    let below = document.boxes.get(first).filter(|own| own.at < place.end);
+    below.is_some_and(|own| is_listed(document, own))
 }
 
 fn finish(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {

@@ -75,9 +75,6 @@ pub(crate) fn record(
         if is_put_off {
             left.add_items(document, heading);
         }
-        if heading::has_task_word(&heading.title) && !holds(&starts, &document.section(heading)) {
-            left.add(Role::Structure, heading.range.start);
-        }
         let is_work = heading.is_work() && !document.is_in(heading.parent, |it| !it.is_work());
         if !is_work || holds(&starts, &document.section(heading)) {
             continue;

@@ -31,6 +31,11 @@ impl OuterList<'_> {
             .is_none_or(|it| !section::lists_bullets(&it.title) && is_title_of_others(document, it))
     }
 
+    /// Reports whether its section consists of it.
+    fn is_alone(&self, document: &Document<'_, '_>) -> bool {
+        self.heading.is_some_and(|it| document.own(it).len() == 1)
+    }
+
     fn first_number(&self, document: &Document<'_, '_>) -> Option<u32> {
         number(document.source.slice(self.items.first()?.range.clone()))
     }
@@ -40,20 +45,28 @@ impl OuterList<'_> {
     }
 }
 
-/// Returns the places of the items of the lists that may be the work, unless headings call all of
-/// them so: those that no heading tells apart, except of rules above the sections, or those that go
-/// on with the numbers of a list that a heading calls the work.
+/// Returns the places of the items of several lists that may all be the work: those that no heading
+/// tells apart, except of rules above the sections, or those that go on with the numbers of a list
+/// that a heading calls the work. A single one may be as well where there is no list of bullets, or
+/// where its section has nothing else: the heading may call it the work in another language.
 pub(crate) fn items_alike(document: &Document<'_, '_>) -> Option<BTreeSet<usize>> {
     let lists = find(document);
     let has_named = lists.iter().any(|list| list.is_work(document));
-    let is_told = |list: &OuterList<'_>| list.is_preamble(document);
-    let mut chosen: Vec<&OuterList<'_>> = lists.iter().collect();
-    if has_named {
-        chosen = with_further(document, &lists);
-    } else if !lists.iter().all(is_told) {
-        chosen.retain(|list| !is_told(list));
+    let mut chosen = match has_named {
+        true => with_further(document, &lists),
+        false => lists.iter().collect(),
+    };
+    if !has_named && !lists.iter().all(|list| list.is_preamble(document)) {
+        chosen.retain(|list| !list.is_preamble(document));
     }
-    let are_certain = chosen.iter().all(|list| list.is_work(document));
+    let are_certain = match has_named {
+        true => chosen.iter().all(|list| list.is_work(document)),
+        false => match lists.as_slice() {
+            [] => true,
+            [only] => all(document).len() > 1 && !only.is_alone(document),
+            _ => false,
+        },
+    };
     let items = chosen.iter().flat_map(|list| list.items);
     (!are_certain).then(|| items.map(|item| item.range.start).collect())
 }

@@ -56,6 +56,7 @@ impl TaskHeadings {
             found = may_be;
             found.retain(|it| !it.describes() && fielded.iter().any(|own| is_beside(own, it)));
             own.doubt = (found.len() > fielded.len()).then_some(PARTLY_FIELDED);
+            keep_counted(&mut found);
         } else {
             own.are_sections = true;
             own.doubt = doubt_of_boxes(document);
@@ -171,7 +172,7 @@ pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec
         if !holds_task && heading.is_work() && is_open_work(heading) {
             found.push(Beside {
                 heading,
-                may_be_task: ends.contains(&heading.at) || heading::has_task_word(&heading.title),
+                may_be_task: ends.contains(&heading.at) || heading::ends_with_word(&heading.title),
                 follows: heading.at > ends.start,
             });
         }
@@ -183,6 +184,18 @@ pub(crate) fn beside<'d>(document: &'d Document<'_, '_>, tasks: &[usize]) -> Vec
 fn is_title_of_series(document: &Document<'_, '_>, heading: &Heading) -> bool {
     let mut outer = document.headings.iter().filter(|it| it.level == 1);
     heading.level == 1 && outer.nth(1).is_none() && !series_of_work(document).is_empty()
+}
+
+/// Leaves only the headings that are counted (`Phase 2`, `3. Docs`), if at least two are.
+fn keep_counted(found: &mut Vec<&Heading>) {
+    let counted: Vec<&Heading> = found
+        .iter()
+        .copied()
+        .filter(|it| it.series().is_some())
+        .collect();
+    if counted.len() > 1 {
+        *found = counted;
+    }
 }
 
 /// Reports whether a heading stands beside another one, or is that one.

@@ -76,6 +76,7 @@ pub(crate) fn read(
         document,
         reader: Reader {
             source,
+            legend: &document.legend,
             known,
             findings,
         },

@@ -12,6 +12,7 @@ use crate::tasks::draft::Draft;
 use crate::tasks::note::Note;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
+use crate::words;
 
 /// What the task's agent is told before the document itself, which stands in the message anyway.
 const INSTRUCTION: &str = "The goal is everything that the whole of this plan describes.";
@@ -169,6 +170,19 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Reports whether a status says how far one phase or several are (`Phases 0-1 landed`).
+fn names_phase(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = section::words(&lower);
+    words.windows(2).any(|pair| match pair {
+        [word, number] => {
+            section::is_any_of(word, words::PHASES)
+                && number.starts_with(|c: char| c.is_ascii_digit())
+        }
+        _ => false,
+    })
+}
+
 /// Returns what a document says of all its work: in a heading `Status: done`, a section "Status" or
 /// a field of it, or a line `**Status**: done` above all sections.
 pub(crate) fn said<'n>(notes: &[&'n Note]) -> Vec<&'n str> {
@@ -210,19 +224,30 @@ fn values_of(note: &Note) -> Vec<&str> {
 /// Returns the status of all the work, if it is not to be done. A colour says how well it goes.
 pub(crate) fn over(text: &str) -> Option<TaskStatus> {
     let said = status::of_cell(text).filter(|said| !said.runs());
-    said.filter(|_| status::of_colour(text).is_none())
+    said.filter(|_| status::of_colour(text).is_none() && !is_limited(text))
 }
 
 /// Returns why it is not certain whether work with this status is to be done, if it is not.
 pub(crate) fn doubt(text: &str) -> Option<&'static str> {
     let is_short = text.split_whitespace().count() <= MAX_STATUS_WORDS;
-    let begins = status::first_words(text).filter(|said| said.runs());
-    let is_known = status::of_cell(text).or(begins).is_some();
-    if text::is_same_word("draft", text) {
-        return Some("the document is a draft, which nobody has approved");
+    match status::of_cell(text) {
+        _ if text::is_same_word("draft", text) => {
+            Some("the document is a draft, which nobody has approved")
+        }
+        _ if names_phase(text) => Some("the status `{}` is one of some phases only"),
+        Some(_) if is_limited(text) => Some("`{}` is more than a word for done"),
+        None if status::first_words(text).is_some_and(TaskStatus::runs) => None,
+        None if is_short && status::may_be(text) && text.contains(char::is_alphanumeric) => {
+            Some("the status `{}` is not known")
+        }
+        _ => None,
     }
-    let may_be = is_short && status::may_be(text) && text.contains(char::is_alphanumeric);
-    (may_be && !is_known).then_some("the status `{}` is not known")
+}
+
+/// Reports whether a text says of more or less than all the work that it is done.
+fn is_limited(text: &str) -> bool {
+    let is_done = status::of_cell(text) == Some(TaskStatus::Done);
+    is_done && status::of_colour(text).is_none() && !status::is_done_without_limit(text)
 }
 
 fn is_status(word: &str) -> bool {

@@ -6,14 +6,13 @@ use std::ops::Range;
 
 use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
-use crate::formats::whole::headline;
-use crate::formats::yaml::one_line;
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
 use crate::tasks::draft::UNKNOWN;
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
+use orchestrate_core::text::parts::Parts;
 
 /// The fields that are read of each record.
 const FIELDS: &[&str] = &["id", "title", "name", "status", PASSES, "priority"];
@@ -62,6 +61,9 @@ const IGNORED: &str = "
     original_type owner parent parentId parentTaskId pinned previousStatus recommendedSubtasks
     relevantFiles scopeBoundaries sender skills source_repo source_system spec_id started_at tags
     technicalConstraints type updatedAt updated_at value version";
+
+/// The maximum number of characters of a title that is taken from a description.
+const MAX_TITLE_CHARS: usize = 80;
 
 /// The maximum number of unknown fields that a warning names.
 const MAX_UNKNOWN_FIELDS: usize = 20;
@@ -238,9 +240,8 @@ impl<'a> Reader<'_, 'a> {
                 .and_then(Json::word)
                 .filter(|text| !text.trim().is_empty())
         };
-        let written = text(&["title", "name"]).map(|title| one_line(Some(&title)));
-        let Some(title) =
-            written.or_else(|| text(&["description"]).map(|text| headline(text.trim())))
+        let written = text(&["title", "name"]).map(|title| one_line(&title));
+        let Some(title) = written.or_else(|| text(&["description"]).map(|text| headline(&text)))
         else {
             self.leave(fields.range.clone(), "it has no title");
             return None;
@@ -410,6 +411,21 @@ pub(crate) fn labelled(words: &str, text: &str) -> String {
         (words, true) => format!("{words}:\n{text}"),
         (words, false) => format!("{words}: {text}"),
     }
+}
+
+/// Returns a text in one line, with blanks collapsed.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first line of a text, shortened at a blank.
+fn headline(text: &str) -> String {
+    let words = one_line(text.trim().lines().next().unwrap_or_default());
+    let Some((end, _)) = words.char_indices().nth(MAX_TITLE_CHARS) else {
+        return words;
+    };
+    let head = words.head(end);
+    format!("{}…", head.rsplit_once(' ').map_or(head, |(head, _)| head))
 }
 
 /// Returns the status that a word of any tracker means.

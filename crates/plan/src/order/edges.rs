@@ -14,7 +14,7 @@ use crate::front_matter::Order;
 use crate::order::assign::Name;
 use crate::order::blocks;
 use crate::order::overlap::{Paths, Pattern, Writers};
-use crate::order::prose;
+use crate::order::prose::Prose;
 use crate::order::reach::Reach;
 use crate::order::reason::{Cause, Reason};
 use crate::order::reference::{MAX_DEPENDENCIES, References, Resolved};
@@ -23,6 +23,7 @@ use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::task::schedule::{cycles, topological};
+use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of cycles reported at once: more than a user fixes before checking again.
 const MAX_CYCLES: usize = 20;
@@ -42,6 +43,8 @@ pub(crate) struct Edges {
 
 /// The tasks to order.
 pub(crate) struct Unordered<'a> {
+    /// The plan.
+    pub(crate) text: &'a str,
     pub(crate) drafts: &'a [Draft],
     /// The names of each draft.
     pub(crate) names: &'a [Name<'a>],
@@ -72,7 +75,8 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
         reach: Reach::default(),
     };
     let references = References::new(tasks.names, tasks.groups);
-    orderer.written(&references);
+    let prose = Prose::new(tasks.names, &references);
+    orderer.written(&prose);
     orderer.extras();
     orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -81,8 +85,7 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
         orderer.implicit(&line);
     }
     let edges = orderer.edges;
-    let named: Vec<(&Draft, &Name<'_>)> = tasks.drafts.iter().zip(tasks.names).collect();
-    prose::check(&references, &named, &edges.depends, findings);
+    prose.check(tasks.drafts, &edges.depends, findings);
     edges
 }
 
@@ -102,7 +105,7 @@ struct Orderer<'a> {
 
 impl Orderer<'_> {
     /// Adds what tasks name themselves.
-    fn written(&mut self, references: &References<'_>) {
+    fn written(&mut self, prose: &Prose<'_>) {
         let drafts = self.tasks.drafts;
         // What a task that is over names may be gone.
         let open = drafts.iter().filter(|draft| !is_over(draft));
@@ -122,9 +125,9 @@ impl Orderer<'_> {
                 let found = resolved.entry(list.offset).or_insert_with(|| {
                     let mut gone = Findings::default();
                     if open.contains(&list.offset) {
-                        return references.resolve(name, list, self.findings);
+                        return prose.references.resolve(name, list, self.findings);
                     }
-                    let found = references.resolve(name, list, &mut gone);
+                    let found = prose.references.resolve(name, list, &mut gone);
                     self.findings.append(gone.tolerated());
                     found
                 });
@@ -136,10 +139,11 @@ impl Orderer<'_> {
                 self.depend(at, &found.tasks, list.offset);
             }
             for list in likely {
+                let before = self.tasks.text.head(list.offset);
                 let found = resolved
                     .entry(list.offset)
-                    .or_insert_with(|| prose::likely(references, name, list, self.findings));
-                says_some = true;
+                    .or_insert_with(|| prose.likely(name, list, before, self.findings));
+                says_some |= !found.is_text;
                 says_all &= !found.has_prose;
                 // A group's tasks inherit it, even the one that it names.
                 let on = found.tasks.iter().copied().filter(|on| *on != at);

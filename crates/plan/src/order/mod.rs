@@ -2,6 +2,7 @@
 
 pub(crate) mod alike;
 pub(crate) mod assign;
+pub(crate) mod bare_ids;
 pub(crate) mod blocks;
 pub(crate) mod edges;
 pub(crate) mod overlap;

@@ -1,6 +1,12 @@
 //! Warns of open tasks that say in words what they depend on, where it has no effect: `Wire it up,
-//! depends on T1`. What follows such words counts only if it is an id, or a number behind a word
-//! such as `task`, `#` or `on`; and nothing is said of what the task depends on anyway.
+//! depends on T1`.
+//!
+//! What follows such words counts only if it is likely a task or a phase: an id, `task 3`, `Phase
+//! 2`, `#3`, a number that nothing is counted with, or the first word of one task's title. Nothing
+//! is said of what the task depends on anyway.
+
+use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::fields::attributes::Located;
 use crate::fields::{identify, key};
@@ -8,90 +14,229 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::text::is_one_of;
 use crate::order::assign::Name;
 use crate::order::reach::Reach;
-use crate::order::reference::{CONNECTING, References, Resolved, is_counted, is_id, words_of};
+use crate::order::reference::{
+    CONNECTING, Piece, References, Resolved, is_counted, is_id, words_of,
+};
 use crate::tasks::draft::Draft;
+use crate::tasks::phase;
 use crate::words;
 use orchestrate_core::text::parts::Parts;
 
-/// Marks around a word, and those that end a clause.
+/// Marks around a reference, and those that end a clause.
 const MARKS: [char; 8] = ['*', '_', '`', '[', ']', '(', '~', '"'];
 const ENDS: [char; 7] = ['.', ',', ';', ':', ')', '!', '?'];
-/// The number of words that may stand before a reference (`after the review of T1`).
+
+/// The number of words that may stand before the first reference (`after the review of T1`).
 const FEW_WORDS: usize = 4;
+
+/// The maximum number of words of one list of references.
+const MAX_WORDS: usize = 50;
+
 /// The maximum number of mentions of tasks that are resolved in a plan: far more than findings are
 /// shown, since the parts of a group all have its remarks.
 const MAX_MENTIONS: usize = 1_000;
 
+/// Reads what texts say of dependencies.
+pub(crate) struct Prose<'a> {
+    names: &'a [Name<'a>],
+    pub(crate) references: &'a References<'a>,
+    /// The number of tasks whose titles begin with a word in upper case.
+    titles: HashMap<&'a str, usize>,
+}
+
 /// What a text says of a dependency.
 struct Said<'t> {
     words: &'t str,
-    /// The references in it.
     list: &'t str,
 }
 
-/// Resolves text in parentheses after a word such as `after` without a colon: returns its tasks if
-/// all of it names tasks, else it stays in the title, which is said.
-pub(crate) fn likely(
-    references: &References<'_>,
-    name: &Name<'_>,
-    text: &Located,
-    findings: &mut Findings,
-) -> Resolved {
-    let mut unknown = Findings::default();
-    let found = references.resolve(name, text, &mut unknown);
-    if unknown.errors.is_empty() && !found.has_prose {
-        return found;
+impl<'a> Prose<'a> {
+    pub(crate) fn new(names: &'a [Name<'a>], references: &'a References<'a>) -> Self {
+        let mut titles = HashMap::new();
+        for name in names {
+            let first = first_word(name.title);
+            if first.starts_with(char::is_uppercase) {
+                *titles.entry(first).or_default() += 1;
+            }
+        }
+        Self {
+            names,
+            references,
+            titles,
+        }
     }
-    let message = "not every word of this is a task, so it stays in the title";
-    let warning = Pending::new(
-        text.offset,
-        FindingCode::UnknownDependency,
-        &text.text,
-        message,
-    );
-    let advice = "if it is meant as a dependency, write `(depends: T1)`";
-    findings.warn(warning.suggest(Some(advice.to_owned())));
-    Resolved {
-        tasks: Vec::new(),
-        has_prose: true,
-    }
-}
 
-/// Warns of what each open task says, apart from what it depends on.
-pub(crate) fn check(
-    references: &References<'_>,
-    named: &[(&Draft, &Name<'_>)],
-    depends: &[Vec<usize>],
-    findings: &mut Findings,
-) {
-    let mut reach = Reach::default();
-    let mut mentions = 0;
-    for (at, (draft, name)) in named.iter().enumerate() {
-        let details = draft.details.iter().map(String::as_str);
-        let texts = details.filter(|text| !text.starts_with("```"));
-        let texts = [draft.title.as_str()].into_iter().chain(texts);
-        for line in texts.flat_map(str::lines).filter(|_| draft.status.runs()) {
-            for said in said_in(line) {
-                mentions += 1;
-                if mentions > MAX_MENTIONS {
-                    return;
-                }
-                let mut likely = draft.attributes.likely_depends.iter();
-                let is_read = likely.any(|own| own.text.contains(said.list));
-                let list = Located {
-                    text: said.list.to_owned(),
-                    offset: 0,
-                };
-                let mut unknown = Findings::default();
-                let on = references.resolve(name, &list, &mut unknown);
-                let are_all = unknown.errors.is_empty() && !on.has_prose;
-                let holds = are_all && reach.leads_to_all(depends, at, &on.tasks);
-                if !is_read && !holds {
-                    findings.warn(said.unread(draft.at));
+    /// Resolves text in parentheses after a word such as `after`, given the plan before it: returns
+    /// its tasks if all of it names tasks, else a finding. Without a colon it may be about
+    /// something else (`after 5 minutes`), which is none.
+    pub(crate) fn likely(
+        &self,
+        name: &Name<'_>,
+        text: &Located,
+        before: &str,
+        findings: &mut Findings,
+    ) -> Resolved {
+        let mut unknown = Findings::default();
+        let found = self.references.resolve(name, text, &mut unknown);
+        if unknown.errors.is_empty() && !found.has_prose {
+            return found;
+        }
+        let names_some = self
+            .mention(name, &text.text, &words_of(&text.text))
+            .is_some();
+        let word = before
+            .trim_end()
+            .rsplit(|c: char| !c.is_alphabetic())
+            .next();
+        if !names_some && word.is_some_and(key::is_word_of_prose) {
+            return Resolved {
+                is_text: true,
+                ..Resolved::default()
+            };
+        }
+        let message = match names_some {
+            true => "not every word of this is a task, so it stays in the title",
+            false => "this names no task, so it stays in the title",
+        };
+        let code = FindingCode::UnknownDependency;
+        let warning = Pending::new(text.offset, code, &text.text, message);
+        let advice = "if it is meant as a dependency, write `(depends: T1)`";
+        findings.warn(warning.suggest(Some(advice.to_owned())));
+        Resolved {
+            has_prose: true,
+            ..Resolved::default()
+        }
+    }
+
+    /// Warns of what each open task says, apart from what it depends on, and of nothing that is
+    /// resolved already.
+    pub(crate) fn check(&self, drafts: &[Draft], depends: &[Vec<usize>], findings: &mut Findings) {
+        let mut reach = Reach::default();
+        let mut mentions = 0;
+        for (at, (draft, name)) in drafts.iter().zip(self.names).enumerate() {
+            if !draft.status.runs() {
+                continue;
+            }
+            let likely = &draft.attributes.likely_depends;
+            let details = draft.details.iter().map(String::as_str);
+            let texts = details.filter(|text| !text.starts_with("```"));
+            for text in [draft.title.as_str()].into_iter().chain(texts) {
+                for said in self.said_in(text, name) {
+                    mentions += 1;
+                    if mentions > MAX_MENTIONS {
+                        return;
+                    }
+                    let is_read = likely.iter().any(|own| own.text.contains(said.list));
+                    let tasks = self.tasks(name, &said);
+                    let holds = tasks.is_some_and(|on| reach.leads_to_all(depends, at, &on));
+                    if !is_read && !holds {
+                        findings.warn(said.unread(draft.at));
+                    }
                 }
             }
         }
     }
+
+    /// Returns the tasks that a text mentions, if there are all of them.
+    fn tasks(&self, name: &Name<'_>, said: &Said<'_>) -> Option<Vec<usize>> {
+        let list = Located {
+            text: said.list.to_owned(),
+            offset: 0,
+        };
+        let mut unknown = Findings::default();
+        let found = self.references.resolve(name, &list, &mut unknown);
+        (unknown.errors.is_empty() && !found.has_prose).then_some(found.tasks)
+    }
+
+    /// Returns everything that a text says of dependencies.
+    fn said_in<'t>(&self, text: &'t str, name: &Name<'_>) -> Vec<Said<'t>> {
+        let mut said = Vec::new();
+        for line in text.lines() {
+            let words = words_of(line);
+            let mut end = 0;
+            for (at, word) in words.iter().enumerate() {
+                let own = bare(word);
+                if own.at < end || !names_dependency(own.text) || is_field(word, words.get(at + 1))
+                {
+                    continue;
+                }
+                let Some(list) = self.mention(name, line, words.tail(at + 1)) else {
+                    continue;
+                };
+                end = list.end;
+                said.push(Said {
+                    words: line.part(own.at..end),
+                    list: line.part(list),
+                });
+            }
+        }
+        said
+    }
+
+    /// Returns where the references stand that such words of a line begin with, but for a few.
+    fn mention(&self, name: &Name<'_>, line: &str, words: &[Piece<'_>]) -> Option<Range<usize>> {
+        let links = words.iter().map(bare);
+        let links = links.take_while(|word| is_one_of(word.text, words::LINKS));
+        let begin = links.count();
+        let mut found: Option<Range<usize>> = None;
+        let mut called = None;
+        let mut is_bridged = false;
+        for (at, word) in words.iter().enumerate().take(MAX_WORDS).skip(begin) {
+            let own = bare(word);
+            let next = words.get(at + 1).map_or("", |next| next.text);
+            let place = Place {
+                called: called.map(|at| line.tail(at)),
+                is_linked: begin > 0 || found.is_some(),
+                may_be_number: (at == begin || found.is_some())
+                    && (ends_clause(word) || counts_nothing(next)),
+            };
+            let is_previous = own.text == words::PREVIOUS && is_counted(bare_text(next));
+            if is_counted(own.text) {
+                called = Some(own.at);
+            } else if is_previous || self.is_reference(name, own.text, &place) {
+                let start = found.map_or(called.unwrap_or(own.at), |found| found.start);
+                found = Some(start..own.at + own.text.len());
+                is_bridged = false;
+            } else if is_bridged || (found.is_none() && at >= begin + FEW_WORDS) {
+                break;
+            } else {
+                is_bridged = found.is_some();
+                called = called.filter(|_| is_bridged);
+            }
+            if ends_clause(word) && !(found.is_some() && word.text.ends_with(',')) {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Reports whether a word is a reference, perhaps after a word such as `tasks`.
+    fn is_reference(&self, name: &Name<'_>, word: &str, place: &Place<'_>) -> bool {
+        let text = word.trim_start_matches(['#', '§']);
+        if text.len() < word.len() || place.called.is_some() {
+            let begins = text.starts_with(|c: char| c.is_ascii_digit());
+            return begins || place.called.is_some_and(phase::begins);
+        }
+        if !text.contains(|c: char| c.is_ascii_digit()) {
+            return self.titles.get(text) == Some(&1) && first_word(name.title) != text;
+        }
+        let is_named = || self.references.named(name, text).is_some();
+        if !text.contains(char::is_alphabetic) {
+            return place.may_be_number && (place.is_linked || is_named());
+        }
+        let first = text.split(['–', '—', '-', '/', '+', '|']).next();
+        is_clear(text) || first.is_some_and(is_clear) || is_named()
+    }
+}
+
+/// Where a word stands that may be a reference.
+struct Place<'t> {
+    /// The text from the word on that says what is counted (`tasks`).
+    called: Option<&'t str>,
+    /// Whether it stands after a word such as `on`, or after another reference.
+    is_linked: bool,
+    /// Whether a number alone may be that of a task.
+    may_be_number: bool,
 }
 
 impl Said<'_> {
@@ -105,72 +250,6 @@ impl Said<'_> {
     }
 }
 
-/// Returns everything that a line says of dependencies.
-fn said_in(line: &str) -> Vec<Said<'_>> {
-    let mut said = Vec::new();
-    let words = words_of(line);
-    let mut rest = words.as_slice();
-    while let Some((begin, after)) = rest.split_first() {
-        rest = after;
-        let own = bare(begin.text);
-        let is_field = begin.text.starts_with(['(', '[', '{'])
-            && (begin.text.ends_with(':') || after.first().is_some_and(|it| it.text == "on:"));
-        if !names_dependency(own) || is_field {
-            continue;
-        }
-        let (mut first, mut end, mut before) = (None, 0, own);
-        for (at, word) in after.iter().enumerate() {
-            let text = bare(word.text);
-            let place = word.at + word.text.find(text).unwrap_or(0);
-            let ends =
-                word.text.trim_end_matches(MARKS).ends_with(ENDS) && !is_one_of(text, words::LINKS);
-            let next = after.get(at + 1).map_or("", |next| next.text);
-            let counts = !ends && !is_one_of(next, CONNECTING) && !next.is_empty();
-            let is_linked = is_one_of(before, words::LINKS)
-                || (first.is_some() && is_one_of(before, CONNECTING));
-            if is_reference(text, before, is_linked && !counts) {
-                let is_called = is_counted(before);
-                let begins = after.get(at.saturating_sub(usize::from(is_called)));
-                first.get_or_insert(begins.map_or(place, |it| it.at));
-                end = place + text.len();
-                rest = after.tail(at + 1);
-            } else if first.is_some() && !is_one_of(text, CONNECTING) && !is_counted(text)
-                || at >= FEW_WORDS && first.is_none()
-            {
-                break;
-            }
-            if ends && !(first.is_some() && word.text.ends_with(',')) {
-                break;
-            }
-            before = text;
-        }
-        if let Some(first) = first {
-            let start = begin.at + begin.text.find(own).unwrap_or(0);
-            said.push(Said {
-                words: line.part(start..end),
-                list: line.part(first..end),
-            });
-        }
-    }
-    said
-}
-
-/// Reports whether a word is a reference, given the one before it, and whether a number alone would
-/// be one.
-fn is_reference(word: &str, before: &str, may_be_number: bool) -> bool {
-    let number = word.trim_start_matches(['#', '§']);
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit());
-    if !is_number {
-        // `S3` and `H2` are names of things.
-        let first = word.split(['–', '—', '-']).next().unwrap_or(word);
-        return [word, first]
-            .iter()
-            .any(|id| is_id(id) && !identify::is_unusual(id));
-    }
-    let is_marked = number.len() < word.len() || is_counted(before);
-    is_marked || (may_be_number && !word.contains('.'))
-}
-
 /// Reports whether a task may follow a word as what is depended on.
 fn names_dependency(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
@@ -178,10 +257,45 @@ fn names_dependency(word: &str) -> bool {
         || words::AFTER.iter().any(|stem| lower.starts_with(stem))
 }
 
+/// Reports whether no things are counted by a number before such a word.
+fn counts_nothing(next: &str) -> bool {
+    !next.starts_with(char::is_alphanumeric) || is_one_of(next, CONNECTING)
+}
+
+/// Reports whether a word has the form of an id, and not that of another name (`S3`, `H2`).
+fn is_clear(word: &str) -> bool {
+    let is_name = word.starts_with(char::is_alphabetic);
+    is_name && is_id(word) && !identify::is_unusual(word)
+}
+
+/// Reports whether a word is the key of a field in brackets. These are read elsewhere, where it is
+/// said which have no effect.
+fn is_field(word: &Piece<'_>, next: Option<&Piece<'_>>) -> bool {
+    let is_key = word.text.ends_with(':') || next.is_some_and(|next| next.text == "on:");
+    is_key && word.text.starts_with(['(', '[', '{'])
+}
+
+fn first_word(title: &str) -> &str {
+    bare_text(title.split_whitespace().next().unwrap_or(""))
+}
+
 /// Returns a word without the marks around it.
-fn bare(word: &str) -> &str {
+fn bare<'t>(word: &Piece<'t>) -> Piece<'t> {
+    let text = word.text.trim_start_matches(MARKS);
+    Piece {
+        at: word.at + word.text.len() - text.len(),
+        text: bare_text(text),
+    }
+}
+
+fn bare_text(word: &str) -> &str {
     let text = word.trim_start_matches(MARKS);
     text.trim_end_matches(|c| MARKS.contains(&c) || ENDS.contains(&c))
+}
+
+/// Reports whether a clause ends with a word.
+fn ends_clause(word: &Piece<'_>) -> bool {
+    word.text.trim_end_matches(MARKS).ends_with(ENDS)
 }
 
 #[cfg(test)]
@@ -230,8 +344,10 @@ mod tests {
             "depends on §1",
             "depends on 1 and 2",
             "depends on 3",
+            "requires 1-3",
             "after T9",
             "waits for T4",
+            "depends on the previous task",
             "once task 3 is merged",
             "blocked by 12",
         ] {
@@ -276,15 +392,26 @@ mod tests {
     }
 
     #[test]
-    fn a_title_in_words_is_said_to_stay_in_the_title() {
+    fn a_task_may_be_called_by_the_first_word_of_its_title() {
+        for form in [
+            "depends on Alpha",
+            "waits for Alpha and Beta",
+            "after Alpha",
+        ] {
+            let plan = format!("- [ ] Alpha parser\n- [ ] Beta\n- [ ] Delta {form}\n");
+            assert_eq!(warned(&plan), [form]);
+        }
         for form in ["(after Alpha)", "(needs Alpha, Beta)", "(blocked by #3)"] {
             let plan = format!("- [ ] Alpha (see #3)\n- [ ] Beta\n- [ ] Delta {form}\n");
             let (plan, errors) = parse::read(&plan, &KnownNames::default());
             assert!(errors.is_empty(), "{errors:?}");
             let codes: Vec<FindingCode> = plan.warnings.iter().map(|own| own.code).collect();
-            let said = codes.contains(&FindingCode::UnknownDependency);
             let depends = plan.tasks.iter().flat_map(|task| &task.depends).count();
-            assert_eq!((said, depends), (true, 0), "{form}");
+            assert_eq!(
+                (codes, depends),
+                (vec![FindingCode::UnknownDependency], 0),
+                "{form}"
+            );
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Resolves references to tasks, such as `depends: T1, T003-T005, Tasks 1-4`.
-//!
-//! What could mean two tasks means none: it is an error, and the whole id is asked for.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::{Range, RangeInclusive};
+use std::hash::Hash;
+use std::ops::Range;
 
 use crate::fields::attributes::Located;
 use crate::fields::identify;
@@ -12,32 +11,35 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::text;
 use crate::order::assign::Name;
 use crate::tasks::draft::Group;
+use crate::tasks::phase;
+use crate::tasks::status;
 use crate::words;
 use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
 
 /// The maximum number of dependencies in a plan: two phases of 500 tasks each need half of it.
 pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
+
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
-/// The maximum length of a range: two ids and the separator between them.
-const MAX_RANGE_BYTES: usize = 160;
-/// The maximum number of phases that one range names.
-const MAX_PHASES: u64 = 100;
+
 /// What may stand before the number of an id that people leave out.
 const PREFIXES: [&str; 6] = ["", "t", "s", "us-", "t-", "task-"];
+
 /// What stands between two tasks of one list, as a word of its own in any case.
-pub(crate) const CONNECTING: &[&str] = &["and", "plus", "then", "->"];
-/// What ends an item of a list; no id contains any of these.
-const SEPARATORS: [char; 11] = [',', ';', '&', '\n', '+', '/', '|', '→', '，', '、', '；'];
-/// What begins a remark behind a task.
-const REMARKS: [&str; 5] = [" (", " - ", " – ", " — ", " -- "];
-/// What stands between the ends of a range.
-const RANGES: [&str; 6] = ["..", "–", "—", " to ", " through ", "-"];
-/// Words before the number of a task, or of a group of them.
-const TASKS: &[&str] = &[
-    "task", "tasks", "step", "steps", "story", "stories", "group", "groups",
-];
+pub(crate) const CONNECTING: &[&str] = &["and", "plus", "then", "+", "/", "|", "→", "->"];
+
+/// What joins two tasks of one list without blanks. No id contains any of these.
+const JOINTS: [char; 4] = ['+', '/', '|', '→'];
+
+/// What ends an item of a list.
+const SEPARATORS: [char; 7] = [',', ';', '&', '\n', '，', '、', '；'];
+
+/// What stands between a task and the reason why it comes first.
+const DASHES: [&str; 4] = ["- ", "– ", "— ", "-- "];
+
+/// The maximum length of a range: two ids and the separator between them.
+const MAX_RANGE_BYTES: usize = 160;
 
 /// What a list of references names.
 #[derive(Clone, Debug, Default)]
@@ -47,133 +49,131 @@ pub(crate) struct Resolved {
     /// Whether a part of it names no task, so that the list does not say all that its task waits
     /// for.
     pub(crate) has_prose: bool,
+    /// Whether it is about something else.
+    pub(crate) is_text: bool,
 }
 
-/// What a name of a task is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    /// The id in lower case.
-    Id,
-    /// The id without the prefix of its part of the plan.
-    Unprefixed,
-    /// The number alone, also the one that an id ends with.
-    Number,
-    /// The key of its title, or the word with a number that its title begins with (`F5 Draw it`).
-    Title,
-}
-
-/// The names of all tasks, which are needed once a plan has a reference.
-#[derive(Default)]
-struct Index {
-    /// `None` stands for several tasks with the same name.
-    named: HashMap<(Kind, String), Option<usize>>,
-    /// By prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: HashMap<String, BTreeSet<(u64, usize)>>,
-    /// By list and number, for numbers that restart in each.
-    in_list: HashMap<usize, BTreeMap<u64, usize>>,
-    /// The tasks of each phase, by its letter and number.
-    phases: HashMap<String, Vec<usize>>,
-}
-
-/// Resolves references to tasks.
+/// An index of tasks by the references that people write. What only unusual references need is
+/// indexed once one of them is found.
 pub(crate) struct References<'a> {
     tasks: &'a [Name<'a>],
-    /// By id, which begins with the prefix of the part of the plan where its numbers restart.
-    groups: HashMap<String, Range<usize>>,
-    index: OnceCell<Index>,
+    /// By id in lower case.
+    exact: OnceCell<HashMap<String, usize>>,
+    /// By prefix in lower case and number, so that `T1` finds `T001`.
+    numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
+    /// By number alone; `None` if several tasks have it.
+    bare: OnceCell<HashMap<&'a str, Option<usize>>>,
+    /// By id without the prefix of its part of the plan; `None` if several tasks have it.
+    unprefixed: OnceCell<HashMap<String, Option<usize>>>,
+    /// By list and number, for numbers that restart in each.
+    in_list: HashMap<usize, BTreeMap<u64, usize>>,
+    /// By the key of its title; `None` if several tasks have it.
+    titles: OnceCell<HashMap<String, Option<usize>>>,
+    /// By the prefix of the part of the plan where its numbers restart, and id.
+    groups: HashMap<(&'a str, &'a str), Range<usize>>,
+    /// The tasks of each phase, by its letter and number.
+    phases: HashMap<&'a str, Vec<usize>>,
     suggested: Cell<usize>,
 }
 
-impl Index {
-    fn new(tasks: &[Name<'_>]) -> Self {
-        let mut index = Self::default();
-        for (at, task) in tasks.iter().enumerate() {
-            let id = task.id.as_str();
-            index.add(Kind::Id, id.to_lowercase(), at);
-            index.add(Kind::Title, identify::title_key(task.title), at);
-            let first = task.title.split(' ').next().unwrap_or(task.title);
-            if task.is_slug && is_id(first) {
-                index.add(Kind::Title, first.to_lowercase(), at);
-            }
-            let prefix = task.prefix.as_deref();
-            if let Some(own) = prefix.and_then(|prefix| id.strip_prefix(prefix)) {
-                index.add(Kind::Unprefixed, own.to_lowercase(), at);
-            }
-            if let Some(number) = number_of(task) {
-                index.add(Kind::Number, number.to_owned(), at);
-            }
-            if let Some((prefix, number)) = split_number(id) {
-                index
-                    .numbered
-                    .entry(prefix)
-                    .or_default()
-                    .insert((number, at));
-            }
-            if let Some(phase) = task.phase {
-                index.phases.entry(phase.to_owned()).or_default().push(at);
-            }
-            if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
-                index
-                    .in_list
-                    .entry(task.list)
-                    .or_default()
-                    .insert(number, at);
-            }
-        }
-        index
+/// Indexes tasks by a key; a task without one is left out, and `None` stands for several with the
+/// same one.
+fn unique<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Option<usize>> {
+    let mut found = HashMap::with_capacity(keys.size_hint().0);
+    for (at, key) in keys.enumerate().filter_map(|(at, key)| Some((at, key?))) {
+        found
+            .entry(key)
+            .and_modify(|found| *found = None)
+            .or_insert(Some(at));
     }
-
-    fn add(&mut self, kind: Kind, name: String, at: usize) {
-        let entry = self.named.entry((kind, name));
-        entry.and_modify(|found| *found = None).or_insert(Some(at));
-    }
-
-    /// Returns the only task with a name; none if several have it.
-    fn one(&self, kind: Kind, name: &str) -> Option<usize> {
-        *self.named.get(&(kind, name.to_owned()))?
-    }
-
-    fn is_of_several(&self, number: &str) -> bool {
-        let found = self
-            .named
-            .get(&(Kind::Number, bare_number(number).to_owned()));
-        found == Some(&None)
-    }
-
-    /// Returns the tasks whose ids have a prefix and a number within a range.
-    fn numbers(&self, prefix: &str, range: RangeInclusive<u64>) -> Vec<usize> {
-        let Some(own) = self.numbered.get(prefix) else {
-            return Vec::new();
-        };
-        let places = own.range((*range.start(), 0)..=(*range.end(), usize::MAX));
-        places.map(|(_, at)| *at).collect()
-    }
+    found
 }
 
 impl<'a> References<'a> {
-    /// Creates references to these tasks, which are in the order of the plan.
+    /// Builds the index from every task's names, in the order of the plan.
     pub(crate) fn new(tasks: &'a [Name<'a>], groups: &'a [Group]) -> Self {
-        let mut known = HashMap::with_capacity(groups.len());
+        let mut found = Self {
+            tasks,
+            exact: OnceCell::new(),
+            numbered: OnceCell::new(),
+            bare: OnceCell::new(),
+            unprefixed: OnceCell::new(),
+            in_list: HashMap::new(),
+            titles: OnceCell::new(),
+            groups: HashMap::with_capacity(groups.len()),
+            phases: HashMap::new(),
+            suggested: Cell::new(0),
+        };
         for group in groups {
             let first = tasks.get(group.leaves.start);
-            let prefix = first.and_then(|task| task.prefix.as_deref());
-            let id = format!("{}{}", prefix.map_or("", |prefix| prefix), group.id);
-            known.insert(id, group.leaves.clone());
+            let prefix = first
+                .and_then(|task| task.prefix.as_deref())
+                .unwrap_or_default();
+            found
+                .groups
+                .insert((prefix, &group.id), group.leaves.clone());
         }
-        Self {
-            tasks,
-            groups: known,
-            index: OnceCell::new(),
-            suggested: Cell::new(0),
+        for (at, task) in tasks.iter().enumerate() {
+            if let Some(phase) = task.phase {
+                found.phases.entry(phase).or_default().push(at);
+            }
+            if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
+                let own = found.in_list.entry(task.list).or_default();
+                own.insert(number, at);
+            }
         }
-    }
-
-    fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(self.tasks))
+        found
     }
 
     fn ids(&self) -> impl Iterator<Item = &'a str> {
         self.tasks.iter().map(|task| task.id.as_str())
+    }
+
+    fn id(&self, at: usize) -> &'a str {
+        self.tasks.get(at).map_or("", |task| task.id.as_str())
+    }
+
+    fn by_id(&self) -> &HashMap<String, usize> {
+        self.exact.get_or_init(|| {
+            let mut found = HashMap::with_capacity(self.tasks.len());
+            for (at, id) in self.ids().enumerate() {
+                found.entry(id.to_lowercase()).or_insert(at);
+            }
+            found
+        })
+    }
+
+    fn by_title(&self) -> &HashMap<String, Option<usize>> {
+        let titles = self
+            .tasks
+            .iter()
+            .map(|task| Some(identify::title_key(task.title)));
+        self.titles.get_or_init(|| unique(titles))
+    }
+
+    fn by_bare_number(&self) -> &HashMap<&'a str, Option<usize>> {
+        self.bare
+            .get_or_init(|| unique(self.tasks.iter().map(number_of)))
+    }
+
+    fn without_part(&self) -> &HashMap<String, Option<usize>> {
+        let ids = self.tasks.iter().map(|task| {
+            let id = task.id.as_str().strip_prefix(task.prefix.as_deref()?)?;
+            Some(id.to_lowercase())
+        });
+        self.unprefixed.get_or_init(|| unique(ids))
+    }
+
+    fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
+        self.numbered.get_or_init(|| {
+            let mut found: HashMap<String, BTreeSet<(u64, usize)>> = HashMap::new();
+            for (at, id) in self.ids().enumerate() {
+                if let Some((prefix, number)) = split_number(id) {
+                    found.entry(prefix).or_default().insert((number, at));
+                }
+            }
+            found
+        })
     }
 
     /// Resolves a list of a task, whose own section or part of the plan numbers count in first,
@@ -206,11 +206,90 @@ impl<'a> References<'a> {
                 text: of_phase.as_deref().unwrap_or(text),
             };
             match self.named(task, piece.text) {
-                Some(tasks) => found.tasks.extend(tasks),
+                Some(tasks) => {
+                    self.warn_of_number(task, &piece, &tasks, findings);
+                    self.warn_of_list(task, &piece, &tasks, findings);
+                    found.tasks.extend(tasks);
+                }
                 None => self.words(task, &piece, &mut found, findings),
             }
         }
         found
+    }
+
+    /// Warns of a number that is the place of one task in its section and stands in the id of
+    /// another.
+    fn warn_of_number(
+        &self,
+        task: &Name<'_>,
+        piece: &Piece<'_>,
+        found: &[usize],
+        findings: &mut Findings,
+    ) {
+        let bare = without_words(piece.text);
+        let (Some(placed), Ok(number)) = (self.in_own_list(task, bare), bare.parse()) else {
+            return;
+        };
+        let mut named = PREFIXES
+            .iter()
+            .filter_map(|prefix| self.numbers(prefix, number..=number)?.next());
+        let Some(named) = named
+            .next()
+            .filter(|named| *named != placed && self.may_suggest())
+        else {
+            return;
+        };
+        let (chosen, other, why) = match found.contains(&placed) {
+            true => (placed, named, "has that number in its id"),
+            false => (named, placed, "is at that place of its list"),
+        };
+        let (chosen, other) = (self.id(chosen), self.id(other));
+        let message = format!("`{bare}` is read as `{chosen}`, and not as `{other}`, which {why}");
+        let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
+        findings.warn(warning.suggest(Some("write the whole id".to_owned())));
+    }
+
+    /// Warns of a number that only another list has, though the numbers of both begin anew.
+    fn warn_of_list(
+        &self,
+        task: &Name<'_>,
+        piece: &Piece<'_>,
+        found: &[usize],
+        findings: &mut Findings,
+    ) {
+        let bare = without_words(piece.text);
+        let other = found.first().and_then(|at| self.tasks.get(*at));
+        let is_number = !bare.contains(char::is_alphabetic);
+        let Some(other) = other.filter(|other| is_number && self.restarts(task, other)) else {
+            return;
+        };
+        let id = &other.id;
+        let message =
+            format!("`{bare}` is read as `{id}` of another list: its own has no such number");
+        let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
+        findings.warn(warning.suggest(Some("write the whole id".to_owned())));
+    }
+
+    /// Reports whether two tasks stand in different lists that have some numbers in common.
+    fn restarts(&self, task: &Name<'_>, other: &Name<'_>) -> bool {
+        if task.prefix.is_some() {
+            return task.prefix != other.prefix;
+        }
+        let ends = [task, other].map(|task| {
+            let list = self.in_list.get(&task.list)?;
+            Some([*list.first_key_value()?.0, *list.last_key_value()?.0])
+        });
+        let [Some([first, last]), Some([begin, end])] = ends else {
+            return false;
+        };
+        task.list != other.list && first <= end && begin <= last
+    }
+
+    /// Counts a suggestion, and reports whether there may be one more.
+    fn may_suggest(&self) -> bool {
+        let suggested = self.suggested.get();
+        self.suggested.set(suggested + 1);
+        suggested < MAX_SUGGESTIONS
     }
 
     /// Resolves a piece word by word, since it names nothing as a whole. It names tasks only if it
@@ -222,7 +301,7 @@ impl<'a> References<'a> {
         found: &mut Resolved,
         findings: &mut Findings,
     ) {
-        let named = without_remark(piece.text);
+        let named = without_remark(piece.text).unwrap_or(piece.text);
         let bare = without_words(named);
         if is_counted_phase(named) || (!bare.contains(' ') && self.is_meant(bare)) {
             return findings.error(self.unknown(piece.at, named));
@@ -249,6 +328,11 @@ impl<'a> References<'a> {
         }
         let Some(start) = prose else { return };
         let text = piece.text.tail(start);
+        let is_after_dash = DASHES.iter().any(|dash| text.starts_with(dash));
+        // After a dash stands why the tasks before it come first.
+        if is_after_dash && begins_with_task == Some(true) {
+            return;
+        }
         found.has_prose = true;
         let message = format!("`{text}` names no task, so it is read as a remark");
         let code = FindingCode::UnknownDependency;
@@ -260,144 +344,143 @@ impl<'a> References<'a> {
     /// Reports whether a word that names no task is meant as one: it has the form of an id, or is
     /// nearly one.
     fn is_meant(&self, word: &str) -> bool {
-        let is_mark = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#');
-        let begins = |id: &str| {
-            let rest = id.strip_prefix(word);
-            rest.is_some_and(|rest| rest.starts_with(['_', '-']))
-        };
-        word.contains(is_mark)
-            || self.may_suggest() && (nearest(word, self.ids()).is_some() || self.ids().any(begins))
-    }
-
-    /// Counts a suggestion, and reports whether there may be one more.
-    fn may_suggest(&self) -> bool {
-        let suggested = self.suggested.get();
-        self.suggested.set(suggested + 1);
-        suggested < MAX_SUGGESTIONS
+        if word.contains(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#')) {
+            return true;
+        }
+        let begins = self.ids().filter_map(|id| id.strip_prefix(word));
+        let mut begins = begins.filter(|rest| rest.starts_with(['_', '-']));
+        self.may_suggest() && (nearest(word, self.ids()).is_some() || begins.next().is_some())
     }
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
         let code = FindingCode::UnknownDependency;
-        let number = without_words(piece);
-        if number.parse::<u64>().is_ok() && self.may_be_several(number) {
-            let message = format!("it is not certain which task has the number `{piece}`");
+        let number = bare_number(without_words(piece));
+        if self.by_bare_number().get(number) == Some(&None) {
+            let message = format!("several tasks have the number `{piece}`");
             let advice = "write the id of the one that is meant".to_owned();
             return Pending::new(offset, code, piece, message).suggest(Some(advice));
         }
         let found = Pending::new(offset, code, piece, format!("there is no task `{piece}`"));
-        let near = nearest(piece, self.ids()).filter(|_| self.may_suggest());
-        found.suggest(near.map(|near| format!("did you mean `{near}`?")))
-    }
-
-    /// Reports whether a number may be that of several tasks: of their places, or of their ids.
-    fn may_be_several(&self, number: &str) -> bool {
-        let index = self.index();
-        index.is_of_several(number) || index.one(Kind::Number, bare_number(number)).is_some()
+        if !self.may_suggest() {
+            return found;
+        }
+        let advice = match nearest(piece, self.ids()) {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None if piece.contains(JOINTS) => Some("write commas between several tasks".to_owned()),
+            None => None,
+        };
+        found.suggest(advice)
     }
 
     /// Returns the tasks that a piece names: one, a group, a range, or a phase.
     pub(crate) fn named(&self, task: &Name<'_>, piece: &str) -> Option<Vec<usize>> {
         let bare = without_words(piece);
-        let whole = self.one(task, piece).or_else(|| self.one(task, bare));
-        whole
+        self.one(task, piece)
+            .or_else(|| self.one(task, bare))
             .or_else(|| self.range(task, bare))
+            .or_else(|| self.phase(piece))
             .or_else(|| self.phases(piece))
-            .or_else(|| match without_remark(piece) {
-                named if named.len() < piece.len() => self.named(task, named),
-                _ => None,
-            })
+            .or_else(|| self.joined(task, bare))
+            .or_else(|| self.named(task, without_remark(piece)?))
     }
 
-    /// Returns the tasks of the phase that a piece names (`Phase 1`), or of several (`Phases
-    /// 1-3`), each of which has to exist.
+    /// Returns the tasks that a word joins (`parser/printer`), if each part of it names one.
+    fn joined(&self, task: &Name<'_>, word: &str) -> Option<Vec<usize>> {
+        if !word.contains(JOINTS) || word.contains(' ') {
+            return None;
+        }
+        let parts = word
+            .split(JOINTS)
+            .map(|part| self.one(task, part).or_else(|| self.range(task, part)));
+        parts
+            .collect::<Option<Vec<Vec<usize>>>>()
+            .map(|tasks| tasks.concat())
+    }
+
+    /// Returns the tasks of a phase that a piece names (`Phase 1`).
+    fn phase(&self, piece: &str) -> Option<Vec<usize>> {
+        let label = phase::of_heading(piece)?.label?;
+        self.phases.get(label.as_str()).cloned()
+    }
+
+    /// Returns the tasks of the phases that a word counts, one (`Phases 1`) or from one to another
+    /// (`Phases 1-6 complete`), each of which has to exist.
     fn phases(&self, piece: &str) -> Option<Vec<usize>> {
-        let letter = phase_word(piece)?.chars().next()?.to_ascii_uppercase();
+        let word = phase_word(piece)?;
         let (_, rest) = piece.split_once(' ')?;
-        let rest = rest.trim();
-        let phases = &self.index().phases;
-        if let Some(found) = phases.get(&format!("{letter}{}", rest.to_uppercase())) {
-            return Some(found.clone());
-        }
-        let (first, last) = rest.split_once(['-', '–', '—'])?;
+        let end = rest.find(|c: char| c.is_alphabetic()).unwrap_or(rest.len());
+        let (range, remark) = rest.split_at_checked(end)?;
+        let (first, last) = range.split_once(['-', '–', '—']).unwrap_or((range, range));
         let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        let mut found = Vec::new();
-        for number in (first..=last).take_while(|number| number - first < MAX_PHASES) {
-            found.extend(phases.get(&format!("{letter}{number}"))?);
+        if !status::of_text(remark).is_some_and(|said| remark.is_empty() || !said.runs()) {
+            return None;
         }
-        (first <= last).then_some(found)
+        if first > last {
+            return None;
+        }
+        let mut found = Vec::new();
+        for number in (first..=last).take(self.phases.len() + 1) {
+            found.extend(self.phase(&format!("{word} {number}"))?);
+        }
+        Some(found)
     }
 
     fn one(&self, task: &Name<'_>, name: &str) -> Option<Vec<usize>> {
         if let Some(found) = self.in_own_part(task, name) {
             return Some(found);
         }
-        let index = self.index();
         let lower = name.to_lowercase();
-        let id = index.one(Kind::Id, &lower);
-        if let Some(placed) = self.in_own_list(task, name) {
-            // The number may be a place of the list, or stand in an id.
-            let named = id.or_else(|| self.with_prefix(name));
-            return (named.is_none() || named == Some(placed)).then(|| vec![placed]);
+        if let Some(at) = self.by_id().get(&lower) {
+            return Some(vec![*at]);
         }
-        if let Some(leaves) = self
-            .groups
-            .get(name.trim_end_matches('.'))
-            .filter(|_| id.is_none())
-        {
-            return Some(leaves.clone().collect());
+        if let Some(at) = self.in_own_list(task, name) {
+            return Some(vec![at]);
         }
-        let found = id
-            .or_else(|| index.one(Kind::Unprefixed, &lower))
-            .or_else(|| {
-                let (prefix, number) = split_number(name)?;
-                index.numbers(&prefix, number..=number).first().copied()
-            })
-            .or_else(|| self.of_number(task, name))
-            .or_else(|| match name.contains(' ') {
-                true => index.one(Kind::Title, &identify::title_key(name)),
-                false if is_id(name) => index.one(Kind::Title, &lower),
-                false => None,
-            });
+        if let Some(leaves) = self.group(name.trim_end_matches('.')) {
+            return Some(leaves.collect());
+        }
+        if let Some(Some(at)) = self.without_part().get(&lower) {
+            return Some(vec![*at]);
+        }
+        let by_number = split_number(name)
+            .and_then(|(prefix, number)| self.numbers(&prefix, number..=number)?.next());
+        let found = match by_number {
+            Some(at) => Some(at),
+            None => match self.by_bare_number().get(bare_number(name)) {
+                Some(Some(at)) => Some(*at),
+                _ if name.contains(' ') => *self.by_title().get(&identify::title_key(name))?,
+                _ => None,
+            },
+        };
         found.map(|at| vec![at])
-    }
-
-    /// Returns the task of a number in the whole plan, unless numbers begin anew where it is named.
-    fn of_number(&self, task: &Name<'_>, number: &str) -> Option<usize> {
-        let begins_anew = task
-            .number
-            .is_some_and(|own| self.index().is_of_several(own));
-        let found = self.index().one(Kind::Number, bare_number(number))?;
-        let other = self.tasks.get(found)?;
-        (!begins_anew && task.prefix == other.prefix).then_some(found)
-    }
-
-    /// Returns the task whose id has this number behind one of the usual letters.
-    fn with_prefix(&self, number: &str) -> Option<usize> {
-        let number = number.parse().ok()?;
-        let mut found = PREFIXES
-            .iter()
-            .flat_map(|prefix| self.index().numbers(prefix, number..=number));
-        found.next()
     }
 
     /// Returns the task or the group of a name in the part of the plan, if numbers restart there,
     /// that a task belongs to.
     fn in_own_part(&self, task: &Name<'_>, name: &str) -> Option<Vec<usize>> {
         let prefix = task.prefix.as_deref()?;
-        if let Some(leaves) = self.groups.get(&format!("{prefix}{name}")) {
+        if let Some(leaves) = self.groups.get(&(prefix, name)) {
             return Some(leaves.clone().collect());
         }
         let ids = ["", "T", "S", "US-"].map(|letter| format!("{prefix}{letter}{name}"));
-        let mut found = ids
+        let found = ids
             .iter()
-            .filter_map(|id| self.index().one(Kind::Id, &id.to_lowercase()));
-        found.next().map(|at| vec![at])
+            .find_map(|id| self.by_id().get(&id.to_lowercase()));
+        found.map(|at| vec![*at])
     }
 
     /// Returns the task of a number in a task's list, unless its part of the plan has them.
     fn in_own_list(&self, task: &Name<'_>, number: &str) -> Option<usize> {
-        let number: u64 = number.parse().ok().filter(|_| task.prefix.is_none())?;
-        self.index().in_list.get(&task.list)?.get(&number).copied()
+        let number = number.parse().ok().filter(|_| task.prefix.is_none())?;
+        self.in_list.get(&task.list)?.get(&number).copied()
+    }
+
+    fn group(&self, name: &str) -> Option<Range<usize>> {
+        if let Some(found) = self.groups.get(&("", name)) {
+            return Some(found.clone());
+        }
+        let (part, id) = name.split_once('-')?;
+        self.groups.get(&(name.get(..=part.len())?, id)).cloned()
     }
 
     /// Resolves `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
@@ -405,33 +488,50 @@ impl<'a> References<'a> {
         if text.len() > MAX_RANGE_BYTES {
             return None;
         }
-        let mut places = RANGES.iter().flat_map(|mark| text.match_indices(mark));
+        let marks = ["..", "–", "—", " to ", " through ", "-"];
+        let mut places = marks.iter().flat_map(|mark| text.match_indices(mark));
         places.find_map(|(at, mark)| {
             let (from, to) = (text.head(at).trim(), text.tail(at + mark.len()).trim());
             self.between(task, from, without_words(to))
         })
     }
 
+    /// Returns the tasks whose ids have a prefix and a number within a range, by number.
+    fn numbers(
+        &self,
+        prefix: &str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Option<impl Iterator<Item = usize> + '_> {
+        let own = self.by_number().get(prefix)?;
+        let places = own.range((*range.start(), 0)..=(*range.end(), usize::MAX));
+        Some(places.map(|(_, at)| *at))
+    }
+
     fn between(&self, task: &Name<'_>, from: &str, to: &str) -> Option<Vec<usize>> {
         if self.in_own_list(task, from).is_some() && self.in_own_list(task, to).is_some() {
             let (low, high): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
-            let own = self.index().in_list.get(&task.list)?;
-            return (low <= high).then(|| own.range(low..=high).map(|(_, at)| *at).collect());
+            let own = self.in_list.get(&task.list).filter(|_| low <= high)?;
+            return Some(own.range(low..=high).map(|(_, at)| *at).collect());
         }
-        // The second end of `T003-005` has the letters of the first one.
-        let letters = from.trim_end_matches(|c: char| c.is_ascii_digit());
         let first = *self.one(task, from)?.first()?;
-        let last = self.one(task, to);
-        let last = last.or_else(|| self.one(task, &format!("{letters}{to}")))?;
-        let (prefix, low) = split_number(self.tasks.get(first)?.id.as_str())?;
-        let (other, high) = split_number(self.tasks.get(*last.last()?)?.id.as_str())?;
+        let last = self
+            .one(task, to)
+            .or_else(|| self.one(task, &with_prefix(from, to)))?;
+        let (prefix, low) = split_number(self.id(first))?;
+        let (other, high) = split_number(self.id(*last.last()?))?;
         if prefix != other || low > high {
             return None;
         }
-        let mut found = self.index().numbers(&prefix, low..=high);
+        let mut found: Vec<usize> = self.numbers(&prefix, low..=high)?.collect();
         found.sort_unstable();
         Some(found)
     }
+}
+
+/// Adds the prefix of the first end of `T003-005` to the second.
+fn with_prefix(from: &str, to: &str) -> String {
+    let prefix = from.trim_end_matches(|c: char| c.is_ascii_digit());
+    format!("{prefix}{to}")
 }
 
 /// Returns a number as tasks are found by it: leading zeros do not count.
@@ -470,10 +570,14 @@ pub(crate) fn is_nothing(piece: &str) -> bool {
 
 /// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.
 pub(crate) fn is_id(word: &str) -> bool {
-    let is_name = word.starts_with(|c: char| c.is_ascii_uppercase());
     let is_number = word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
-    let found = identify::leading(word).filter(|_| is_number || is_name);
+    let found = identify::leading(word).filter(|_| is_number || is_name(word));
     found.is_some_and(|found| found.rest == word.len() && !found.bare_number)
+}
+
+/// Reports whether a text begins with an id that is no number: `T9`, `US-3`.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(text).is_some()
 }
 
 /// Reports whether a piece is `Phase 9` and nothing more.
@@ -483,22 +587,23 @@ fn is_counted_phase(piece: &str) -> bool {
     is_short && phase_word(piece).is_some()
 }
 
-/// Returns what stands before the remark of a piece: `Task 1 (the parser)`, `Task 1 - its tables`.
-fn without_remark(piece: &str) -> &str {
-    let ends = REMARKS.iter().filter_map(|mark| piece.find(mark));
-    piece.head(ends.min().unwrap_or(piece.len())).trim_end()
+/// Returns what stands before the remark in parentheses that ends a piece: `Task 1 (the parser)`.
+fn without_remark(piece: &str) -> Option<&str> {
+    let (before, _) = piece.strip_suffix(')')?.split_once(" (")?;
+    Some(before.trim_end())
 }
 
 /// Removes `Task`, `Tasks`, `Step`, … before a reference, and the marks around it.
 fn without_words(piece: &str) -> &str {
-    let piece = piece.trim_matches(['`', '*', '[', ']', '#', '"', '\'', ' ']);
+    let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
     match piece.split_once([' ', '#']) {
-        Some((word, rest)) if text::is_one_of(word, TASKS) => {
-            without_words(rest.trim_start_matches([' ', '#']))
-        }
+        Some((word, rest)) if text::is_one_of(word, TASKS) => rest.trim_start_matches([' ', '#']),
         _ => identify::without_word(piece).unwrap_or(piece),
     }
 }
+
+/// Words before the number of a task.
+const TASKS: &[&str] = &["task", "tasks", "step", "steps", "story", "stories"];
 
 /// Reports whether a word may stand before the number of a task or a phase, or of several.
 pub(crate) fn is_counted(word: &str) -> bool {
@@ -518,7 +623,7 @@ pub(crate) struct Piece<'t> {
     pub(crate) text: &'t str,
 }
 
-/// Splits a list at the separators and `and` outside parentheses.
+/// Splits a list at commas, semicolons, `&`, `and` and line ends outside parentheses.
 fn pieces(list: &str) -> Vec<Piece<'_>> {
     let mut enclosed = text::parentheses(list, &[]).into_iter().peekable();
     let separators = list.match_indices(SEPARATORS);
@@ -691,7 +796,7 @@ mod tests {
             ("Tasks 1-2", &[], 1, 0),
             ("T1-T3", &[], 1, 0),
             ("F5, US-3", &[], 2, 0),
-            ("T1+T9", &[0], 1, 0),
+            ("T1+T9", &[], 1, 0),
             ("setup and T1 und T3", &[1, 0], 1, 1),
             ("the design in section 4", &[], 0, 1),
         ];

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Located};
+use crate::fields::closing;
 use crate::fields::identify;
 use crate::fields::key::{Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
+use crate::fields::value::PathList;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::outline::{Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
@@ -22,8 +24,9 @@ use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
+use crate::tasks::legend::Legend;
 use crate::tasks::status;
-use crate::tasks::taken::Taken;
+use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus, Work};
 use orchestrate_core::text::invisible::without_hidden;
@@ -34,6 +37,13 @@ pub const COORDINATOR: &str = "coordinator";
 
 /// Why a task with a status that is not known is not run.
 pub(crate) const UNKNOWN: &str = "its status is not known";
+
+/// The least length of a line that was wrapped, and the maximum length of a title of several lines.
+const MIN_WRAPPED: usize = 60;
+const MAX_WRAPPED: usize = 240;
+
+/// What ends a sentence, or begins a list.
+const ENDS: [char; 8] = ['.', ':', ';', '!', '?', '。', '：', '；'];
 
 /// A task as written, before its id and its dependencies are determined.
 #[derive(Clone, Debug, Default)]
@@ -167,6 +177,13 @@ fn counts(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+/// The value of a bullet below a key.
+struct ListValue {
+    text: String,
+    /// Whether the bullet says more than that.
+    is_less: bool,
+}
+
 /// The position of a task in the document.
 #[derive(Clone, Default)]
 pub(crate) struct Location {
@@ -193,6 +210,7 @@ pub(crate) struct TaskLine<'l, 'a> {
 /// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
+    pub(crate) legend: &'s Legend,
     pub(crate) known: &'s KnownNames,
     pub(crate) findings: &'s mut Findings,
 }
@@ -213,6 +231,7 @@ impl<'a> Reader<'_, 'a> {
         }
         let line = self.first_line(item);
         let mark = read_box(&line.text)?;
+        let mark = self.legend.applied(&line.text, mark);
         Some((line, mark))
     }
 
@@ -258,7 +277,8 @@ impl<'a> Reader<'_, 'a> {
         // A box at the end of a heading.
         let at_end = mark.at.filter(|at| *at > mark.rest);
         cuts.extend(at_end.map(|at| at - 1..at + 2));
-        let (mut title, further) = text::without(&inline.text, start, &cuts);
+        let (mut title, mut further) = text::without(&inline.text, start, &cuts);
+        join_wrapped(&mut title, &mut further);
         if title.contains("**") {
             title = text::without_strong(&title);
         }
@@ -322,7 +342,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Returns the places of the attributes in a paragraph, or in its lines after a byte, each with
-    /// the lines that continue its list. An item of a list that does not begin with
+    /// the lines that continue its list or its command. An item of a list that does not begin with
     /// one is prose.
     fn field_places(
         &mut self,
@@ -339,13 +359,17 @@ impl<'a> Reader<'_, 'a> {
             }
             let part = inline.part(line.clone());
             let so_far = inline.slice(places.last().cloned().unwrap_or_default());
+            let is_command = matches!(open, Some(Key::Run | Key::Verify));
+            let is_unfinished = is_command && closing::goes_on(so_far);
             let goes_on = match open {
-                // Whether all of it is a command shows at the end of an item.
-                Some(Key::Run | Key::Verify) => is_item,
+                Some(_) if is_command => is_item || is_unfinished,
                 Some(key) => so_far.ends_with(',') || value::continues(key, &part.text),
                 None => false,
             };
-            let begun = self.begins_field(&part, form);
+            let begun = match is_unfinished {
+                true => None,
+                false => self.begins_field(&part, form),
+            };
             if let Some(key) = begun {
                 let is_long = matches!(key, Key::Depends | Key::Files | Key::Run | Key::Verify);
                 open = Some(key).filter(|_| is_long);
@@ -401,7 +425,7 @@ impl<'a> Reader<'_, 'a> {
         form: Form,
         places: &[Range<usize>],
         taken: &mut Taken<'_>,
-    ) -> Option<Key> {
+    ) -> Option<OpenKey> {
         let mut open = None;
         for place in places {
             let part = inline.part(place.clone());
@@ -409,7 +433,7 @@ impl<'a> Reader<'_, 'a> {
             let field = attributes::read_detail(&part, form, &mut Findings::default());
             let Some(field) = field else { continue };
             match field.value.is_empty() {
-                true => open = Some(field.key),
+                true => open = Some(OpenKey::from_field(&field)),
                 false => self.field(&field, taken),
             }
         }
@@ -437,7 +461,7 @@ impl<'a> Reader<'_, 'a> {
         if let Some(open) = open {
             let children = item.blocks.iter().flat_map(items_of);
             let (others, values): (Vec<&Item>, Vec<&Item>) =
-                children.partition(|item| self.is_other_field(open, item));
+                children.partition(|item| self.is_other_field(open.key, item));
             self.listed(open, &values, taken);
             for other in others {
                 self.item_detail(form, other, taken);
@@ -518,24 +542,22 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Stores the items below a key as its values; one that says more is a detail as well.
-    pub(crate) fn listed(&mut self, open: Key, items: &[&Item], taken: &mut Taken<'_>) {
+    /// Stores the items below a key, whose value would be at the offset, as its values; one that
+    /// says more is a detail as well.
+    pub(crate) fn listed(&mut self, open: OpenKey, items: &[&Item], taken: &mut Taken<'_>) {
+        let OpenKey { key, offset } = open;
+        let mut texts = Vec::new();
+        let mut others = Vec::new();
         for item in items {
-            let line = self.first_line(item).text;
-            // Without a remark such as `Create:` before it.
-            let value = attributes::detail_key(&line).map_or(0, |(_, value)| value);
-            let value = line.tail(value).trim_start_matches(['*', '_']).trim();
-            let field = Field::new(open, value, item.text.start);
-            let mut own = Findings::default();
-            taken.attributes.set(&field, &mut own);
-            // What else an item says of files is a detail.
-            if open == Key::Files {
-                own.warnings.clear();
+            let value = self.list_value(key, item);
+            texts.push(value.text);
+            if value.is_less {
+                others.push(self.item_text(item));
             }
-            self.findings.append(own);
-            if field.says_more() || !item.blocks.is_empty() {
-                push_detail(taken.details, self.item_text(item));
-            }
+        }
+        self.field(&Field::new(key, &texts.join(", "), offset), taken);
+        for other in others {
+            push_detail(taken.details, other);
         }
     }
 
@@ -555,6 +577,28 @@ impl<'a> Reader<'_, 'a> {
         let said = line.tail(at).trim_matches(['*', '_', ' ', '`']);
         let first = said.split_whitespace().next();
         is_other && !(key == Key::Files && first.is_some_and(value::looks_like_path))
+    }
+
+    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it.
+    fn list_value(&self, key: Key, item: &Item) -> ListValue {
+        let line = self.first_line(item).text;
+        let value = match attributes::detail_key(&line) {
+            Some((_, value)) => line.tail(value).trim_start_matches(['*', '_']).trim(),
+            None => line.as_ref(),
+        };
+        let has_blocks = !item.blocks.is_empty();
+        if key != Key::Files {
+            return ListValue {
+                text: value.to_owned(),
+                is_less: has_blocks,
+            };
+        }
+        let list = PathList::read(value);
+        let paths = list.paths.iter().map(|path| format!("`{path}`"));
+        ListValue {
+            text: paths.collect::<Vec<_>>().join(", "),
+            is_less: has_blocks || list.says_more(),
+        }
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
@@ -617,7 +661,7 @@ impl<'a> Reader<'_, 'a> {
     /// the steps.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
         let mut steps = Steps::default();
-        let mut open: Option<Key> = None;
+        let mut open: Option<OpenKey> = None;
         let mut blocks = body.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
@@ -682,7 +726,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Parses a paragraph line by line; returns the key of its last line if its value is the list
     /// that follows.
-    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<Key> {
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
         let inline = Inline::new(self.source, range);
         let places = self.field_places(&inline, Form::Line, None);
         let open = self.fields_at(&inline, Form::Line, &places, &mut draft.taken());
@@ -775,6 +819,23 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
     match block {
         Block::List(items) => items,
         _ => &[],
+    }
+}
+
+/// Adds those lines to a title that it was wrapped into: its last line is long, ends no sentence,
+/// and the next one begins none.
+fn join_wrapped(title: &mut String, further: &mut Vec<String>) {
+    let mut last = title.len();
+    while let Some(next) = further.first() {
+        let is_wrapped = last >= MIN_WRAPPED && !title.ends_with(ENDS);
+        let goes_on = next.starts_with(|c: char| c.is_alphanumeric() && !c.is_uppercase());
+        if !is_wrapped || !goes_on || title.len() + next.len() > MAX_WRAPPED {
+            return;
+        }
+        last = next.len();
+        title.push(' ');
+        title.push_str(next);
+        further.remove(0);
     }
 }
 

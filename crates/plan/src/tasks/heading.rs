@@ -2,16 +2,22 @@
 //! their titles.
 
 use crate::fields::identify;
+use crate::lines::text;
 use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::phase;
 use crate::tasks::status;
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
-/// A heading of the form `Task N: …`, `Step N: …`, `TASK-N: …`, `TN: …` or `US-N: …`.
+/// A heading of the form `Task N: …`, `Step N: …`, `Task NAME-1: …`, `TASK-N: …`, `TN: …` or
+/// `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
     /// `T` for a task, `S` for a step, `US-` for a story; empty if no word is written.
     letter: &'static str,
+    /// Whether the id is a name (`Task rem-1: …`), which the letter does not precede.
+    is_name: bool,
     /// The id as written, or the number that the letter precedes.
     written: &'a str,
     /// The byte offset of the title.
@@ -35,7 +41,10 @@ impl TaskHeading<'_> {
 
     /// Returns the letter with the number, or the id as written.
     pub(crate) fn id(&self) -> String {
-        [self.letter, self.written].concat()
+        match self.is_name {
+            true => self.written.to_owned(),
+            false => [self.letter, self.written].concat(),
+        }
     }
 }
 
@@ -43,20 +52,41 @@ impl TaskHeading<'_> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = identify::without_emoji(title).trim_start_matches(['*', '`', '~']);
     let start = title.len() - body.len();
-    if let Some((_, letter, rest)) = identify::first_word(body) {
-        let number = rest.trim_start_matches([' ', '#']);
-        let found = identify::leading(number).filter(|found| is_number(found.id));
-        if number.len() < rest.len()
-            && let Some(found) = found
-        {
-            return Some(TaskHeading {
-                letter,
-                written: found.id,
-                rest: title.len() - number.len() + found.rest,
-                number: found.id,
-                counts: true,
-            });
-        }
+    if let Some(found) = named(body, start) {
+        return Some(found);
+    }
+    let after_word = body.tail(text::position(body, |c| !c.is_alphabetic()));
+    // What most titles begin with is followed by another word, which is no number.
+    let is_followed = after_word
+        .trim_start_matches([' ', '#'])
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+        && letter_of(after_word.trim_start_matches([' ', '#'])) == 0;
+    let is_joined = after_word.starts_with('-');
+    if !is_followed
+        && !is_joined
+        && let Some((word, short, rest)) = identify::first_word(body)
+    {
+        let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
+        let number = rest.get(number_at..)?;
+        let letter = letter_of(number);
+        let found = identify::leading(number.get(letter..)?)?;
+        let written = match letter {
+            0 => found.id,
+            _ => number.get(..letter + found.id.len())?,
+        };
+        let digits = found
+            .id
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let ends_word = number_at > 0 || !word.is_ascii();
+        return (ends_word && digits).then(|| TaskHeading {
+            letter: short,
+            is_name: false,
+            written,
+            rest: start + body.len() - rest.len() + number_at + letter + found.rest,
+            number: written,
+            counts: true,
+        });
     }
     let found = identify::leading(body)?;
     let of_task = found.id.strip_prefix("TASK-");
@@ -65,6 +95,7 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
         .or_else(|| found.id.strip_prefix('T'))?;
     Some(TaskHeading {
         letter: "",
+        is_name: false,
         written: found.id,
         rest: start + found.rest,
         number,
@@ -72,18 +103,44 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     })
 }
 
-fn is_number(id: &str) -> bool {
-    id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+/// Parses what begins with `Task NAME:` after so many bytes of a title; the name is no number, but
+/// has one or is a single letter, so that it is no noun (`Task list: …`).
+fn named(body: &str, start: usize) -> Option<TaskHeading<'_>> {
+    let (word, letter, rest) = identify::first_word(body)?;
+    let from_name = rest.trim_start_matches([' ', '`']);
+    let (name, title) = from_name.split_once([':', '：'])?;
+    let name = name.trim_end_matches('`');
+    // A story with a name may be one of a specification.
+    let is_apart = from_name.len() < rest.len() && word != "story" && TaskId::is_plain(name);
+    let has_digit = name.contains(|c: char| c.is_ascii_digit());
+    let is_number = name
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_name = (has_digit && !is_number && letter_of(name) == 0) || text::is_capital(name);
+    (is_apart && is_name).then(|| TaskHeading {
+        letter,
+        is_name: !name.starts_with(|c: char| c.is_ascii_digit()),
+        written: name,
+        rest: start + body.len() - title.trim_start().len(),
+        number: name,
+        counts: true,
+    })
 }
 
-/// Reports whether a title begins with the word of a task without a number: `Task: …`, `Final task:
-/// …`, `Task rem-1: …`.
-pub(crate) fn has_task_word(title: &str) -> bool {
+/// Returns the length of the letter that a number begins with: `T.1` counts the tests, beside
+/// `1.1`.
+fn letter_of(number: &str) -> usize {
+    match number.as_bytes() {
+        [b'A'..=b'Z', b'.', b'0'..=b'9', ..] => 2,
+        _ => 0,
+    }
+}
+
+/// Reports whether a title begins with a task that has no number: `Task: …`, `Final task: …`.
+pub(crate) fn ends_with_word(title: &str) -> bool {
     let head = title.split_once([':', '：']).map_or("", |(head, _)| head);
     let last = head.rsplit(' ').next().unwrap_or(head);
-    let is_last = identify::first_word(last).is_some_and(|(_, _, rest)| rest.is_empty());
-    let first = identify::first_word(after_mark(title));
-    is_last || first.is_some_and(|(_, _, rest)| rest.starts_with(' '))
+    identify::first_word(last).is_some_and(|(_, _, rest)| rest.is_empty())
 }
 
 /// Reports whether a heading is that of a step.
@@ -174,9 +231,11 @@ mod tests {
             ("T003 - Do", heading("T003", 7, "003")),
             ("US-001: Do", heading("US-001", 8, "001")),
             ("TASK-001: Do", heading("TASK-001", 10, "001")),
-            ("Task rem-1: Do", None),
-            ("Step A: Do", None),
-            ("Task 3b: Do", None),
+            ("Task rem-1: Do", heading("rem-1", 12, "rem-1")),
+            ("Task `wire-2`: Do", heading("wire-2", 15, "wire-2")),
+            ("Step A: Do", heading("A", 8, "A")),
+            ("Task 3b: Do", heading("T3b", 9, "3b")),
+            ("Story rem-1: Do", None),
             ("Task list: Do", None),
             ("Task: Do", None),
             ("Task-force: Do", None),

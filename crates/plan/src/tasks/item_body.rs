@@ -4,13 +4,12 @@
 use std::ops::Range;
 
 use crate::fields::attributes::{self, Form};
-use crate::fields::key::Key;
 use crate::finding::Findings;
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::Inline;
 use crate::tasks::draft::{Reader, items_of};
 use crate::tasks::parts;
-use crate::tasks::taken::Taken;
+use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::text::parts::behind_leading;
 
 impl Reader<'_, '_> {
@@ -18,12 +17,12 @@ impl Reader<'_, '_> {
     /// and returns the others.
     pub(crate) fn values_below<'i>(
         &mut self,
-        open: Option<Key>,
+        open: Option<OpenKey>,
         items: &'i [Item],
         taken: &mut Taken<'_>,
     ) -> &'i [Item] {
         let Some(open) = open else { return items };
-        let rest = behind_leading(items, |item| self.is_value(open, item));
+        let rest = behind_leading(items, |item| self.is_value(open.key, item));
         let values: Vec<&Item> = items.iter().take(items.len() - rest.len()).collect();
         if !values.is_empty() {
             self.listed(open, &values, taken);
@@ -37,7 +36,7 @@ impl Reader<'_, '_> {
         &self,
         item: &Item,
         line: &Inline<'i>,
-    ) -> Option<(Inline<'i>, Key)> {
+    ) -> Option<(Inline<'i>, OpenKey)> {
         // Most items have one line.
         if line.is_one_line() || !self.begins_with_value(item.blocks.first()?) {
             return None;
@@ -52,7 +51,7 @@ impl Reader<'_, '_> {
     pub(crate) fn item_body(
         &mut self,
         item: &Item,
-        mut open: Option<Key>,
+        mut open: Option<OpenKey>,
         has_parts: bool,
         mut taken: Taken<'_>,
     ) {
@@ -86,7 +85,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the key in the last line of a paragraph, and the end of what stands before it.
-    fn key_at_end(&self, paragraph: Range<usize>) -> Option<(usize, Key)> {
+    fn key_at_end(&self, paragraph: Range<usize>) -> Option<(usize, OpenKey)> {
         let start = paragraph.start;
         let (at, line) = self.source.lines(paragraph).last()?;
         let key = self.open_key(at..at + line.len())?;
@@ -94,9 +93,9 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the key in a line that has no value for it.
-    fn open_key(&self, line: Range<usize>) -> Option<Key> {
+    fn open_key(&self, line: Range<usize>) -> Option<OpenKey> {
         let line = Inline::new(self.source, line);
         let field = attributes::read_detail(&line, Form::Bullet, &mut Findings::default())?;
-        field.value.is_empty().then_some(field.key)
+        field.value.is_empty().then(|| OpenKey::from_field(&field))
     }
 }

@@ -1,7 +1,8 @@
 //! What a document says that its marks mean: in a list of boxes each of which stands before a
-//! status alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open".
+//! status alone, which is no list of tasks, or in lines such as "Legend: `[ ]` open, `[~]`
+//! dropped".
 //!
-//! Marks are read as they usually are, so a document in which one means something else is refused.
+//! What it says counts, rather than what the marks usually mean.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use std::ops::Range;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::{Inline, Source};
-use crate::tasks::checkbox::read_box;
+use crate::tasks::checkbox::{BoxMark, read_box};
 use crate::tasks::section;
 use crate::tasks::status;
 use crate::words;
@@ -19,8 +20,8 @@ use orchestrate_core::text::parts::Parts;
 /// The maximum number of words of what a box means.
 const MAX_WORDS: usize = 3;
 
-/// The number of marks from which on a list or a line may be a legend.
-const MIN_MARKS: usize = 2;
+/// The number of boxes from which on a list may be a legend.
+const MIN_BOXES: usize = 2;
 
 /// Words of a status that a task may begin with as well.
 const VERBS: &[&str] = &["open", "complete", "draft", "new", "next", "ready"];
@@ -45,73 +46,98 @@ struct Meaning {
     is_labelled: bool,
 }
 
-/// Refuses each mark in use that a document from `start` on explains as another status than it is
-/// read as, and warns of each that it explains in unknown words.
-pub(crate) fn check(source: &Source<'_>, start: usize, blocks: &[Block], findings: &mut Findings) {
-    let mut groups = Vec::new();
-    for block in blocks {
-        if let Block::List(items) = block {
-            groups.push(of_list(source, items));
-        }
-    }
-    // Lines beside each other are one legend.
-    let mut group = Vec::new();
-    for (at, line) in source.lines(start..source.text.len()) {
-        let own = of_line(at, line);
-        if own.is_empty() && !line.trim().is_empty() {
-            groups.push(std::mem::take(&mut group));
-        }
-        group.extend(own);
-    }
-    groups.push(group);
-    let mut seen = BTreeSet::new();
-    for meaning in groups.into_iter().filter(|it| explains(it)).flatten() {
-        if seen.insert(meaning.mark) {
-            meaning.check(source, findings);
-        }
-    }
-}
-
-/// Reports whether meanings that stand together explain marks.
-fn explains(said: &[Meaning]) -> bool {
-    let mut marks = BTreeSet::new();
-    let is_meant = said.iter().any(|it| it.status.is_some() || it.is_labelled);
-    said.len() >= MIN_MARKS && is_meant && said.iter().all(|it| marks.insert(it.mark))
-}
-
 impl Meaning {
-    fn check(&self, source: &Source<'_>, findings: &mut Findings) {
-        let (mark, said) = (self.mark, source.slice(self.said.clone()));
-        let written = format!("[{mark}]");
-        let usual = read_box(&written).map(|found| found.status);
-        let is_used = source.text.matches(&written).nth(1).is_some();
-        let is_plain = matches!(mark, ' ' | 'x' | 'X');
-        let message = match self.status {
-            Some(_) if self.status.map(kind) != usual.map(kind) => {
-                format!("`{written}` means `{said}` here, but is read as it usually is")
-            }
-            None if !is_plain => format!(
-                "`{written}` means `{said}` here, which is no known status, so it is read as it \
-                 usually is"
-            ),
-            _ => return,
-        };
-        let found = Pending::new(self.said.start, FindingCode::InvalidValue, said, message);
-        match self.status {
-            _ if !is_used => {}
-            None => findings.warn(found),
-            Some(_) => {
-                let advice =
-                    "write `[ ]`, `[x]`, `[~]` in progress, `[-]` cancelled, `[!]` blocked";
-                findings.error(found.suggest(Some(advice.to_owned())));
-            }
-        }
+    /// Returns the status that the mark has where nothing is said of it.
+    fn usual(&self) -> Option<TaskStatus> {
+        read_box(&format!("[{}]", self.mark)).map(|found| found.status)
+    }
+
+    /// Reports whether the mark is the one that is written for a done task.
+    fn is_tick(&self) -> bool {
+        matches!(self.mark, 'x' | 'X')
     }
 }
 
-/// Returns whether a run carries out tasks with a status, and whether they are done.
-fn kind(status: TaskStatus) -> [bool; 2] {
-    [status.runs(), status == TaskStatus::Done]
+/// The marks that mean something else in a document than they usually do.
+#[derive(Default)]
+pub(crate) struct Legend {
+    meanings: Vec<Meaning>,
+}
+
+impl Legend {
+    /// Finds what a document says from `start` on.
+    pub(crate) fn read(source: &Source<'_>, start: usize, blocks: &[Block]) -> Self {
+        let mut legend = Self::default();
+        for block in blocks {
+            if let Block::List(items) = block {
+                legend.add(of_list(source, items));
+            }
+        }
+        let mut said = Vec::new();
+        for (at, line) in source.lines(start..source.text.len()) {
+            let own = of_line(at, line);
+            if own.is_empty() && !line.trim().is_empty() {
+                legend.add(std::mem::take(&mut said));
+            }
+            said.extend(own);
+        }
+        legend.add(said);
+        legend
+    }
+
+    /// Adds what lines beside each other, or a list, say of marks, if they explain several.
+    fn add(&mut self, said: Vec<Meaning>) {
+        let mut marks = BTreeSet::new();
+        let are_different = said.iter().all(|meaning| marks.insert(meaning.mark));
+        let mut own = said.iter();
+        let is_meant = own.any(|meaning| meaning.status.is_some() || meaning.is_labelled);
+        if said.len() < MIN_BOXES || !are_different || !is_meant {
+            return;
+        }
+        for meaning in said {
+            let is_plain = meaning.is_tick() || meaning.mark == ' ';
+            let is_other = meaning.status.is_some() || !is_plain;
+            let is_new = self.meanings.iter().all(|own| own.mark != meaning.mark);
+            if is_new && is_other && meaning.status != meaning.usual() {
+                self.meanings.push(meaning);
+            }
+        }
+    }
+
+    /// Returns the status that the document says for the mark of a box; a tick is what is written.
+    pub(crate) fn status(&self, text: &str, found: &BoxMark) -> Option<TaskStatus> {
+        let mark = text.tail(found.at?).chars().next()?;
+        let own = self.meanings.iter().find(|meaning| meaning.mark == mark);
+        own.filter(|meaning| !meaning.is_tick())?.status
+    }
+
+    /// Returns a box with the status that the document says for its mark.
+    pub(crate) fn applied(&self, text: &str, found: BoxMark) -> BoxMark {
+        let status = self.status(text, &found).unwrap_or(found.status);
+        BoxMark { status, ..found }
+    }
+
+    /// Warns of each mark in use whose meaning is not known, and refuses ticks that mean no done
+    /// task.
+    pub(crate) fn report(&self, source: &Source<'_>, findings: &mut Findings) {
+        for meaning in &self.meanings {
+            let said = source.slice(meaning.said.clone());
+            let mark = meaning.mark;
+            let (at, code) = (meaning.said.start, FindingCode::InvalidValue);
+            let is_used = source.text.matches(&format!("[{mark}]")).nth(1).is_some();
+            if meaning.is_tick() {
+                let message =
+                    format!("`[{mark}]` means `{said}` here, so no task can be ticked with it");
+                findings.error(Pending::new(at, code, said, message));
+            } else if meaning.status.is_none() && is_used {
+                let message = format!(
+                    "`[{mark}]` means `{said}` here, which is no known status, so it is read as \
+                     it usually is"
+                );
+                findings.warn(Pending::new(at, code, said, message));
+            }
+        }
+    }
 }
 
 /// Reports whether the boxes of a list all differ, and each stands before a status alone.
@@ -129,7 +155,7 @@ fn of_list(source: &Source<'_>, items: &[Item]) -> Vec<Meaning> {
             _ => return Vec::new(),
         }
     }
-    match said.len() < MIN_MARKS {
+    match said.len() < MIN_BOXES {
         true => Vec::new(),
         false => said,
     }
@@ -169,18 +195,24 @@ fn of_line(at: usize, line: &str) -> Vec<Meaning> {
         let text = rest.split(ENDS).next().unwrap_or(rest);
         let text = text.trim_end_matches([' ', '*', '_']);
         let start = at + line.len() - rest.len();
-        let before = line.head(open).trim_end_matches(['`', '*', ' ']);
-        let is_code = line.head(open).ends_with('`') && before.trim_matches(BULLETS).is_empty();
         if !text.is_empty() {
             said.push(Meaning {
                 mark,
                 status: meaning(text),
                 said: start..start + text.len(),
-                is_labelled: is_code || before.ends_with([':', '：']),
+                is_labelled: is_label(line.head(open)),
             });
         }
     }
     said
+}
+
+/// Reports whether what stands before a mark only introduces it: `Legend:`, or a bullet before
+/// code.
+fn is_label(before: &str) -> bool {
+    let is_code = before.ends_with('`');
+    let text = before.trim_end_matches(['`', '*', ' ']);
+    text.ends_with([':', '：']) || (is_code && text.trim_matches(BULLETS).is_empty())
 }
 
 /// Returns the mark of a box, wherever it stands, and what follows the box, unless it is a link.

@@ -24,6 +24,16 @@ const MAX_COLUMN_CHARS: usize = 200;
 /// The marks around the heading of a table's column.
 const MARKS: [char; 4] = ['*', '_', '`', ' '];
 
+/// Headings of the columns that name a person.
+const OWNER_COLUMNS: [&str; 6] = [
+    "owner",
+    "assignee",
+    "assigned to",
+    "assigned",
+    "responsible",
+    "who",
+];
+
 impl Reader<'_, '_> {
     /// Returns a row of a table as a task.
     pub(crate) fn row(&mut self, row: &Row, place: &Location) -> Draft {
@@ -32,6 +42,7 @@ impl Reader<'_, '_> {
         // A box may be shown as code.
         let bare = said.trim_start_matches('`');
         let in_cell = read_box(bare.trim_end_matches('`'));
+        let in_cell = in_cell.map(|mark| self.legend.applied(bare, mark));
         let status = in_cell
             .map(|mark| mark.status)
             .or_else(|| done::status_of_cell(said))
@@ -73,7 +84,7 @@ impl Reader<'_, '_> {
         for (column, cell) in others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
-        draft.title = draft.title.replace("\\|", "|");
+        draft.title = without_links(&draft.title.replace("\\|", "|"));
         let is_open = draft.status.runs() || status.is_none();
         if let Some(struck) = strike::status(&draft.title).filter(|_| is_open) {
             draft.status = struck;
@@ -95,15 +106,19 @@ impl Reader<'_, '_> {
         draft
     }
 
-    /// Warns of a column of a table that is named like an attribute, but is only a detail of each
-    /// task.
+    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail
+    /// of each.
     pub(crate) fn note_column(&mut self, column: Range<usize>) {
         let heading = self.source.slice(column.clone());
         let name = heading.trim_matches(MARKS);
-        let Some(_) = key_of(name).filter(|key| !is_in_tables(*key)) else {
-            return;
+        let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
+        let message = match key_of(name) {
+            Some(key) if !is_in_tables(key) => {
+                "this attribute is not read in a table, so it is a detail of each task"
+            }
+            None if is_owner() => "this column chooses no role, so it is a detail of each task",
+            _ => return,
         };
-        let message = "this attribute is not read in a table, so it is a detail of each task";
         let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
         let advice = "a column `Agent` chooses a role, and the other attributes need \
                       `(key: value)` in the title";
@@ -145,6 +160,31 @@ impl Reader<'_, '_> {
 /// Reports whether a cell says only by its colour that its task is done.
 fn is_done_by_colour(said: &str, status: TaskStatus) -> bool {
     status == TaskStatus::Done && status::of_colour(said).is_some()
+}
+
+/// Returns a title with the texts of its links in place of these (`[Parse](a.md) it`).
+fn without_links(title: &str) -> String {
+    let mut plain = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some((before, link)) = rest.split_once('[') {
+        plain.push_str(before);
+        let target = link.split_once("](").and_then(|(text, target)| {
+            let (_, after) = target.split_once(')')?;
+            Some((text, after)).filter(|_| !text.contains('['))
+        });
+        match target {
+            Some((text, after)) => {
+                plain.push_str(text);
+                rest = after;
+            }
+            None => {
+                plain.push('[');
+                rest = link;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
 }
 
 /// Reports whether a column may set an attribute. Commands in tables are mostly prose.

@@ -182,21 +182,21 @@ fn is_label(word: &&str) -> bool {
 
 fn says_person(lower: &str) -> bool {
     let words: Vec<&str> = each_word(lower).skip_while(is_label).collect();
+    let is_for_others = words.first().is_some_and(|first| is_for_others(first));
     match words.as_slice() {
         words if asks(words) => true,
-        ["let" | "allow" | "support", ..] => false,
-        [_, "by", "hand", ..] | ["manually", ..] => true,
-        // What is written by hand is a thing.
-        [.., how, "by", "hand"] => !(how.ends_with("ed") || how.ends_with("en")),
-        ["manual", rest @ ..] => rest.iter().take(2).any(|what| is_deed(what)),
-        ["user", "manual" | "acceptance", what, ..] => is_deed(what),
+        words if is_by_hand(&words.join(" ")) => !is_for_others,
+        ["manually", ..] => true,
+        ["manual", what, ..] if is_deed(what) => true,
+        ["manual", _, what, ..] | ["user", "manual" | "acceptance", what, ..] => is_deed(what),
         [
             "user",
             what @ ("verification" | "approval" | "testing"),
             rest @ ..,
         ]
         | ["human", what, rest @ ..] => is_deed_of(what, rest),
-        [_, "manually", what, ..] | [_, _, "manually", what, ..] => is_deed(what),
+        [_, "manually", what, ..] => is_deed(what),
+        [_, _, "manually", what, ..] if !is_for_others => is_deed(what),
         _ => false,
     }
 }
@@ -208,9 +208,28 @@ fn is_deed_of(what: &str, rest: &[&str]) -> bool {
     is_deed(what) && matches!(link, "of" | "for" | "that" | "before" | "by")
 }
 
+/// Reports whether a lowered title says that its work is done by hand, rather than speaking of what
+/// was done so (`written by hand`).
+fn is_by_hand(title: &str) -> bool {
+    let Some((before, after)) = title.split_once(" by hand") else {
+        return false;
+    };
+    let mut ends = ["ed", "en", "ing", "made"].iter();
+    let is_of_things = ends.any(|end| before.ends_with(end));
+    (after.is_empty() || after.starts_with(' ')) && !is_of_things
+}
+
+/// Reports whether a title that begins with this word is about what others will be able to do.
+fn is_for_others(first: &str) -> bool {
+    matches!(first, "let" | "allow" | "support")
+}
+
 /// Reports whether a word is a deed of a person, also as a verb of one (`reviews`, `verifies`).
 fn is_deed(word: &str) -> bool {
-    is_any_of(word, words::OF_PERSON)
+    let verb = word.strip_suffix('s').unwrap_or(word);
+    [word, verb]
+        .iter()
+        .any(|word| is_any_of(word, words::OF_PERSON))
 }
 
 fn holds_checks(heading: &str) -> bool {

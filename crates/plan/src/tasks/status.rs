@@ -141,6 +141,42 @@ pub(crate) fn leading_word(title: &str) -> Option<(TaskStatus, &str)> {
     is_mark.then_some((known.status, rest))
 }
 
+/// Reports whether the whole of a text says that work is done, also when or in which change, but
+/// for no part of it: `Completed ✅ 2025-01-31`, not `Completed (design only)`.
+pub(crate) fn is_done_without_limit(text: &str) -> bool {
+    let mut is_done = false;
+    for part in text.split_whitespace() {
+        let Some(word) = bare_word(part) else {
+            continue;
+        };
+        let is_known = says_done(word) || (is_done && says_where(word));
+        if !is_known {
+            return false;
+        }
+        is_done = true;
+        // What follows is a sentence of its own.
+        if part.ends_with(['.', '!']) {
+            break;
+        }
+    }
+    is_done
+}
+
+fn bare_word(word: &str) -> Option<&str> {
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+    Some(bare).filter(|bare| !bare.is_empty())
+}
+
+fn says_done(word: &str) -> bool {
+    of_key(&word.to_lowercase()) == Some(TaskStatus::Done)
+}
+
+/// Reports whether a word is a part of the day or of the change in which something was done.
+fn says_where(word: &str) -> bool {
+    let is_link = matches!(word.to_lowercase().as_str(), "on" | "in" | "pr" | "commit");
+    is_link || word.contains("://") || word.contains(|c: char| c.is_ascii_digit())
+}
+
 /// Reports whether a text that says no known status may say another one, rather than a number, code
 /// or the values that there are.
 pub(crate) fn may_be(text: &str) -> bool {
@@ -475,6 +511,27 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn done_may_be_limited() {
+        for whole in [
+            "Done",
+            "✅ Complete",
+            "**COMPLETED** ✅ (2025-01-31)",
+            "Merged in PR #12",
+            "Completed. It was merged.",
+        ] {
+            assert!(is_done_without_limit(whole), "{whole}");
+        }
+        for part in [
+            "Completed (design only)",
+            "Completed: nothing yet",
+            "🟢",
+            "",
+        ] {
+            assert!(!is_done_without_limit(part), "{part}");
         }
     }
 

@@ -7,8 +7,12 @@ use orchestrate_core::text::parts::Parts;
 use crate::fields::identify;
 use crate::tasks::status;
 
-/// What may stand between strikes and a remark.
+/// The maximum length of a word after a reason that is no part of a title: `until`, `to`.
+const MAX_SMALL_WORD: usize = 5;
+
+/// What may stand between strikes and a remark, and which of it sets the remark apart.
 const BETWEEN: [char; 12] = ['*', '_', ' ', '\t', '.', ',', ':', '：', '-', '–', '—', '→'];
+const APART: [char; 8] = ['.', ',', ':', '：', '-', '–', '—', '→'];
 
 /// Returns the status of a title that is struck out but for an id before it, and parentheses or a
 /// reason after it: done if these say so, else cancelled. A struck text that another one follows is
@@ -29,9 +33,11 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     };
     let (struck, mut after) = without_id(text).strip_prefix("~~")?.split_once("~~")?;
     let mut status = TaskStatus::Cancelled;
+    let mut is_apart = false;
     let is_remark = loop {
         let text = after.trim_start_matches(BETWEEN);
         let between = after.head(after.len() - text.len());
+        is_apart |= between.contains(APART);
         after = text;
         if let Some((_, rest)) = after
             .strip_prefix("~~")
@@ -42,6 +48,7 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
             if says_done(remark) {
                 status = TaskStatus::Done;
             }
+            is_apart = true;
             after = rest;
         } else {
             break begins_remark(between, after);
@@ -54,15 +61,19 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     if says_done(after) {
         return Some(TaskStatus::Done);
     }
-    let says_why = is_reason(after) || after.starts_with(['❌', '🚫', '✗', '✖']);
+    let says_why = is_reason(after, is_apart) || after.starts_with(['❌', '🚫', '✗', '✖']);
     (says_why || (is_remark && !is_id(struck))).then_some(TaskStatus::Cancelled)
 }
 
-/// Reports whether a text begins with a word for what is not to be done.
-fn is_reason(text: &str) -> bool {
-    let first = text.split([' ', ',', '.']).find(|word| !word.is_empty());
-    let status = first.and_then(|word| status::of_key(&word.to_lowercase()));
-    status.is_some_and(|status| !status.runs())
+/// Reports whether a text begins with a word for what is not to be done, alone or before a small
+/// word: it may be the title that replaces the struck one (`~~Eager~~ Deferred loading`).
+fn is_reason(text: &str, is_apart: bool) -> bool {
+    let mut words = text.split([' ', ',', '.']).filter(|word| !word.is_empty());
+    let status = words
+        .next()
+        .and_then(|word| status::of_key(&word.to_lowercase()));
+    let is_followed_by_title = words.next().is_some_and(|word| word.len() > MAX_SMALL_WORD);
+    status.is_some_and(|status| !status.runs()) && (is_apart || !is_followed_by_title)
 }
 
 /// Reports whether what stands between strikes and a text sets it apart as a remark that does not
@@ -152,7 +163,7 @@ mod tests {
             ("~~Use A~~ -> use B", None),
             ("~~T4~~: Export", None),
             ("~~a~~ — ~~b~~ c", None),
-            ("~~Eager~~ Deferred loading", Some(Cancelled)),
+            ("~~Eager~~ Deferred loading", None),
             ("~~Copy~~ Duplicate the project", None),
             ("~~a~~ ~~b~~ c", None),
             ("~~old~~ new", None),

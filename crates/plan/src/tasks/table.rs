@@ -19,7 +19,7 @@ use orchestrate_core::text::parts::Parts;
 /// else.
 const TASK_COLUMNS: &str = "task|tasks|todo|step|story|issue|bug|deliverable|item|work";
 const OTHER_COLUMNS: &str =
-    "title|feature|name|problem|requirement|component|module|milestone|phase";
+    "title|feature|description|name|problem|requirement|component|module|milestone|phase";
 
 /// Headings of a column of tasks even where nothing says how far these are.
 const SURE_COLUMNS: &str = "task|tasks|todo|story|deliverable";
@@ -229,7 +229,7 @@ impl Grid<'_, '_> {
         }
         let is_listed = self.is_listed();
         let title = called
-            .or_else(|| self.other(id))
+            .or_else(|| self.other(id, status))
             .or_else(|| self.unnamed(id, status?))
             .or_else(|| is_listed.then_some(self.said(usize::from(first_is_id))));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
@@ -249,12 +249,19 @@ impl Grid<'_, '_> {
     }
 
     /// Returns the column with the title if that is not called a task: the first one if each of its
-    /// cells begins with an id, else one of a known name.
-    fn other(&self, id: Option<usize>) -> Option<usize> {
-        match id.is_none() && self.all(0, begins_with_id) {
-            true => Some(0),
-            false => self.named(OTHER_COLUMNS),
+    /// cells begins with an id, else one of a known name. Among columns of other names,
+    /// "Description" is not that of the title.
+    fn other(&self, id: Option<usize>, status: Option<usize>) -> Option<usize> {
+        if id.is_none() && self.all(0, begins_with_id) {
+            return Some(0);
         }
+        let found = self.named(OTHER_COLUMNS)?;
+        let is_described = self.named("description") == Some(found) && id.is_some();
+        let is_foreign = is_described && self.named(STATUS_COLUMNS).is_none();
+        let first = status.filter(|_| is_foreign);
+        first
+            .and_then(|status| self.unnamed(id, status))
+            .or(Some(found))
     }
 
     /// Reports whether the first column names work: by its heading, or by an id in each cell.

@@ -427,11 +427,12 @@ fn ids_are_read_in_strikes_and_links() {
          - [x] T9 y (depends: T4)\n",
         "\
 T4 [cancelled] struck
-t6_issues_6 [todo] [T6](issues/6) Title
+T6 [todo] Title
 T7 [todo] x
 T8 [todo] ~~old~~ new
 T9 [done] y
-errors 3: there is no task `T6`
+> T6 / T8: nothing comes before; together: nothing orders them
+> T7: after T6: dependency
 ",
     );
 }

@@ -134,15 +134,16 @@ fn optional_tasks_come_last() {
 }
 
 #[test]
-fn a_number_that_may_be_a_place_or_an_id_is_refused() {
-    fails(
-        "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n",
-        &["3:26 unknown_dependency 1 → write the id of the one that is meant"],
+fn a_number_that_may_be_a_place_or_an_id_is_said() {
+    let plan = "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n";
+    reads(
+        plan,
+        &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T3"],
     );
-    fails(
-        "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n",
-        &["3:24 unknown_dependency 1 → write the id of the one that is meant"],
-    );
+    warns(plan, &["3:26 look_alike 1 → write the whole id"]);
+    let plan = "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n";
+    reads(plan, &["2: a", "1: b | after 2", "3: c | depends 1"]);
+    warns(plan, &["3:24 look_alike 1 → write the whole id"]);
     warns("1. [ ] T1 a\n2. [ ] T2 b (depends: 1)\n", &[]);
     fails(
         "## A\n1. [ ] a\n\n## B\n1. [ ] b\n\n## C\n- [ ] c (depends: 1)\n",
@@ -365,7 +366,9 @@ warnings 6: `T3` and `T4` write the same path: the second waits for the first
 }
 
 #[test]
-fn a_number_of_a_list_whose_markers_are_all_one_is_refused() {
-    let plan = "# Tasks\n\n1. [ ] A\n1. [ ] B\n1. [ ] C (depends: 1)\n";
-    assert!(Plan::parse(plan, &KnownNames::default()).is_err());
+fn a_list_whose_markers_are_all_one_counts_on() {
+    reads(
+        "# Tasks\n\n1. [ ] A\n1. [ ] B\n1. [ ] C (depends: 1)\n",
+        &["a: A", "b: B | after a", "c: C | depends a"],
+    );
 }

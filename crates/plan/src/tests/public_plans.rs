@@ -97,6 +97,7 @@ B1 [todo] Crash
 B2 [done] Time zone
 billing [todo] Billing
 > login_a_b / B1 / billing: nothing comes before; together: nothing orders them
+warnings 6: this column chooses no role, so it is a detail of each task
 ",
     );
 }
@@ -219,7 +220,7 @@ T7 [todo] Print it
 > T2 / T6: T6 after T1: dependency; T2 after T1: the plan's order; together: nothing orders them
 > T3: after T2: the plan's order
 > T4 / T5: T5 after T3: dependency; T4 after T3: the plan's order; together: nothing orders them
-warnings 4: not every word of this is a task, so it stays in the title
+warnings 4: this names no task, so it stays in the title
 warnings 5: `the profile page` names no task, so it is read as a remark
 warnings 6: `must be merged first` names no task, so it is read as a remark
 ",

@@ -30,6 +30,7 @@ print [todo] Print
 > print: nothing comes before
 line 6: under \"✅ Done\", which says that it is done
 line 7: under \"✅ Done\", which says that it is done
+warnings 6: this is open, although \"✅ Done\" above says that it is done
 ",
     );
 }
@@ -75,15 +76,17 @@ fn a_status_of_the_document_may_be_limited() {
     reads(
         "# Design\n\n## Status\n\n- **State:** Completed (design only)\n\n## Tasks\n\n- [ ] Build it\n",
         "\
-build_it [done] Build it
-line 9: the document says that all its work is done, or not to be done
+build_it [todo] Build it
+> build_it: nothing comes before
+warnings 5: `Completed (design only)` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
         "# Design\n\n## Status\n\nCompleted: nothing yet\n\n## Tasks\n\n- [ ] Build it\n",
         "\
-build_it [done] Build it
-line 9: the document says that all its work is done, or not to be done
+build_it [todo] Build it
+> build_it: nothing comes before
+warnings 5: `Completed: nothing yet` is more than a word for done, so the open tasks are run
 ",
     );
     reads(
@@ -215,7 +218,7 @@ warnings 22: unknown status `Parked`: its mark counts
 }
 
 #[test]
-fn marks_that_mean_something_else_are_refused() {
+fn what_a_document_says_of_its_marks_counts() {
     for legend in [
         "Legend: `[ ]` open, `[~]` done / dropped, `[>]` deferred, `[x]` finished.",
         "```\n[ ] open\n[~] dropped\n[>] on hold\n```",
@@ -227,9 +230,14 @@ fn marks_that_mean_something_else_are_refused() {
         let source = format!(
             "# P\n\n{legend}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n- [>] Sell\n- [/] Ship\n"
         );
-        let (_, errors) = read(&source, &KnownNames::default());
-        let marks: Vec<&str> = errors.iter().map(|error| &error.message[..5]).collect();
-        assert_eq!(marks, ["`[~]`", "`[>]`"], "{legend}");
+        let (plan, errors) = read(&source, &KnownNames::default());
+        let runs: Vec<bool> = plan.tasks.iter().map(|task| task.status.runs()).collect();
+        assert_eq!(
+            (runs, errors),
+            (vec![true, false, false, true], vec![]),
+            "{legend}"
+        );
+        assert_eq!(plan.warnings, [], "{legend}");
     }
 }
 
@@ -257,7 +265,7 @@ build [todo] Build
 paint [blocked] Paint
 ship [done] Ship
 warnings 3: `[!]` means `important` here, which is no known status, so it is read as it usually is
-errors 3: `[x]` means `cancelled` here, but is read as it usually is
+errors 3: `[x]` means `cancelled` here, so no task can be ticked with it
 ",
     );
 }
@@ -364,7 +372,7 @@ fn a_status_of_a_section_counts_for_what_stands_below_it() {
         (
             "## Work\n\n- [ ] Parse\n\n## Already done\n\n- [ ] Read",
             "+-",
-            0,
+            1,
         ),
         (
             "## Work\n\n- [ ] Parse\n\n## Archived\n\n- [ ] Read",

@@ -63,7 +63,7 @@ fn a_script_that_nobody_asks_again_is_not_read() -> Outcome {
     world.types(&["run", &plan, "--model", &model, "--merge", "review"], 3)?;
     std::fs::write(&file, "no rule\n")?;
     // Rejecting the task would make its agent use the script.
-    let ran = world.types(&["reject", "T1", "-m", "Write two."], 2)?;
+    let ran = world.types(&["reject", "T1", "-m", "Write two.", "--follow"], 2)?;
     require_words(&ran.stderr, &["failed to load the script", "line 1"])?;
     world.types(&["approve", "T1", "--follow"], 0).map(drop)
 }

@@ -41,10 +41,10 @@ fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
     assert_eq!(approved.stdout, format!("{recorded}\n"));
     // The same decision again is the same request.
     let again = world.types(&["approve", "T1", "--json"], 0)?.json()?;
-    let request = at(&again, "/request")?;
-    let expected =
-        json!({"run_id": run, "request": request, "stage": "recorded", "answer": recorded});
-    assert_eq!(again, expected);
+    assert_eq!(
+        [at(&again, "/stage")?, at(&again, "/answer")?],
+        [&json!("recorded"), &json!(recorded)]
+    );
     world.types(&["reject", "T2", "-m", "again"], 0)?;
     // It is decided against the state that it finds.
     world.types(&["approve", "T2"], 0)?;

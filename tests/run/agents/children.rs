@@ -288,10 +288,10 @@ fn of_a_run_that_breaks_off_say_so() -> Outcome {
             waited.map(drop),
             coordinator.spawn(child("c")).await.map(drop),
         ] {
-            assert!(
-                matches!(outcome, Err(CoordinatorError::Ended(_))),
-                "{outcome:?}"
-            );
+            let Err(CoordinatorError::Stopped { reason, .. }) = outcome else {
+                return fail(format!("{outcome:?}"));
+            };
+            assert!(reason.contains("another process has moved it"), "{reason}");
         }
         match coordinator.finish().await {
             Err(CoordinatorError::BranchMoved { .. }) => Ok::<_, Failed>(()),

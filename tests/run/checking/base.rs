@@ -216,9 +216,10 @@ fn children_do_not_wait_for_a_red_base() -> Outcome {
     let coordinator = world.coordinator(&script(), |settings| verified(settings, RED_BEFORE))?;
     runtime()?.block_on(async {
         let child = coordinator.spawn(ChildSpec::new("Make it")).await?;
+        let waited = child.wait().await;
         assert!(
-            matches!(child.wait().await, Err(CoordinatorError::Ended(_))),
-            "the child did not end"
+            matches!(waited, Err(CoordinatorError::RedBase(_))),
+            "{waited:?}"
         );
         match coordinator.finish().await {
             Err(CoordinatorError::RedBase(_)) => Ok(()),

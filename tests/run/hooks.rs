@@ -38,7 +38,7 @@ tools = ["Write"]
 command = '''echo '{"context": "it is formatted"}' '''
 
 [[hooks.before_finish]]
-command = "test -e HOME/linted || { touch HOME/linted; echo 'line 1 is too long' >&2; exit 2; }"
+command = "test ! -e b.txt -a -e $ORCHESTRATE_WORKTREE/b.txt || exit 3; test -e HOME/linted || { touch HOME/linted; echo 'line 1 is too long' >&2; exit 2; }"
 
 [[hooks.on_event]]
 events = ["task.*"]
@@ -74,7 +74,7 @@ fn a_users_hooks_deny_tell_and_send_back() -> Outcome {
     says(
         &checked,
         &[
-            "before_finish asks `test -e",
+            "before_finish asks `test ! -e",
             "with your rights",
             "config.toml:19:1",
         ],

@@ -145,8 +145,8 @@ pub(crate) fn acknowledge(
     Ok(Answer { stage, answer })
 }
 
-/// Returns the number of a request if the same one is recorded already: what is decided twice is
-/// decided once, while a message may be sent again.
+/// Returns the number of a request if the newest recorded one is the same: what is decided twice in
+/// a row is decided once, while a message may be sent again.
 fn recorded_before(
     store: &Store,
     run: &RunId,
@@ -155,10 +155,9 @@ fn recorded_before(
     if matches!(request, Request::Message { .. }) {
         return Ok(None);
     }
-    let mut open = store.open_requests(run)?.into_iter();
-    Ok(open
-        .find(|received| received.request == *request)
-        .map(|received| received.id))
+    let open = store.open_requests(run)?;
+    let newest = open.last().filter(|received| received.request == *request);
+    Ok(newest.map(|received| received.id))
 }
 
 /// Returns what the sender of an answered request is told.

@@ -86,14 +86,6 @@ impl WrittenHook {
             );
         }
         let is_confined = is_shared || self.sandbox == Some(true);
-        if !is_confined && point != HookPoint::OnEvent && is_of_worktree(&command) {
-            return Err(
-                "your hooks run with your rights, and this program is a file of the \
-                        worktree, which the agent may change; write its absolute path, or add \
-                        `sandbox = true`"
-                    .to_owned(),
-            );
-        }
         Ok(GivenHook {
             point,
             command,
@@ -149,12 +141,6 @@ impl GivenHook {
     }
 }
 
-/// Reports whether the program of a command is named by a path that begins in the worktree.
-fn is_of_worktree(command: &str) -> bool {
-    let program = command.split_whitespace().next().unwrap_or(command);
-    program.contains('/') && !program.starts_with(['/', '~', '$', '"', '\''])
-}
-
 fn timeout(text: &str) -> Result<u64, String> {
     let given = duration_ms(text).filter(|given| (1..=MAX_TIMEOUT_MS).contains(given));
     given.ok_or_else(|| {
@@ -195,11 +181,7 @@ mod tests {
                 "",
             ),
             (hook("on_event", "command = 'a/g'"), &mine, ""),
-            (
-                hook("before_tool", "command = 'a/g'"),
-                &mine,
-                "absolute path",
-            ),
+            (hook("before_tool", "command = 'a/g'"), &mine, ""),
             (hook("before_tool", "tools = ['Bash']"), &mine, "command"),
             (
                 hook("before_tool", "command = '/g'\ntool = 1"),

@@ -209,7 +209,7 @@ impl Written {
         let specific = self.specific;
         let context = self.context.or(specific.additional_context);
         let reason = self.reason.or(specific.permission_decision_reason);
-        let decision = self.decision.or(specific.permission_decision);
+        let decision = stricter(self.decision, specific.permission_decision);
         let arguments = self.arguments.or(specific.updated_input);
         let ruling = match decision.as_deref() {
             _ if self.continues == Some(false) => {
@@ -243,6 +243,19 @@ impl Written {
             context: context.as_deref().map(in_bounds),
         })
     }
+}
+
+/// Returns the decision that counts if an answer has one in each form: the one that denies.
+fn stricter(ours: Option<String>, theirs: Option<String>) -> Option<String> {
+    if !denies(ours.as_deref()) && denies(theirs.as_deref()) {
+        return theirs;
+    }
+    ours.or(theirs)
+}
+
+/// Reports whether a decision does not let a call pass.
+fn denies(decision: Option<&str>) -> bool {
+    decision.is_some_and(|decision| !matches!(decision, "allow" | "approve"))
 }
 
 /// Returns the reason that a hook gives, as an agent is told it.
@@ -294,6 +307,13 @@ mod tests {
             (
                 0,
                 r#"{"continue": false, "stopReason": "no"}"#,
+                "",
+                HookAnswer::deny("no"),
+            ),
+            (
+                0,
+                r#"{"decision": "allow", "reason": "no",
+                    "hookSpecificOutput": {"permissionDecision": "deny"}}"#,
                 "",
                 HookAnswer::deny("no"),
             ),

@@ -2,7 +2,7 @@
 //! by JSON on its standard output.
 //!
 //! A confined one runs in the sandbox of the agent's commands, in its worktree. The user's own run
-//! there with the user's rights, or, if they observe events, in the checkout.
+//! with the user's rights, in the checkout: a relative path never names a file that an agent wrote.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -46,6 +46,9 @@ struct Question<'a> {
     about: Fields,
     sandbox: Option<&'a Sandbox>,
     view: View,
+    /// Where the agent works; the checkout for what is about no agent.
+    worktree: PathBuf,
+    /// Where the command starts.
     cwd: PathBuf,
 }
 
@@ -70,6 +73,7 @@ impl CommandHook {
             about,
             sandbox: Some(at.sandbox),
             view: at.worktree.view.now(),
+            worktree: at.worktree.path.clone(),
             cwd: at.worktree.path.clone(),
         };
         if self.command.is_confined {
@@ -80,9 +84,11 @@ impl CommandHook {
             sandbox: self.place.unconfined.as_ref(),
             view: View::Host(HostView {
                 writable: vec![worktree.clone()],
+                read_only: vec![self.place.checkout.clone()],
                 ..HostView::default()
             }),
-            cwd: worktree,
+            worktree,
+            cwd: self.place.checkout.clone(),
             ..question
         };
         self.answer(question, at.cancel).await
@@ -205,6 +211,7 @@ impl Hook for CommandHook {
                 read_only: vec![checkout.clone()],
                 ..HostView::default()
             }),
+            worktree: checkout.clone(),
             cwd: checkout,
         };
         let answer = self.answer(question, &Cancel::new()).await?;
@@ -238,13 +245,16 @@ impl Question<'_> {
             ("hook_event_name", json!(point.as_str())),
             ("session_id", json!(self.run)),
             ("agent_id", json!(self.agent)),
-            ("cwd", json!(self.cwd.to_string_lossy())),
+            ("cwd", json!(self.worktree.to_string_lossy())),
         ]));
         input
     }
 
     fn variables(&self) -> BTreeMap<OsString, OsString> {
-        let mut variables = BTreeMap::from([("ORCHESTRATE_RUN".into(), self.run.as_str().into())]);
+        let mut variables = BTreeMap::from([
+            ("ORCHESTRATE_RUN".into(), self.run.as_str().into()),
+            ("ORCHESTRATE_WORKTREE".into(), self.worktree.clone().into()),
+        ]);
         if let Some(agent) = self.agent {
             // An agent has the id of its task.
             for name in ["ORCHESTRATE_AGENT", "ORCHESTRATE_TASK"] {

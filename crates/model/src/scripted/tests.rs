@@ -233,8 +233,8 @@ fn a_bad_line_is_named() {
         (
             r#"{"when": {"returned": "clash"}, "reply": {"text": "x"}}"#,
             "unknown variant `clash`, expected one of `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, \
-             `changes_requested`, `claims`, `no_verdict`, `invalid_plan`, `invalid_answer`, `new_work`, `children_ended`, \
-             `rejected`, `retried`, `rest`, at column 29",
+             `changes_requested`, `claims`, `no_verdict`, `invalid_plan`, `invalid_answer`, `hook`, `new_work`, \
+             `children_ended`, `rejected`, `retried`, `rest`, at column 29",
         ),
         (r#"{"task": "T1"}"#, "missing field `reply`, at column 14"),
     ] {

@@ -107,7 +107,9 @@ impl Display {
     /// otherwise beside the result.
     pub(crate) fn answered(&mut self, run: &RunId, answered: LineAnswer) {
         if self.style.format != Format::StreamJson {
-            let LineAnswer { line, ok, message } = answered;
+            let LineAnswer {
+                line, ok, message, ..
+            } = answered;
             let refused = if ok { "" } else { "refused: " };
             return self.note(&format!("line {line}: {refused}{message}"));
         }

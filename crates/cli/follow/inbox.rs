@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Takeover};
-use orchestrate_core::run::EXIT_OK;
 use orchestrate_core::run::request::{Purpose, Request};
+use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::{RequestRefused, RunId};
 use orchestrate_journal::{InboxId, JournalError, Reply, Store};
 use orchestrate_settings::Layer;
@@ -155,7 +155,7 @@ fn recorded_before(
     if matches!(request, Request::Message { .. }) {
         return Ok(None);
     }
-    let open = store.open_requests(run)?;
+    let open = store.recorded_requests(run)?;
     let newest = open.last().filter(|received| received.request == *request);
     Ok(newest.map(|received| received.id))
 }
@@ -294,7 +294,14 @@ async fn carry_out(
                 output::note(tier);
             }
             tell_answers(&taken, style);
-            run::to_its_end(taken, style, begun, None).await.map(Some)
+            let own = taken.answers().last();
+            let is_refused = own.is_some_and(|own| own.reply.is_err());
+            let mut followed = run::to_its_end(taken, style, begun, None).await?;
+            if is_refused {
+                // What was recorded before it has let the run go on.
+                followed.report.exit_code = Some(EXIT_USAGE);
+            }
+            Ok(Some(followed))
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::CommandError;
-use crate::json::LineAnswer;
+use crate::json::{Answer, LineAnswer};
 
 /// How many lines are read ahead: one, since they are answered in turn.
 const READ_AHEAD: usize = 1;
@@ -22,15 +22,13 @@ const READ_AHEAD: usize = 1;
 /// The longest line, in bytes: more than any message may have.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// Carries out what the lines request.
-pub(crate) trait Listener: Send + Sync {
-    /// Carries out what one line requests of a run, and returns what was done.
-    fn hear(&self, store: &Store, run: &RunId, line: &[u8]) -> Result<String, CommandError>;
-}
+/// Carries out what one line requests of a run, and returns what has become of it.
+pub(crate) type Listener =
+    Arc<dyn Fn(&Store, &RunId, &[u8]) -> Result<Answer, CommandError> + Send + Sync>;
 
 /// The lines of standard input, and their answers.
 pub(crate) struct Requests {
-    listener: Arc<dyn Listener>,
+    listener: Listener,
     store: Store,
     run: RunId,
     lines: mpsc::Receiver<Vec<u8>>,
@@ -41,11 +39,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Starts to read standard input.
-    pub(crate) fn read(
-        listener: Arc<dyn Listener>,
-        store: Store,
-        run: RunId,
-    ) -> Result<Self, CommandError> {
+    pub(crate) fn read(listener: Listener, store: Store, run: RunId) -> Result<Self, CommandError> {
         let (sender, lines) = mpsc::channel(READ_AHEAD);
         std::thread::Builder::new()
             .name("requests".to_owned())
@@ -95,17 +89,28 @@ impl Requests {
                 true => Err(CommandError::usage(format!(
                     "the line is longer than {LONGEST_LINE} bytes"
                 ))),
-                false => listener.hear(&store, &run, &line),
+                false => listener(&store, &run, &line),
             };
             answered(number, heard)
         });
     }
 }
 
-fn answered(line: usize, heard: Result<String, CommandError>) -> LineAnswer {
-    let ok = heard.is_ok();
-    let message = heard.unwrap_or_else(|error| error.with_hints());
-    LineAnswer { line, ok, message }
+fn answered(line: usize, heard: Result<Answer, CommandError>) -> LineAnswer {
+    match heard {
+        Ok(Answer { stage, answer }) => LineAnswer {
+            line,
+            ok: true,
+            stage: Some(stage),
+            message: answer,
+        },
+        Err(error) => LineAnswer {
+            line,
+            ok: false,
+            stage: None,
+            message: error.with_hints(),
+        },
+    }
 }
 
 /// Passes on the lines of standard input until it is closed, cannot be read, or nobody listens.

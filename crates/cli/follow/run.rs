@@ -149,7 +149,7 @@ pub(crate) async fn to_its_end(
     run: Run,
     style: Style,
     begun: u64,
-    listener: Option<Arc<dyn Listener>>,
+    listener: Option<Listener>,
 ) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News {

@@ -41,12 +41,6 @@ impl<T> FromIterator<T> for Items<T> {
     }
 }
 
-/// What can be printed as JSON: only outputs in their envelope.
-pub(crate) trait Printed {
-    /// Returns the object.
-    fn to_object(&self) -> Result<Value, serde_json::Error>;
-}
-
 impl<T> Envelope<T> {
     /// Puts an output of a run, or of none, into its envelope.
     pub(crate) fn new(run: Option<&RunId>, body: T) -> Self {
@@ -64,8 +58,9 @@ impl<T> Envelope<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Printed for Envelope<T> {
-    fn to_object(&self) -> Result<Value, serde_json::Error> {
+impl<T: Serialize + DeserializeOwned> Envelope<T> {
+    /// Returns the object, which begins with its `type`.
+    pub(crate) fn to_object(&self) -> Result<Value, serde_json::Error> {
         let mut object = serde_json::to_value(self)?;
         if let Value::Object(fields) = &mut object
             && let Some(kind) = fields.shift_remove("type")

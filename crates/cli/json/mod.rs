@@ -15,7 +15,7 @@ pub(crate) use calls::{
     AuditLine, Audited, AuditedRun, CacheCleared, CacheStatistics, ForeignLine, ToolEntry,
     ToolFileReport, ToolForm, ToolProblem, ToolUse,
 };
-pub(crate) use envelope::{Envelope, Items, Printed};
+pub(crate) use envelope::{Envelope, Items};
 pub(crate) use event_line::EventLine;
 pub(crate) use output::Output;
 pub(crate) use results::{

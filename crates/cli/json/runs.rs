@@ -95,6 +95,8 @@ pub(crate) struct WaitingFor {
     pub(crate) messages_to_user: Vec<Message>,
     /// The messages that no agent has read.
     pub(crate) unread_messages: Vec<Message>,
+    /// How many requests wait for the next process that works on the run.
+    pub(crate) recorded_requests: usize,
 }
 
 /// A call that waits for the user's decision.
@@ -167,8 +169,11 @@ pub(crate) enum Stage {
 pub(crate) struct LineAnswer {
     /// The number of the line, from 1.
     pub(crate) line: usize,
-    /// Whether it was carried out.
+    /// Whether it is not refused.
     pub(crate) ok: bool,
+    /// How far it is; absent if it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stage: Option<Stage>,
     /// What was done, or why not and what to do.
     pub(crate) message: String,
 }

@@ -16,9 +16,11 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use orchestrate_core::Redactor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
-use crate::json::Printed;
+use crate::json::Envelope;
 use crate::show::columns;
 use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{
@@ -95,16 +97,22 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
 
 /// Writes one JSON output, which has its envelope, as one line to standard output; the characters
 /// that [`plain`] escapes get JSON's own escapes.
-pub(crate) fn json(output: &impl Printed) -> Result<(), CommandError> {
+pub(crate) fn json<T: Serialize + DeserializeOwned>(
+    output: &Envelope<T>,
+) -> Result<(), CommandError> {
     bytes(&json_line(output)?)
 }
 
 /// Writes one JSON output with a patch in it, without redaction, so that the patch applies.
-pub(crate) fn json_exactly(output: &impl Printed) -> Result<(), CommandError> {
+pub(crate) fn json_exactly<T: Serialize + DeserializeOwned>(
+    output: &Envelope<T>,
+) -> Result<(), CommandError> {
     exactly(&json_line(output)?)
 }
 
-fn json_line(output: &impl Printed) -> Result<String, CommandError> {
+fn json_line<T: Serialize + DeserializeOwned>(
+    output: &Envelope<T>,
+) -> Result<String, CommandError> {
     let object = output
         .to_object()
         .map_err(|error| CommandError::internal(error.to_string()))?;

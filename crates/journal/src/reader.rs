@@ -361,6 +361,18 @@ impl Store {
         self.query(|connection| inbox::open(connection, run))
     }
 
+    /// Returns the requests that the next process which works on a run carries out, oldest first:
+    /// the unanswered ones, except those to stop, which concern the process that they were sent to.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn recorded_requests(&self, run: &RunId) -> Result<Vec<Received>, JournalError> {
+        let mut recorded = self.open_requests(run)?;
+        recorded.retain(|received| !received.request.is_stop());
+        Ok(recorded)
+    }
+
     /// Returns the answer to a request, or `None` while it is open.
     ///
     /// # Errors

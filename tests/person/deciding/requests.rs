@@ -63,6 +63,8 @@ fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
     )?;
     let status = world.types(&["status"], 0)?;
     says(&status, &["3 requests are recorded: `orchestrate resume"])?;
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    assert_eq!(*at(&status, "/recorded_requests")?, 3, "{status}");
     let resumed = world.types(&["resume"], 3)?;
     says(
         &resumed,
@@ -81,9 +83,9 @@ fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
     for kind in kinds {
         assert_eq!(count(&world, kind)?, 1, "{kind} after another resume");
     }
-    // With `--follow`, what was recorded before comes first.
+    // With `--follow`, what was recorded before comes first, and the code is that of the refusal.
     world.types(&["reject", "T2", "-m", "once more"], 0)?;
-    let followed = world.types(&["reject", "T2", "-m", "twice", "--follow"], 3)?;
+    let followed = world.types(&["reject", "T2", "-m", "twice", "--follow"], 2)?;
     says(&followed, &["for attempt 3", "a request is refused: T2"])?;
     assert_eq!(count(&world, "task.returned")?, 2);
     Ok(())
@@ -151,7 +153,10 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
         r#"{"type":"reject","task":"T1","message":"again"}"#,
     )?;
     let answered = answer(&running, bad.len() + 2)?;
-    assert_eq!(answered["ok"], true, "{answered}");
+    assert_eq!(
+        [&answered["ok"], &answered["stage"]],
+        [&json!(true), &json!("done")]
+    );
     waits(&running, "T1")?;
     // Another terminal decides meanwhile.
     says(

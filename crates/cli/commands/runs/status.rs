@@ -55,8 +55,12 @@ pub(crate) fn show(
         warn_of_strange_tip(&project, &state);
     }
     let worktrees = project.worktree_sizes(&state);
+    let recorded = match report.status == RUNNING {
+        true => 0,
+        false => store.recorded_requests(run)?.len(),
+    };
     if as_json {
-        let waiting_for = waiting_for(&report, &state, worktrees);
+        let waiting_for = waiting_for(&report, &state, worktrees, recorded);
         let report = RunReport {
             waiting_for: Some(waiting_for),
             ..RunReport::from(report)
@@ -78,25 +82,20 @@ pub(crate) fn show(
     text.push_str(&table::messages_to_user(state.messages_to_user()));
     text.push_str(&worktree_sizes::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
-    if report.status != RUNNING {
-        text.push_str(&recorded(store, run)?);
-    }
+    text.push_str(&will_be_carried_out(recorded, run));
     let next = next::commands(Named::new(store, run)?, run, &report.actions(&state));
     output::result(&(text + &next::render(&next)))
 }
 
-/// Says how many requests wait for the next process that works on a run.
-fn recorded(store: &Store, run: &RunId) -> Result<String, CommandError> {
-    let open = store.open_requests(run)?.into_iter();
-    Ok(
-        match open.filter(|received| !received.request.is_stop()).count() {
-            0 => String::new(),
-            1 => format!("1 request is recorded: `orchestrate resume {run}` carries it out\n"),
-            several => format!(
-                "{several} requests are recorded: `orchestrate resume {run}` carries them out\n"
-            ),
-        },
-    )
+/// Says what happens to the requests that are recorded.
+fn will_be_carried_out(recorded: usize, run: &RunId) -> String {
+    match recorded {
+        0 => String::new(),
+        1 => format!("1 request is recorded: `orchestrate resume {run}` carries it out\n"),
+        several => format!(
+            "{several} requests are recorded: `orchestrate resume {run}` carries them out\n"
+        ),
+    }
 }
 
 /// Warns if the integration branch was moved from outside the run, so that it is not the run's
@@ -157,7 +156,12 @@ fn activity(record: &TaskRecord) -> String {
 }
 
 /// Returns the calls that wait for the user, the tasks under way, messages and worktrees.
-fn waiting_for(report: &Report, state: &RunState, worktrees: Vec<WorktreeSize>) -> WaitingFor {
+fn waiting_for(
+    report: &Report,
+    state: &RunState,
+    worktrees: Vec<WorktreeSize>,
+    recorded_requests: usize,
+) -> WaitingFor {
     let calls = state.open_approvals();
     let calls = calls.map(|(call, approval)| OpenApproval {
         call: call.clone(),
@@ -188,6 +192,7 @@ fn waiting_for(report: &Report, state: &RunState, worktrees: Vec<WorktreeSize>) 
             .collect(),
         messages_to_user: state.messages_to_user().cloned().collect(),
         unread_messages: state.unread().cloned().collect(),
+        recorded_requests,
     }
 }
 

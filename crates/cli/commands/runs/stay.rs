@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::inbox;
 use crate::follow::requests::Listener;
+use crate::json::Answer;
 use crate::show::terminal::Terminal;
 
 /// What a line may be, for messages.
@@ -25,7 +26,11 @@ const LINES: &str = "a line is a JSON object with a `type` (approve, reject, ado
 
 /// A line of standard input.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    expecting = "a JSON object with a `type`"
+)]
 enum Line {
     Approve(Approval),
     Reject(Rejection),
@@ -36,13 +41,11 @@ enum Line {
     Stop(Stopping),
 }
 
-/// Listens to a person or a program that decides about a run.
-struct Decisions {
-    context: Context,
-}
-
 /// Returns what listens to standard input if a run stays open for people.
-pub(crate) fn listener(context: &Context, stays: bool) -> Option<Arc<dyn Listener>> {
+pub(crate) fn listener(context: &Context, stays: bool) -> Option<Listener> {
+    if !stays {
+        return None;
+    }
     // Standard input is not a terminal to ask on.
     let terminal = Terminal {
         can_ask: false,
@@ -52,16 +55,22 @@ pub(crate) fn listener(context: &Context, stays: bool) -> Option<Arc<dyn Listene
         terminal,
         ..context.clone()
     };
-    stays.then(|| -> Arc<dyn Listener> { Arc::new(Decisions { context }) })
+    Some(Arc::new(move |store: &Store, run: &RunId, line: &[u8]| {
+        carry_out(&context, store, run, line)
+    }))
 }
 
-impl Listener for Decisions {
-    fn hear(&self, store: &Store, run: &RunId, line: &[u8]) -> Result<String, CommandError> {
-        let line: Line = serde_json::from_slice(line)
-            .map_err(|error| CommandError::usage(error.to_string()).hint(LINES))?;
-        let request = line.request(&self.context, store, run)?;
-        Ok(inbox::acknowledge(store, run, &request)?.answer)
-    }
+/// Carries out what one line requests of a run.
+fn carry_out(
+    context: &Context,
+    store: &Store,
+    run: &RunId,
+    line: &[u8],
+) -> Result<Answer, CommandError> {
+    let line: Line = serde_json::from_slice(line)
+        .map_err(|error| CommandError::usage(error.to_string()).hint(LINES))?;
+    let request = line.request(context, store, run)?;
+    inbox::acknowledge(store, run, &request)
 }
 
 impl Line {

@@ -156,8 +156,7 @@ impl Archive {
     /// Refuses the result of a run while requests are recorded that no process has carried out:
     /// they may change it.
     pub(crate) fn require_heard(&self, run: &RunId) -> Result<(), LandingError> {
-        let open = self.store.open_requests(run)?;
-        match open.iter().all(|received| received.request.is_stop()) {
+        match self.store.recorded_requests(run)?.is_empty() {
             true => Ok(()),
             false => Err(ResultRefusal::Requested { run: run.clone() }.into()),
         }

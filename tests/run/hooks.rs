@@ -41,7 +41,7 @@ command = '''echo '{"context": "it is formatted"}' '''
 command = "test ! -e b.txt -a -e $ORCHESTRATE_WORKTREE/b.txt || exit 3; test -e HOME/linted || { touch HOME/linted; echo 'line 1 is too long' >&2; exit 2; }"
 
 [[hooks.on_event]]
-events = ["task.*"]
+events = ["run.started", "task.*"]
 command = "cat >> HOME/seen; echo \" $ORCHESTRATE_TASK\" >> HOME/seen"
 
 [[hooks.on_event]]
@@ -79,6 +79,20 @@ fn a_users_hooks_deny_tell_and_send_back() -> Outcome {
             "config.toml:19:1",
         ],
     )?;
+    let known = world.types(
+        &[
+            "permissions",
+            "check",
+            "--agent",
+            "implementer",
+            "--tool",
+            "read_file",
+            "--",
+            "README.md",
+        ],
+        3,
+    )?;
+    says(&known, &["allows it, but before_tool asks `read line"])?;
     let model = world.script(&script)?;
     let run = [
         "run",
@@ -105,7 +119,9 @@ fn a_users_hooks_deny_tell_and_send_back() -> Outcome {
     );
     let seen = std::fs::read_to_string(home.join("seen"))?;
     assert!(
-        seen.contains("\"type\":\"task.merged\"") && seen.contains(" T1\n"),
+        seen.starts_with("{\"event\":{\"type\":\"run.started\"")
+            && seen.contains("\"type\":\"task.merged\"")
+            && seen.contains(" T1\n"),
         "{seen}"
     );
     assert!(!seen.contains("tool.started"), "{seen}");

@@ -3,6 +3,7 @@
 
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::hook::{HookCommand, HookPoint};
+use orchestrate_core::policy::matches_text;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_plan::duration_ms;
 use serde::Deserialize;
@@ -118,8 +119,8 @@ impl GivenHook {
             }
             tools.extend(meant);
         }
-        for kind in self.events.iter().filter(|kind| !kind.contains('*')) {
-            if !Event::TYPES.contains(&kind.as_str()) {
+        for kind in &self.events {
+            if !Event::TYPES.iter().any(|known| matches_text(kind, known)) {
                 let problem = self.problem(&format!("there is no type of events `{kind}`"));
                 return Err(problem.suggest_nearest(kind, Event::TYPES));
             }

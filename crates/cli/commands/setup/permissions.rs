@@ -2,6 +2,7 @@
 
 use orchestrate_coordinator::{AgentPermissions, Answered, PermissionError, Project, Roles};
 use orchestrate_core::policy::Decision;
+use orchestrate_core::policy::hook::HookPoint;
 use orchestrate_settings::Layer;
 
 use crate::args::{PermissionsArgs, PermissionsCommand};
@@ -35,6 +36,15 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
         .map_err(of_permissions)?;
     let answered = permissions.decide(tool, words);
     let answered = answered.map_err(|error| of_call(context, error))?;
+    let name = context.tool_names()?.canonical(tool);
+    let mut hooks = loaded.run.hooks.iter();
+    let hook = hooks.find(|it| it.point == HookPoint::BeforeTool && it.is_about_tool(&name));
+    let answered = match (answered, hook) {
+        (Answered::Decided(decision @ Decision::Allow { .. }), Some(hook)) => Answered::Unknown {
+            reason: format!("{} allows it, but {hook}", decision.rule()),
+        },
+        (answered, _) => answered,
+    };
     let (word, rule, reason, code) = match &answered {
         Answered::Decided(decision @ Decision::Allow { .. }) => {
             ("allow", Some(decision.rule()), None, 0)

@@ -331,7 +331,7 @@ impl Coordinator {
             ..Batch::default()
         };
         let journal = self.create(&batch)?;
-        let context = Arc::new(self.context(journal)?);
+        let context = Arc::new(self.context(journal, 0)?);
         agent_map::prepare(&context)?;
         recovery::settle(&context).await?;
         Run::start(context, stay, &self.callbacks(), Vec::new())
@@ -376,7 +376,7 @@ impl Coordinator {
         stay: Stay,
     ) -> Result<Run, CoordinatorError> {
         let context = self.taken(run)?;
-        let recorded = self.recorded(run)?;
+        let recorded = self.store.recorded_requests(run)?;
         let mut reopened = allowance.reopens(&context.state());
         reopened.extend(reopened_by(&recorded, &context.state()));
         prepare(&context, &reopened).await?;
@@ -431,7 +431,7 @@ impl Coordinator {
         context: Arc<RunContext>,
         id: InboxId,
     ) -> Result<Takeover, CoordinatorError> {
-        let mut recorded = self.recorded(&context.run)?;
+        let mut recorded = self.store.recorded_requests(&context.run)?;
         recorded.retain(|received| received.id <= id);
         let reopened = reopened_by(&recorded, &context.state());
         if let Err(error) = prepare(&context, &reopened).await {
@@ -463,17 +463,11 @@ impl Coordinator {
 
     /// Takes the lease of a run that no other process works on.
     fn taken(&self, run: &RunId) -> Result<Arc<RunContext>, CoordinatorError> {
-        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        let journal = Journal::resume(&self.store, run)?;
+        let begun_after = journal.state().seq;
+        let context = Arc::new(self.context(journal, begun_after)?);
         agent_map::prepare(&context)?;
         Ok(context)
-    }
-
-    /// Returns the requests that were recorded for whichever process takes over a run, oldest
-    /// first.
-    fn recorded(&self, run: &RunId) -> Result<Vec<Received>, CoordinatorError> {
-        let mut open = self.store.open_requests(run)?;
-        open.retain(|received| !received.request.is_stop());
-        Ok(open)
     }
 
     /// Returns for how long the runs of this process stay open.
@@ -608,7 +602,7 @@ impl Coordinator {
     }
 
     /// Builds the shared context of a run; roles and prompts are those of the run's base commit.
-    fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
+    fn context(&self, journal: Journal, begun_after: u64) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
         self.require_extensions(&state)?;
         let ProjectTexts {
@@ -692,6 +686,7 @@ impl Coordinator {
             admitted: Admitted::default(),
             cancel,
             journal,
+            begun_after,
         })
     }
 

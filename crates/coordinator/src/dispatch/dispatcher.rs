@@ -100,12 +100,7 @@ impl Run {
             context.audit_log.clone(),
         );
         let logs = logs.follow(handle.state.clone());
-        let subscribers = callbacks.subscribe(
-            &context.store,
-            &context.run,
-            &handle.state,
-            &context.host.hooks,
-        );
+        let subscribers = callbacks.subscribe(&context, &handle.state);
         let board = Board::new(context.approver.is_some());
         let dispatcher = Dispatcher {
             context,

@@ -33,6 +33,8 @@ use crate::texts::skills::Skills;
 pub(crate) struct RunContext {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
+    /// The number of the last event that is not of this process; 0 if it has begun the run.
+    pub(crate) begun_after: u64,
     pub(crate) store: Store,
     /// Kills the run's git processes.
     pub(crate) cancel: Cancel,

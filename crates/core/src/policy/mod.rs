@@ -21,6 +21,7 @@ pub mod web;
 pub use authority::{AgentLimits, Authority};
 pub use cache_mode::{CacheMode, UnknownWord};
 pub(crate) use decision::glob::PathPattern;
+pub use decision::glob::matches_text;
 pub use decision::{
     Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Policy, PolicyError,
     Question, Registry, RemoteBranch, Rule, Target, WithheldFile, git_subcommands,

@@ -2,9 +2,10 @@
 //!
 //! They have one subscriber, a thread that reads the run's events from the journal, so they are
 //! called in the journal's order: no call of a tool ends before it has started. No call waits for
-//! the subscriber, so a function that is slow delays the following calls and misses nothing, and
-//! one that panics is called again for the next event. A hook that fails is said once. Events from
-//! before this process took the run over are not repeated.
+//! the subscriber: a function that is slow delays the following calls, and one that panics is
+//! called again for the next event. What they are behind with at the end of the run is lost after
+//! a time, and that is said. A hook that fails is said once. Events from before this process took
+//! the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,10 +14,12 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, Recorded, ToolOutcome};
 use orchestrate_core::{AgentId, CallId, RunId, RunState};
 use orchestrate_journal::{JournalError, Store};
-use orchestrate_tools::{Hook, Hooks, ToolOutput};
+use orchestrate_tools::{Hook, ToolOutput};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+
+use crate::run::context::RunContext;
 
 /// How many events are read at once.
 const EVENTS_AT_ONCE: usize = 512;
@@ -74,7 +77,7 @@ pub type OnToolComplete = Arc<dyn Fn(&ToolComplete) + Send + Sync>;
 pub(crate) struct Callbacks {
     pub(crate) on_start: Option<OnToolStart>,
     pub(crate) on_complete: Option<OnToolComplete>,
-    /// Called once for each hook that fails.
+    /// Called once for each hook that fails, and at the end if an event could not be delivered.
     pub(crate) warn: fn(&str),
 }
 
@@ -82,6 +85,7 @@ pub(crate) struct Callbacks {
 pub(crate) struct Subscriber {
     ended: Option<oneshot::Receiver<()>>,
     grace: Duration,
+    warn: fn(&str),
 }
 
 /// What the subscriber reads, and the functions that it calls.
@@ -91,6 +95,8 @@ struct Source {
     run: RunId,
     state: watch::Receiver<Arc<RunState>>,
     observers: Vec<Observer>,
+    /// The number of the last event that they have been called with.
+    seen: u64,
 }
 
 /// A hook that observes events.
@@ -100,15 +106,17 @@ struct Observer {
 }
 
 impl Callbacks {
-    /// Starts to call the functions with the events that are recorded from now on.
+    /// Starts to call the functions with all events of this process.
     pub(crate) fn subscribe(
         &self,
-        store: &Store,
-        run: &RunId,
+        context: &RunContext,
         state: &watch::Receiver<Arc<RunState>>,
-        hooks: &Hooks,
     ) -> Subscriber {
-        let observing = hooks.iter().filter(|hook| hook.observes_events());
+        let observing = context
+            .host
+            .hooks
+            .iter()
+            .filter(|hook| hook.observes_events());
         let observers: Vec<Observer> = observing.map(Observer::new).collect();
         let grace = if observers.is_empty() {
             GRACE
@@ -116,16 +124,25 @@ impl Callbacks {
             GRACE_OF_HOOKS
         };
         if observers.is_empty() && self.on_start.is_none() && self.on_complete.is_none() {
-            return Subscriber { ended: None, grace };
+            return self.subscriber(None, grace);
         }
         let ended = follow(Source {
             callbacks: self.clone(),
-            store: store.clone(),
-            run: run.clone(),
+            store: context.store.clone(),
+            run: context.run.clone(),
             state: state.clone(),
             observers,
+            seen: context.begun_after,
         });
-        Subscriber { ended, grace }
+        self.subscriber(ended, grace)
+    }
+
+    fn subscriber(&self, ended: Option<oneshot::Receiver<()>>, grace: Duration) -> Subscriber {
+        Subscriber {
+            ended,
+            grace,
+            warn: self.warn,
+        }
     }
 }
 
@@ -136,7 +153,10 @@ impl Subscriber {
         let Some(ended) = self.ended else { return };
         // An error of the channel means that the thread has ended, too.
         if tokio::time::timeout(self.grace, ended).await.is_err() {
-            tracing::warn!("a callback of the program is behind; the run has ended without it");
+            (self.warn)(
+                "a function or hook that observes the run is behind with its events and misses the \
+                 last ones; the run's log has all of them",
+            );
         }
     }
 }
@@ -145,12 +165,11 @@ impl Subscriber {
 fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
     let (ends, ended) = oneshot::channel();
     let runtime = Handle::current();
-    let mut seen = source.state.borrow_and_update().seq;
     let work = move || {
         loop {
             // Before reading: an event recorded afterwards is another change.
             let is_open = runtime.block_on(source.state.changed()).is_ok();
-            if let Err(error) = source.deliver_all(&mut seen, &runtime) {
+            if let Err(error) = source.deliver_all(&runtime) {
                 tracing::error!(run = %source.run, %error, "a callback misses calls of tools");
                 break;
             }
@@ -176,12 +195,12 @@ fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
 
 impl Source {
     /// Calls the functions for each event that they have not been called for.
-    fn deliver_all(&mut self, seen: &mut u64, runtime: &Handle) -> Result<(), JournalError> {
+    fn deliver_all(&mut self, runtime: &Handle) -> Result<(), JournalError> {
         loop {
-            let facts = self.store.events(&self.run, *seen, EVENTS_AT_ONCE)?;
+            let facts = self.store.events(&self.run, self.seen, EVENTS_AT_ONCE)?;
             let is_last = facts.len() < EVENTS_AT_ONCE;
             for fact in facts {
-                *seen = fact.seq;
+                self.seen = fact.seq;
                 for observer in &mut self.observers {
                     observer.tell(&fact, runtime, self.callbacks.warn);
                 }

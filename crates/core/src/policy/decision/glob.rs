@@ -91,7 +91,7 @@ impl Component {
 }
 
 /// Reports whether a whole text matches, `*` spanning anything.
-pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
+pub fn matches_text(pattern: &str, text: &str) -> bool {
     matches_characters(&pattern.chars().collect::<Vec<char>>(), text)
 }
 

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::Command;
@@ -281,9 +282,7 @@ enum Program {
 }
 
 /// A new file that looks like a secret: it stays in its worktree, out of every commit.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct WithheldFile {
     /// Its path, relative to the worktree.
     pub path: String,

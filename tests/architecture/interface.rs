@@ -53,7 +53,7 @@ pub(super) fn is_the_listed_one() -> Outcome {
 pub(super) fn what_is_public_is_listed() -> Outcome {
     let text = "impl Session { pub fn one(&self) -> u8 { 1 } fn two() {} }\n\
                 #[derive(Clone)] #[doc = \"A.\"] pub struct Session { pub id: u8, secret: u8 }\n\
-                impl From<u8> for Session { fn from(id: u8) -> Self { todo!() } }\n\
+                impl From<u8> for Session { fn from(id: u8) -> Self { at(id) } }\n\
                 pub enum Event { /** A. */ Text { child: String }, At(u8), Rest }\n\
                 pub trait Model: Send { /** A. */ fn reply(&self) -> u8; }\n\
                 pub fn main<A>(a: A)\nwhere\n    A: Send,\n{ }\n\

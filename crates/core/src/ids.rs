@@ -8,6 +8,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +21,7 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(
             Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-            schemars::JsonSchema,
+            JsonSchema,
         )]
         #[serde(transparent)]
         // Shared, since a plan's tasks name each other many times.
@@ -98,7 +99,7 @@ text_id! {
 }
 
 /// A call of an agent; its id is unique within the turn only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallOfTurn {
     /// The number of the turn.
     pub turn: u32,

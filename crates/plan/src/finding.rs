@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lines::source::Source;
@@ -18,9 +19,7 @@ const MAX_TEXT_CHARS: usize = 80;
 pub(crate) const MAX_FINDINGS: usize = 1_000;
 
 /// An error or a warning about a plan, depending on the list that it is in.
-#[derive(
-    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 pub struct Finding {
     /// The line, from 1; zero if it concerns the whole file.
     pub line: usize,
@@ -71,17 +70,7 @@ impl fmt::Display for Finding {
 
 /// The kind of a finding.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FindingCode {
@@ -157,7 +146,7 @@ pub enum FindingCode {
 }
 
 /// A line that looks like a task but is not, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// The line, from 1.
     pub line: usize,

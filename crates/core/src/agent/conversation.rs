@@ -3,6 +3,7 @@
 //! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim
 //! to the same provider and model, and dropped for any other, since signatures are not portable.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -223,7 +224,7 @@ impl ModelReply {
 }
 
 /// Why a model stopped, normalised across providers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It had finished.
@@ -241,9 +242,7 @@ pub enum StopReason {
 }
 
 /// Tokens of one request or of many.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All tokens of the prompt, cached ones included.
     #[serde(default)]

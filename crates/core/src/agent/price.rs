@@ -1,6 +1,7 @@
 //! Prices of models and the cost of requests, in whole micro-dollars: money is never counted in
 //! floating point.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::conversation::Usage;
@@ -12,9 +13,7 @@ pub const DOLLAR: u64 = 1_000_000;
 const TOKENS: u128 = 1_000_000;
 
 /// The price of a model, in micro-dollars for a million tokens.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     /// The rates of ordinary requests.
     #[serde(flatten)]
@@ -25,9 +24,7 @@ pub struct Price {
 }
 
 /// Rates in micro-dollars for a million tokens.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Prompt tokens that were not cached.
     pub input: u64,
@@ -38,7 +35,7 @@ pub struct Rates {
 }
 
 /// The rates of requests whose prompt is longer than a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LongRates {
     /// They hold for prompts of more tokens than this.
     pub above: u64,

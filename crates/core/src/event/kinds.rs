@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ use crate::task::verdict::VerdictGiven;
 use crate::task::{FailureCause, LeftAside, ReturnCause, Task, WorkCompared};
 
 /// Something that happened in a run. Readers ignore unknown types.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Event {
     /// A run began; its settings are frozen from here on.
@@ -709,7 +710,7 @@ pub enum Event {
 }
 
 /// A person's commit on a task's branch became the task's finished work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdoptedWork {
     /// The task.
     pub task: TaskId,
@@ -730,7 +731,7 @@ pub struct AdoptedWork {
 }
 
 /// How a child began: at whose call, from where, and with what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpawnRecord {
     /// The call of its parent that spawned it; `None` if a program did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -751,7 +752,7 @@ pub struct SpawnRecord {
 }
 
 /// The fact that an agent is to be stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequest {
     /// The task.
     pub task: TaskId,
@@ -761,7 +762,7 @@ pub struct StopRequest {
 }
 
 /// A landing could not be completed, or the user's branch has moved on without it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedLanding {
     /// The user's branch.
     pub branch: String,
@@ -770,7 +771,7 @@ pub struct FailedLanding {
 }
 
 /// A landing was undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UndoneLanding {
     /// The user's branch.
     pub branch: String,
@@ -779,7 +780,7 @@ pub struct UndoneLanding {
 }
 
 /// The integration branch was not moved because it is checked out; the result is kept beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldIntegration {
     /// Where it is checked out.
     pub checkout: String,
@@ -788,7 +789,7 @@ pub struct HeldIntegration {
 }
 
 /// Tasks that the user dropped, and what the integration branch was rebuilt to without them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DroppedTasks {
     /// The tasks.
     pub tasks: Vec<TaskId>,
@@ -803,16 +804,7 @@ pub struct DroppedTasks {
 
 /// The branch that finished work is merged into.
 #[derive(
-    Clone,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MergeTarget {

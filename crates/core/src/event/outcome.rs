@@ -3,11 +3,12 @@
 //! Each is a closed enum, so that every reader must handle every case. The details are in the
 //! event.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scope of a check.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyScope {
@@ -20,7 +21,7 @@ pub enum VerifyScope {
 }
 
 /// How a tool call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It succeeded.
@@ -36,7 +37,7 @@ pub enum ToolOutcome {
 }
 
 /// The class of a call's failure, which decides how to handle it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The model can correct the call.
@@ -58,9 +59,7 @@ pub enum ErrorKind {
 /// The resources that a call used.
 ///
 /// Older journals contain only the last two.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceUsage {
     /// The time from the call's start to its end, in milliseconds.
@@ -98,7 +97,7 @@ impl ResourceUsage {
 }
 
 /// What was done about a failure of a call, so that it might succeed nevertheless.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Recovery {
     /// It ran out of time, and was run once more with a longer limit.
@@ -118,7 +117,7 @@ pub enum Recovery {
 }
 
 /// What the cache had for a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheLookup {
     /// The key of the call's result.
     pub key: String,
@@ -127,7 +126,7 @@ pub struct CacheLookup {
 }
 
 /// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// A coordinator works on it, or is supposed to.

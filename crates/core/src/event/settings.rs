@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::price::Price;
@@ -55,7 +56,7 @@ pub const WORKTREE_FILES: u64 = 1_000_000;
 
 /// How much of what the base's setup and check have left may be copied into a worktree, where
 /// copies occupy space of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WarmLimit {
     /// In MiB.
@@ -75,7 +76,7 @@ impl Default for WarmLimit {
 }
 
 /// The settings of a run, after merging every source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunSettings {
     /// `provider/model` given by a flag or the environment, which takes precedence over all others.
@@ -288,7 +289,7 @@ impl Default for RunSettings {
 }
 
 /// A file that defines a tool for agents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFile {
     /// The path to show in messages.
     pub path: String,
@@ -297,9 +298,7 @@ pub struct ToolFile {
 }
 
 /// What happens to a branch whose task is verified.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMode {
     /// It is merged into the integration branch.

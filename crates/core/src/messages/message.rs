@@ -7,6 +7,7 @@
 mod address;
 mod body;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, CallOfTurn};
@@ -29,7 +30,7 @@ pub const MAX_BODY_BYTES: usize = 8 * 1024;
 pub const MAX_DEADLINE_SECONDS: u64 = 365 * 24 * 3600;
 
 /// One message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
     /// Counts the messages of this sender to this receiver, from 1; earlier builds counted all of
     /// the sender's.
@@ -55,9 +56,7 @@ pub struct Envelope {
 }
 
 /// What a message is for.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
     /// Work that the receiver takes over.
@@ -81,7 +80,7 @@ pub enum MessageKind {
 
 /// The sender of a message.
 #[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Sender {
@@ -95,7 +94,7 @@ pub enum Sender {
 
 /// The receiver of a message.
 #[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[schemars(with = "Written")]
 #[serde(from = "Written", into = "Written")]
@@ -107,14 +106,14 @@ pub enum Receiver {
 }
 
 /// A receiver as it is stored: an agent by its id, as earlier builds stored it.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Written {
     Agent(AgentId),
     Person { person: Person },
 }
 
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Person {
     User,
@@ -152,7 +151,7 @@ pub struct Origin {
 
 /// A message that was not delivered before its deadline, or a question that the user did not answer
 /// before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpiredMessage {
     /// The sender.
     pub from: Sender,
@@ -163,7 +162,7 @@ pub struct ExpiredMessage {
 }
 
 /// A question that nobody will answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnansweredQuestion {
     /// The agent that asked.
     pub from: AgentId,

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value that is not one of the known words.
@@ -17,9 +18,7 @@ pub struct UnknownWord {
 const OF_OTHERS: [&str; 4] = ["readwrite", "read-write", "read_write", "rw"];
 
 /// How the cache is used.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// Not at all.

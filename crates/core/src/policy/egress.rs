@@ -1,5 +1,6 @@
 //! What was decided about the hosts that a call's program asked the proxy for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CallId, TaskId};
@@ -10,9 +11,7 @@ const MAX_ASKED: usize = 300;
 const MAX_REASON: usize = 1_000;
 
 /// A decision of the proxy about one host.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct EgressDecision {
     /// The host and the port, as the program wrote them; a user and a password before them are left
     /// out.
@@ -33,7 +32,7 @@ pub struct EgressDecision {
 }
 
 /// The fact of a decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EgressDecided {
     /// The task.
     pub task: TaskId,

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::web::WebServiceName;
@@ -26,7 +27,7 @@ pub const FORBIDDEN_PATHS: [&str; 3] = ["/etc", "/usr", "/var"];
 pub const ALLOWED_DOMAINS: [&str; 3] = ["*.github.com", "*.stackoverflow.com", "*.python.org"];
 
 /// The settings of all tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolSettings {
     /// Limits of tools that read or change files.
@@ -42,9 +43,7 @@ pub struct ToolSettings {
 }
 
 /// What happens to agents that have read text from outside.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TaintSettings {
     /// What happens to a call that could send private data out after text from outside was read.
@@ -56,17 +55,7 @@ pub struct TaintSettings {
 /// What happens to a call that could send private data out after text from outside was read; the
 /// strictest is last.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TaintPolicy {
@@ -96,7 +85,7 @@ impl TaintPolicy {
 }
 
 /// Limits of tools that read or change files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FileOperations {
     /// Maximum size in MiB of a file to read whole or write; `read_file` shows pages of a larger
@@ -110,7 +99,7 @@ pub struct FileOperations {
 }
 
 /// Limits of tools that run programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CodeExecution {
     /// Maximum time of a command in seconds.
@@ -126,7 +115,7 @@ pub struct CodeExecution {
 }
 
 /// Limits of tools that connect to other hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WebRequests {
     /// Maximum time of a request in seconds.

@@ -5,6 +5,7 @@
 //! and so does whether the agent's claims hold: a claim that the facts do not bear out is shown
 //! with the reason.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentId;
@@ -21,7 +22,7 @@ use crate::text::truncate;
 const MAX_SUMMARY_CHARS: usize = 2_000;
 
 /// How a task's work has ended, or that it has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It has not ended.
@@ -49,9 +50,7 @@ pub enum Outcome {
 }
 
 /// A reason to doubt a claim.
-#[derive(
-    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[serde(tag = "doubt", rename_all = "snake_case")]
 pub enum Doubt {
     /// No check ran.
@@ -95,7 +94,7 @@ pub enum Doubt {
 }
 
 /// A claim that the facts do not bear out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnverifiedClaim {
     /// Its subject.
     pub claim: ClaimKind,
@@ -129,7 +128,7 @@ impl std::fmt::Display for UnverifiedClaim {
 }
 
 /// A child of the task's agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildOutcome {
     /// The child.
     pub agent_id: AgentId,
@@ -138,7 +137,7 @@ pub struct ChildOutcome {
 }
 
 /// The resources that a task has used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsedUp {
     /// Tokens, of requests and replies.
     pub tokens: u64,
@@ -151,7 +150,7 @@ pub struct UsedUp {
 }
 
 /// What becomes of work because of what its report claims.
-#[derive(Clone, Debug, PartialEq, Eq, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 pub enum AfterClaims {
     /// It is taken.
     Take,
@@ -162,7 +161,7 @@ pub enum AfterClaims {
 }
 
 /// The result that a task hands back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandBack {
     /// The agent, whose id is its task's.
     pub agent_id: AgentId,

@@ -8,6 +8,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::tries::FlakyCheck;
@@ -104,7 +105,7 @@ const RULE_FILES: [&str; 9] = [
 const ROLE_FOLDERS: [&str; 2] = ["agents", "agent"];
 
 /// One file that a branch changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
     /// Its current path, or its last one if it is deleted.
     pub path: String,
@@ -140,7 +141,7 @@ pub struct BranchChanges {
 }
 
 /// Changes of a person on a task's branch and in its worktree, which are not in its work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnChanges {
     /// The number of commits on the branch.
     pub commits: usize,
@@ -181,7 +182,7 @@ fn counted(count: usize, what: &str) -> Option<String> {
 
 /// How closely a branch should be looked at.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
@@ -193,7 +194,7 @@ pub enum Risk {
 }
 
 /// Another branch that changes the same files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overlap {
     /// The other task.
     pub task: TaskId,
@@ -202,7 +203,7 @@ pub struct Overlap {
 }
 
 /// One branch of a run, for review.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
@@ -269,7 +270,7 @@ pub struct ReviewEntry {
 }
 
 /// An attempt whose work was merged: what counts is the commit that merged it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedWork {
     /// Its number.
     pub attempt: u32,

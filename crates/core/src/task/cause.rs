@@ -3,12 +3,11 @@
 //! Each is a closed enum, so that every reader must handle every case. The details are in the
 //! event.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why work is returned to its agent, or left to the user.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
     /// Its branch conflicts with the integration branch; also the value read from journals older
@@ -64,7 +63,7 @@ impl ReturnCause {
 }
 
 /// Why a task failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
     /// The turns of the attempt are used up.

@@ -5,6 +5,7 @@
 //! Prose keeps its meaning without them: a sentence that says plainly that tests or checks pass is
 //! a claim as well.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::truncate;
@@ -59,7 +60,7 @@ const UNDOING: [&str; 34] = [
 
 /// What a claim is about.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {

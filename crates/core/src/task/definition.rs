@@ -1,5 +1,6 @@
 //! A task: the unit of a plan or of a spawn, with everything that running it needs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::task::review_mode::{ReviewMode, review_of_task};
 const MAX_LABEL_CHARS: usize = 60;
 
 /// One task, as planned. Its progress is in [`crate::record::TaskRecord`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Unique within the plan.
     pub id: TaskId,
@@ -127,7 +128,7 @@ impl Task {
 }
 
 /// How a task is carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// By an agent of this role; `None` means the run's default role.
@@ -143,9 +144,7 @@ impl Default for Work {
 }
 
 /// The state of a task's box in the plan.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// `[ ]`

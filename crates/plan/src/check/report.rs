@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
@@ -48,7 +49,7 @@ parts, merges their work, and answers. What those agents use comes on top.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
 
 /// The result of checking a plan: what would run, in which order, and what is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
     /// The plan's path as typed.
     pub plan: String,
@@ -76,7 +77,7 @@ pub struct CheckReport {
 }
 
 /// Tasks that could run in parallel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wave {
     /// The tasks.
     pub tasks: Vec<TaskId>,
@@ -85,7 +86,7 @@ pub struct Wave {
 }
 
 /// One task of a [`CheckReport`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedTask {
     /// Unique within the plan.
     pub id: TaskId,
@@ -127,9 +128,7 @@ pub struct CheckedTask {
 }
 
 /// The limits that a task has of its own; only those that are set are in the JSON.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLimits {
     /// The token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +142,7 @@ pub struct TaskLimits {
 }
 
 /// The range of a run's cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Minimum and maximum tokens: a few small requests for each agent, and every turn with a full
     /// context. Work that is returned to its author continues with the same turns; further attempts

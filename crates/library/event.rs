@@ -85,8 +85,8 @@ pub enum Event {
 
 /// A recorded event, as `orchestrate watch --json` prints it.
 ///
-/// The [`kind`](Fact::kind)s that most programs look at, of those that `docs/events.json` describes
-/// with their fields:
+/// The [`kind`](Fact::kind)s that most programs look at, of those that `orchestrate schema events`
+/// describes with their fields:
 ///
 /// | kind | what has happened |
 /// |---|---|

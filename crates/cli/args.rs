@@ -25,8 +25,8 @@ pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::reading::{MODEL, ReadArgs, ReadWay};
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
 pub(crate) use self::requests::{
-    AdoptArgs, Adopting, Approval, ApproveArgs, FileLine, MessageArgs, RejectArgs, Rejection,
-    RetryArgs, Retrying, Saying, StopArgs, Stopping,
+    Adopting, Approval, FileLine, Rejection, RequestArgs, RetryArgs, Retrying, Saying, StopArgs,
+    Stopping,
 };
 pub(crate) use self::shared::{JsonArgs, JsonLinesArgs, OutputArgs, RunOption, WhichRun};
 use self::shared::{on, words};
@@ -80,14 +80,14 @@ pub(crate) enum Command {
     /// Show the changes of a whole result, or on a task's branch
     Diff(DiffArgs),
     /// Approve a task's work, or a tool call that waits for your decision
-    Approve(ApproveArgs),
+    Approve(RequestArgs<Approval>),
     /// Take what you have changed in a task's worktree and on its branch as its work; it is checked
     /// again
-    Adopt(AdoptArgs),
+    Adopt(RequestArgs<Adopting>),
     /// Start your shell, or your editor, in a task's worktree
     Open(OpenArgs),
     /// Return a task's work to its agent, or deny a tool call that waits for your decision
-    Reject(RejectArgs),
+    Reject(RequestArgs<Rejection>),
     /// Retry a task that did not succeed
     Retry(RetryArgs),
     /// Take a task's work out of the result, which is rebuilt and checked without it
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// List the saved states of a run's work (snapshots), and restore one as a branch
     Recover(RecoverArgs),
     /// Send a message to agents, or answer the question of one
-    Message(MessageArgs),
+    Message(RequestArgs<Saying>),
     /// List the roles that tasks can use
     Agents(AgentsArgs),
     /// Say whether an agent may call a tool

@@ -24,10 +24,12 @@ pub(crate) struct FollowArgs {
     pub(crate) follow: bool,
 }
 
+/// A command that requests something of a run.
 #[derive(Debug, Args)]
-pub(crate) struct ApproveArgs {
+pub(crate) struct RequestArgs<W: Args> {
+    /// What it requests.
     #[command(flatten)]
-    pub(crate) approval: Approval,
+    pub(crate) what: W,
     #[command(flatten)]
     pub(crate) which: RunOption,
     #[command(flatten)]
@@ -63,18 +65,6 @@ pub(crate) struct Approval {
     pub(crate) message: Option<String>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct AdoptArgs {
-    #[command(flatten)]
-    pub(crate) adopting: Adopting,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) follow: FollowArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
 /// What `adopt` requests.
 #[derive(Debug, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,18 +76,6 @@ pub(crate) struct Adopting {
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     #[serde(default, deserialize_with = "any_words")]
     pub(crate) message: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RejectArgs {
-    #[command(flatten)]
-    pub(crate) rejection: Rejection,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) follow: FollowArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 /// What `reject` requests.
@@ -143,18 +121,6 @@ pub(crate) struct Retrying {
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     #[serde(default, deserialize_with = "any_words")]
     pub(crate) message: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MessageArgs {
-    #[command(flatten)]
-    pub(crate) saying: Saying,
-    #[command(flatten)]
-    pub(crate) which: RunOption,
-    #[command(flatten)]
-    pub(crate) follow: FollowArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 /// What `message` requests.

@@ -298,6 +298,7 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
         object.remove("approvals");
         object.remove("unread_messages");
         object.remove("questions");
+        object.remove("recorded_requests");
         object.remove("messages_to_user");
         object.remove("working");
         object.remove("worktrees");

@@ -4,15 +4,18 @@
 use orchestrate_core::RunState;
 use orchestrate_core::run::request::{Adoption, Request};
 
-use crate::args::{AdoptArgs, Adopting};
+use crate::args::{Adopting, RequestArgs};
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::follow::inbox::{self, Sending};
 
 /// Runs the command.
-pub(crate) fn execute(context: &Context, arguments: &AdoptArgs) -> Result<u8, CommandError> {
+pub(crate) fn execute(
+    context: &Context,
+    arguments: &RequestArgs<Adopting>,
+) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let request = request(context, &store.state(&run)?, &arguments.adopting)?;
+    let request = request(context, &store.state(&run)?, &arguments.what)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
     inbox::send(context, &store, &run, &request, &sending)
 }

@@ -10,7 +10,7 @@ use orchestrate_core::run::request::{Adoption, Part, Request};
 use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId, shown_hash};
 use orchestrate_journal::Store;
 
-use crate::args::{Approval, ApproveArgs};
+use crate::args::{Approval, RequestArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::{CommandError, ErrorKind};
 use crate::follow::inbox::{self, Sending};
@@ -32,14 +32,17 @@ pub(crate) enum Shows {
 }
 
 /// Runs the command.
-pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {
+pub(crate) fn execute(
+    context: &Context,
+    arguments: &RequestArgs<Approval>,
+) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let shows = match arguments.output.is_json() {
         true => Shows::Nothing,
         false => Shows::Calls,
     };
     let state = store.state(&run)?;
-    let request = request(context, &store, &state, &arguments.approval, shows)?;
+    let request = request(context, &store, &state, &arguments.what, shows)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
     inbox::send(context, &store, &run, &request, &sending)
 }

@@ -6,7 +6,7 @@ use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Address, AgentId, Body, MessageKind, RunState, TaskRecord};
 use serde_json::Value;
 
-use crate::args::{MessageArgs, Saying};
+use crate::args::{RequestArgs, Saying};
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::error::hints::addresses;
@@ -14,9 +14,12 @@ use crate::follow::inbox::{self, Sending};
 use crate::show::output::joined;
 
 /// Runs the command.
-pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
+pub(crate) fn execute(
+    context: &Context,
+    arguments: &RequestArgs<Saying>,
+) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let saying = &arguments.saying;
+    let saying = &arguments.what;
     let request = request(&store.state(&run)?, saying, saying.kind)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
     inbox::send(context, &store, &run, &request, &sending)

@@ -4,15 +4,18 @@
 use orchestrate_core::RunState;
 use orchestrate_core::run::request::Request;
 
-use crate::args::{FileLine, RejectArgs, Rejection};
+use crate::args::{FileLine, Rejection, RequestArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
 use crate::follow::inbox::{self, Sending};
 
 /// Runs the command.
-pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {
+pub(crate) fn execute(
+    context: &Context,
+    arguments: &RequestArgs<Rejection>,
+) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let request = request(context, &store.state(&run)?, &arguments.rejection)?;
+    let request = request(context, &store.state(&run)?, &arguments.what)?;
     let sending = Sending::new(arguments.follow.follow, &arguments.output.values());
     inbox::send(context, &store, &run, &request, &sending)
 }

@@ -2,11 +2,12 @@
 
 use std::io::Write as _;
 use std::process::ChildStdin;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Running, Script, World, after, at, done, fail, on, sandboxed, says, shell,
+    Case, Outcome, Running, Script, World, after, at, done, fail, on, sandboxed, says, shell, until,
 };
 use libtest_mimic::Failed;
 
@@ -226,14 +227,16 @@ fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {
     let (running, mut input) = world
         .orchestrate(&[STREAM.as_slice(), &asks].concat())
         .start_open()?;
-    let parked = || running.line(|line| line.contains("\"approval.requested\""));
-    parked()?;
-    let call = |field: &str| -> Result<String, Failed> {
-        let status = world.types(&["status", "--json"], 0)?.json()?;
-        let found = at(&status, &format!("/approvals/0/{field}"))?;
-        Ok(found.as_str().unwrap_or_default().to_owned())
+    running.line(|line| line.contains("\"approval.requested\""))?;
+    // Asked of the state: a line of the stream may come before the answer to a request, or after it.
+    let parked = |before: &str| {
+        until(Duration::from_secs(120), || {
+            let status = world.types(&["status", "--json"], 0)?.json()?;
+            let call = status.pointer("/approvals/0").cloned();
+            Ok(call.filter(|call| call["call"] != before))
+        })
     };
-    let first = call("call")?;
+    let first = parked("")?["call"].clone();
     writeln!(input, "{}", json!({"type": "approve", "call": first}))?;
     let unseen = answer(&running, 1)?;
     let message = unseen["message"].as_str().unwrap_or_default();
@@ -241,9 +244,8 @@ fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {
     let reject = json!({"type": "reject", "call": first, "message": "not today"});
     writeln!(input, "{reject}")?;
     assert_eq!(answer(&running, 2)?["ok"], true);
-    parked()?;
-    let (second, hash) = (call("call")?, call("hash")?);
-    let approve = json!({"type": "approve", "call": second, "hash": hash});
+    let second = parked(first.as_str().unwrap_or_default())?;
+    let approve = json!({"type": "approve", "call": second["call"], "hash": second["hash"]});
     writeln!(input, "{approve}")?;
     assert_eq!(answer(&running, 3)?["ok"], true);
     running.end()?.exits(0)?;

@@ -17,7 +17,7 @@ mod worktree;
 
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{Coordinator, PlanInput};
-pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
+pub use api::doctor::{Check, CheckStatus, Diagnosis, program_warnings};
 pub use api::from_environment::environment_variables;
 pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{

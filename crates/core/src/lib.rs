@@ -31,8 +31,8 @@ pub use agent::{
     AgentSpec, Fallback, MAP_TOKENS, MAP_WAIT_MS, MAX_REPORT_TOKENS, MapChoice, ReachedLimit,
     ReportDue, ReportGiven, RequestParts,
 };
+pub use checks::flaky::{FlakyCheck, VerifyResult};
 pub use checks::hint::{check_hint, lies_in_checkout, missing_program, split_hint, with_hint};
-pub use checks::tries::{FlakyCheck, VerifyResult};
 pub use checks::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
 pub use event::settings::RunSettings;
 pub use event::{

@@ -3,7 +3,7 @@
 
 pub(crate) mod children;
 pub(crate) mod coordinator;
-pub(crate) mod diagnosis;
+pub(crate) mod doctor;
 pub(crate) mod from_environment;
 mod new_run;
 pub(crate) mod permissions;

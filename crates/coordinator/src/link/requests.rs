@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use orchestrate_core::agent::budget::{Amount, Reservation};
 use orchestrate_core::agent::model_search::SearchRequested;
-use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::checks::flaky::AfterRedCheck;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Outgoing, SpawnRefused, StopRefused};
 use orchestrate_core::projections::HandBacks;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use orchestrate_checks::{Shutdown, ShutdownLevel, Verification};
 use orchestrate_core::checks::EVIDENCE_BYTES;
-use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::checks::flaky::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::projections::AfterClaims;
 use orchestrate_core::record::{FinishedWork, HandOverFinding, HandOverOutcome, HandOverStep};

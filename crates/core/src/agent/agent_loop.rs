@@ -7,14 +7,14 @@
 //! no clock, and sees whole replies only, never a stream.
 
 mod older_repeats;
-mod repeats;
+mod repeated_calls;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use self::older_repeats::OlderRepeats;
-use self::repeats::{Repeated, Repeats};
+use self::repeated_calls::{Repeated, Repeats};
 use crate::agent::context::{
     Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_beside_messages,
 };

@@ -3,11 +3,11 @@
 //! Hides how lines for a shell and the outputs of other programs are read.
 
 mod command;
+pub mod flaky;
 pub mod hint;
 mod output;
-pub mod tries;
 
 pub(crate) use command::{Changes, Reading, read};
+pub(crate) use flaky::BaseResult;
+pub use flaky::RedBase;
 pub use output::{CONNECTION_REFUSED, EVIDENCE_BYTES, NOT_REACHED, failing_lines};
-pub(crate) use tries::BaseResult;
-pub use tries::RedBase;

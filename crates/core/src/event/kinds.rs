@@ -10,7 +10,7 @@ use crate::agent::context::Compaction;
 use crate::agent::conversation::{StopReason, Usage};
 use crate::agent::model_search::{SearchEnded, SearchRequested};
 use crate::agent::{ReportDue, ReportGiven, RequestParts};
-use crate::checks::tries::FlakyCheck;
+use crate::checks::flaky::FlakyCheck;
 use crate::event::outcome::{
     CacheLookup, ErrorKind, Recovery, ResourceUsage, RunStatus, ToolOutcome, VerifyScope,
 };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::conversation::Usage;
 use crate::agent::price::{Cost, DOLLAR};
-use crate::checks::tries::FlakyCheck;
+use crate::checks::flaky::FlakyCheck;
 use crate::event::{RejectingEndpoint, RunStatus};
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::policy::Sending;

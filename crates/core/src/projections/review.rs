@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::tries::FlakyCheck;
+use crate::checks::flaky::FlakyCheck;
 use crate::event::MergeTarget;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::messages::Envelope;

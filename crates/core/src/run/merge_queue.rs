@@ -8,7 +8,7 @@
 //! red one only to rule out that the check is flaky ([`crate::checks::tries`]). This module
 //! decides; the merge executor acts.
 
-use crate::checks::tries::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};
+use crate::checks::flaky::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};
 use crate::event::settings::RunSettings;
 use crate::event::{AdoptedWork, Event, Illegal, MergeTarget, VerifyScope};
 use crate::ids::{Oid, TaskId};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::checks::flaky::AfterRedCheck;
 use orchestrate_core::event::{Event, ToolOutcome, VerifyScope};
 use orchestrate_core::record::{
     ChildrenSettled, FinishedWork, HandOver, HandOverFinding, HandOverOutcome, HandOverStep,

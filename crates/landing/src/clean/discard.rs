@@ -14,7 +14,7 @@ use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::JournalError;
 
 use crate::archive::Archive;
-use crate::clean::cleaning::empty;
+use crate::clean::worktrees::empty;
 use crate::error::{LandingError, ResultRefusal};
 
 /// Where the refs of runs are.

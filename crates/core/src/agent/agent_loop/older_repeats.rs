@@ -2,11 +2,11 @@
 //! continued as they began.
 //!
 //! Only whole turns with the same calls and the very same answers in a row count. What replaces it
-//! is in `agent_loop/repeats.rs`.
+//! is in `agent_loop/repeated_calls.rs`.
 
 use serde::{Deserialize, Serialize};
 
-use super::repeats::Repeated;
+use super::repeated_calls::Repeated;
 use crate::agent::conversation::{SameAgain, ToolAnswer, ToolCall};
 
 /// The same turn this many times in a row is pointed out to the agent.

@@ -6,7 +6,7 @@
 //! red check is tried again first, as each is; not so a setup, whose failure on the base is
 //! remembered.
 
-use crate::checks::tries::{TriedCheck, Try, VerifyResult};
+use crate::checks::flaky::{TriedCheck, Try, VerifyResult};
 use crate::checks::{BaseResult, RedBase};
 use crate::event::Event;
 use crate::event::settings::MergeMode;

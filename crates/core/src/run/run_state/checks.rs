@@ -1,7 +1,7 @@
 //! The checks of work and of merged trees: how often they are tried, and for which task a result
 //! counts.
 
-use crate::checks::tries::{AfterRedCheck, CheckTries, FlakyCheck, TriedCheck, VerifyResult};
+use crate::checks::flaky::{AfterRedCheck, CheckTries, FlakyCheck, TriedCheck, VerifyResult};
 use crate::ids::{Oid, TaskId};
 use crate::run::run_state::RunState;
 

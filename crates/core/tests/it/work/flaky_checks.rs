@@ -1,6 +1,6 @@
 //! Checks that fail at random: how much work is blamed for them.
 
-use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::checks::flaky::AfterRedCheck;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::{
     BlobId, CheckVerdict, Evidence, MergeStep, Oid, RunSettings, RunState, Task, TaskId,

@@ -6,12 +6,12 @@ mod github;
 mod page;
 mod parse_documentation;
 mod request;
-mod search;
 mod stackoverflow;
+mod web_search;
 
 pub(super) use api_docs::FetchApiDocs;
 pub(super) use fetch_url::FetchUrl;
 pub(super) use github::SearchGithub;
 pub(super) use parse_documentation::ParseDocumentation;
-pub(super) use search::WebSearch;
 pub(super) use stackoverflow::SearchStackOverflow;
+pub(super) use web_search::WebSearch;

@@ -16,7 +16,7 @@ use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::archive::{Archive, LANDED, ref_beside_result};
-use crate::clean::cleaning::{CleanOptions, Cleaned};
+use crate::clean::worktrees::{CleanOptions, Cleaned};
 use crate::error::LandingError;
 
 /// The names of all branches begin so.

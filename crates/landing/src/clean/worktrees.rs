@@ -1,4 +1,4 @@
-//! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
+//! Cleaning: removes a run's worktrees, and only what is provably stored elsewhere.
 //!
 //! Commits and snapshots are always kept: the branch of a failed task goes with its worktree, and a
 //! ref of ours holds its last attempt from then on, as it holds earlier ones. All other branches
@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use orchestrate_core::event::Event;
 use orchestrate_core::run::request::Purpose;
 use orchestrate_core::text::git_path::shown_path;
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{RefEntry, Removed, Repo};
 use orchestrate_journal::Journal;
 
 use crate::archive::Archive;
 use crate::clean::stored_worktree::StoredWorktree;
-use crate::error::{LandingError, ResultRefusal};
+use crate::error::LandingError;
 
 /// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the
 /// background.
@@ -83,19 +83,6 @@ pub struct KeptWorktree {
     pub ignored: Vec<PathBuf>,
     /// Whether its task is unfinished, so that the run needs these files when it continues.
     pub is_unfinished: bool,
-}
-
-/// A commit held by one of our refs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptCommit {
-    /// Its name below the run's refs, for example `T1/2-0123456789ab`.
-    pub name: String,
-    /// The commit.
-    pub commit: Oid,
-    /// The first line of its message.
-    pub subject: String,
-    /// Its time in seconds since 1970.
-    pub time_unix: i64,
 }
 
 impl Cleaned {
@@ -333,82 +320,6 @@ impl Archive {
             }
         }
         Ok(Some(kept))
-    }
-
-    /// Lists the commits of a run that our refs hold, ordered by name, and reports those that
-    /// cannot be read.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no such run, or if the refs cannot be read.
-    pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, LandingError> {
-        // What is kept does not depend on what can be read of the run.
-        self.store.find_run(run.as_str())?;
-        let (prefix, attempts) = (run.keep_prefix(), run.attempts_prefix());
-        let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
-            let name = match entry.name.strip_prefix(&attempts) {
-                Some(attempt) => format!("attempts/{attempt}"),
-                None => entry.name.strip_prefix(&prefix)?.to_owned(),
-            };
-            // A damaged commit must not prevent the others from being restored.
-            let found = self
-                .repo
-                .store()
-                .find_commit(&entry.target)
-                .unwrap_or_else(|error| {
-                    (self.progress)(&format!(
-                        "{} cannot be restored: failed to {error}",
-                        entry.name
-                    ));
-                    None
-                });
-            // Trees of conflicts are held too, but they are not anyone's work.
-            let info = found?;
-            let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
-            Some(KeptCommit {
-                name,
-                commit: entry.target,
-                subject,
-                time_unix,
-            })
-        });
-        Ok(held.collect())
-    }
-
-    /// Creates a branch at a kept commit and returns the branch's name; no branch is ever moved.
-    ///
-    /// # Errors
-    ///
-    /// Fails if nothing is kept under that name, or if the branch exists and points elsewhere.
-    pub fn recover(
-        &self,
-        run: &RunId,
-        name: &str,
-        branch: Option<&str>,
-    ) -> Result<String, LandingError> {
-        let none = || ResultRefusal::NoSnapshot {
-            run: run.clone(),
-            name: name.to_owned(),
-        };
-        let found = self
-            .kept(run)?
-            .into_iter()
-            .find(|kept| kept.name == name || kept.commit.as_str() == name);
-        let found = found.ok_or_else(none)?;
-        let branch = branch.map_or_else(
-            || format!("orchestrate/recovered/{run}/{}", found.name),
-            |branch| branch.to_owned(),
-        );
-        let there = self.repo.read_ref(&format!("refs/heads/{branch}"))?;
-        if there.is_some_and(|there| there != found.commit) {
-            return Err(ResultRefusal::BranchTaken {
-                name: found.name,
-                branch,
-            }
-            .into());
-        }
-        self.repo.restore(&found.commit, &branch)?;
-        Ok(branch)
     }
 }
 

@@ -337,6 +337,17 @@ fn vendor_refusal(unasked: &UnaskedVendor) -> CommandError {
         .hint("`--model` or `model` in your own configuration chooses another one for tasks that name none")
 }
 
+/// What the user names to approve or to reject it: an id, or a prefix of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'a> {
+    /// Of a task or of a call.
+    Either(&'a str),
+    /// Of a task.
+    Task(&'a str),
+    /// Of a call.
+    Call(&'a str),
+}
+
 /// What the user approves or rejects.
 pub(crate) enum Subject {
     /// A task's work.
@@ -372,30 +383,63 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
 }
 
 /// Finds a task or a parked call by its id or a prefix of it that fits nothing else.
-pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, CommandError> {
+pub(crate) fn subject_of(state: &RunState, target: Target<'_>) -> Result<Subject, CommandError> {
+    match target {
+        Target::Either(typed) => task_or_call(state, typed),
+        Target::Task(typed) => task_of(state, typed).map(Subject::Task),
+        Target::Call(typed) => call_of(state, typed).map(Subject::Call),
+    }
+}
+
+fn task_or_call(state: &RunState, typed: &str) -> Result<Subject, CommandError> {
     let task = task_of(state, typed);
     if task.as_ref().is_ok_and(|task| task.as_str() == typed) {
         return task.map(Subject::Task);
     }
-    let calls = state.open_approvals().map(|asked| asked.0);
-    let fits: Vec<&CallHash> = calls
-        .filter(|call| call.as_str().starts_with(typed))
-        .collect();
-    match (fits.as_slice(), task) {
-        ([], Err(_)) if state.is_decided(typed) => Err(CommandError::usage(format!(
-            "call {typed} has been answered already"
-        ))),
+    match (calls_of(state, typed).as_slice(), task) {
+        ([], Err(_)) if state.is_decided(typed) => Err(is_decided(typed)),
         ([], task) => task.map(Subject::Task),
         ([call], Err(_)) => Ok(Subject::Call((*call).clone())),
-        (_, Err(_)) => Err(CommandError::usage(format!(
-            "several calls begin with '{typed}'; type more digits"
-        ))),
+        (_, Err(_)) => Err(several_calls(typed)),
         (_, Ok(task)) => {
             let error =
                 CommandError::usage(format!("the task {task} and a call begin with '{typed}'"));
             Err(error.hint("type more of either"))
         }
     }
+}
+
+/// Finds a parked call by its id or a prefix of it that fits no other.
+fn call_of(state: &RunState, typed: &str) -> Result<CallHash, CommandError> {
+    match calls_of(state, typed).as_slice() {
+        [call] => Ok((*call).clone()),
+        [] if state.is_decided(typed) => Err(is_decided(typed)),
+        [] => {
+            let run = &state.run_id;
+            let message = format!("no call '{typed}' waits for a decision in run {run}");
+            Err(CommandError::usage(message)
+                .hint(format!("`orchestrate status {run}` lists those that do")))
+        }
+        _ => Err(several_calls(typed)),
+    }
+}
+
+/// Returns the parked calls whose ids begin so.
+fn calls_of<'a>(state: &'a RunState, typed: &str) -> Vec<&'a CallHash> {
+    let calls = state.open_approvals().map(|asked| asked.0);
+    calls
+        .filter(|call| !typed.is_empty() && call.as_str().starts_with(typed))
+        .collect()
+}
+
+fn is_decided(typed: &str) -> CommandError {
+    CommandError::usage(format!("call {typed} has been answered already"))
+}
+
+fn several_calls(typed: &str) -> CommandError {
+    CommandError::usage(format!(
+        "several calls begin with '{typed}'; give more digits"
+    ))
 }
 
 /// Returns the error that the runs were recorded at another path, with the commands that move them.

@@ -4,6 +4,7 @@
 //! they are shown with that prefix.
 
 pub(crate) mod hints;
+mod wording;
 
 use std::fmt::Display;
 use std::io;
@@ -19,6 +20,7 @@ use orchestrate_settings::Problem;
 use orchestrate_settings::consent::ConsentError;
 
 use self::hints::of_error;
+pub(crate) use self::wording::Wording;
 use crate::json::{ErrorEntry, Failure, Output};
 
 /// The kind of a failure, which determines the exit code.

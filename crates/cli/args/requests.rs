@@ -14,6 +14,8 @@ use serde::{Deserialize, Deserializer};
 use super::candidates;
 use super::shared::words;
 use super::{JsonArgs, OutputArgs, RunOption, WhichRun};
+use crate::context::Target;
+use crate::error::{CommandError, Wording};
 
 /// `--follow`.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -43,9 +45,15 @@ pub(crate) struct RequestArgs<W: Args> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Approval {
     /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
-    #[serde(rename = "task", alias = "call")]
-    pub(crate) what: String,
+    #[arg(value_name = "TASK|CALL", required = true, add = candidates::tasks_and_calls())]
+    #[serde(rename = "task")]
+    what: Option<String>,
+    /// The id of a tool call, where a line of JSON names one.
+    #[arg(skip)]
+    call: Option<String>,
+    #[arg(skip)]
+    #[serde(skip, default = "Wording::line")]
+    pub(crate) wording: Wording,
     /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by
     /// review or diff]
     #[arg(long)]
@@ -83,9 +91,15 @@ pub(crate) struct Adopting {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rejection {
     /// The task, or the id of a tool call that `status` lists as waiting for you
-    #[arg(value_name = "TASK|CALL", add = candidates::tasks_and_calls())]
-    #[serde(rename = "task", alias = "call")]
-    pub(crate) what: String,
+    #[arg(value_name = "TASK|CALL", required = true, add = candidates::tasks_and_calls())]
+    #[serde(rename = "task")]
+    what: Option<String>,
+    /// The id of a tool call, where a line of JSON names one.
+    #[arg(skip)]
+    call: Option<String>,
+    #[arg(skip)]
+    #[serde(skip, default = "Wording::line")]
+    pub(crate) wording: Wording,
     /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     #[serde(deserialize_with = "some_words")]
@@ -148,6 +162,9 @@ pub(crate) struct Saying {
     #[arg(long)]
     #[serde(default)]
     pub(crate) object: bool,
+    #[arg(skip)]
+    #[serde(skip, default = "Wording::line")]
+    pub(crate) wording: Wording,
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +190,37 @@ pub(crate) struct Stopping {
     #[arg(long, group = "level")]
     #[serde(default)]
     pub(crate) kill: bool,
+}
+
+impl Approval {
+    /// Returns what it is about.
+    pub(crate) fn target(&self) -> Result<Target<'_>, CommandError> {
+        target(self.what.as_deref(), self.call.as_deref(), self.wording)
+    }
+}
+
+impl Rejection {
+    /// Returns what it is about.
+    pub(crate) fn target(&self) -> Result<Target<'_>, CommandError> {
+        target(self.what.as_deref(), self.call.as_deref(), self.wording)
+    }
+}
+
+/// Returns what a decision is about. A line of JSON says whether that is a task or a call, the
+/// command line does not.
+fn target<'a>(
+    what: Option<&'a str>,
+    call: Option<&'a str>,
+    wording: Wording,
+) -> Result<Target<'a>, CommandError> {
+    match (what, call, wording) {
+        (Some(typed), None, Wording::Command) => Ok(Target::Either(typed)),
+        (Some(task), None, Wording::Line) => Ok(Target::Task(task)),
+        (None, Some(call), _) => Ok(Target::Call(call)),
+        _ => Err(CommandError::usage(
+            "a decision is about a `task` or about a `call`: write one of them",
+        )),
+    }
 }
 
 /// A line of a file.

@@ -10,10 +10,12 @@ use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
 use orchestrate_journal::JournalError;
 
+use super::Wording;
+
 /// Returns the hint for an error, or `None` if its message says everything.
 pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
     match error {
-        CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
+        CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why, Wording::Command)),
         CoordinatorError::Landing(error) => of_landing(error),
         CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
         CoordinatorError::Journal(error) => of_journal(error),
@@ -154,7 +156,7 @@ fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
         } => {
             format!("`orchestrate land --undo {run}` undoes the landing first")
         }
-        ResultRefusal::NotDropped { run, why } => next_step(run, why),
+        ResultRefusal::NotDropped { run, why } => next_step(run, why, Wording::Command),
         ResultRefusal::Cautions { run, .. } => {
             format!("`orchestrate review {run}` shows it; `orchestrate land {run}` lands it")
         }
@@ -224,25 +226,28 @@ fn move_back(
     )
 }
 
-/// Returns the hint for a refusal.
-pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
+/// Returns the hint for a refusal of a request that was made in these words.
+pub(crate) fn next_step(run: &RunId, refused: &RequestRefused, wording: Wording) -> String {
     match refused {
         RequestRefused::Changed { task } => {
             format!("look again with `orchestrate review {task} --run {run}`")
         }
         RequestRefused::BeingMerged { .. } => resuming(run),
         RequestRefused::NothingToReturn { task, state } if state.reads_messages() => format!(
-            "`orchestrate message {task} TEXT --run {run}` writes to its agent, if it has one; {}",
+            "{} writes to its agent, if it has one; {}",
+            wording.message(run, task),
             resuming(run)
         ),
-        RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
+        RequestRefused::NothingToReturn { task, state } => {
+            reopen(run, task, state.reopening(), wording)
+        }
         RequestRefused::ParentEnded {
             task,
             first: Some(first),
             ..
         } => format!(
-            "`orchestrate retry {first} -m TEXT --run {run}` continues {first} first; \
-             `orchestrate recover {run}` lists what is kept of {task}"
+            "{} continues {first} first; `orchestrate recover {run}` lists what is kept of {task}",
+            wording.retry(run, first)
         ),
         RequestRefused::ParentEnded {
             task, first: None, ..
@@ -276,13 +281,13 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             "`orchestrate resume {run}` continues it without that limit, and `--budget-tokens N` limits its tokens; a new run \
              with the model's price below `[prices]` can be limited from its start"
         ),
-        RequestRefused::Message(refused) => of_message(run, refused),
+        RequestRefused::Message(refused) => of_message(run, refused, wording),
         _ => format!("`orchestrate status {run}` shows its state"),
     }
 }
 
 /// Returns the hint for a message of the user that is not sent.
-fn of_message(run: &RunId, refused: &MessageRefused) -> String {
+fn of_message(run: &RunId, refused: &MessageRefused, wording: Wording) -> String {
     match refused {
         MessageRefused::UnknownRecipient { to, known } => match nearest(to, known.split(", ")) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -293,13 +298,14 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
             format!("`orchestrate log {run} {to}` shows what it does")
         }
         MessageRefused::BeingMerged { .. } => resuming(run),
-        MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening()),
+        MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening(), wording),
         MessageRefused::ByAll { .. } => format!(
-            "`orchestrate reject TASK -m TEXT --run {run}` returns work to its agent with a message, and `orchestrate retry` \
-             a task that did not succeed"
+            "{} returns work to its agent with a message, and {} a task that did not succeed",
+            wording.reject(run, "TASK"),
+            wording.retry(run, "TASK")
         ),
         MessageRefused::Empty => {
-            format!("type the text after the address: `orchestrate message TASK TEXT --run {run}`")
+            format!("add the text: {}", wording.message(run, "TASK"))
         }
         MessageRefused::TooLong { .. } => "divide it among several messages".to_owned(),
         MessageRefused::MailboxFull { .. } => {
@@ -307,11 +313,16 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
         }
         MessageRefused::NoSuchQuestion { .. } => {
             format!(
-                "`orchestrate status {run}` shows the open questions; without `--reply-to` it is a message"
+                "`orchestrate status {run}` shows the open questions; without {} it is a message",
+                wording.argument("reply_to")
             )
         }
         MessageRefused::NoAnswer => {
-            "omit `--kind`, which an answer does not need, or `--reply-to`".to_owned()
+            format!(
+                "omit {}, which an answer does not need, or {}",
+                wording.argument("kind"),
+                wording.argument("reply_to")
+            )
         }
         _ => format!("`orchestrate status {run}` shows its state"),
     }
@@ -325,13 +336,14 @@ pub(crate) fn addresses(run: &RunId) -> String {
 }
 
 /// Describes how to return a task's work to its agent with a message.
-fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
+fn reopen(run: &RunId, task: &TaskId, reopening: Reopening, wording: Wording) -> String {
     match reopening {
         Reopening::Reject => format!(
-            "`orchestrate reject {task} -m TEXT --run {run}` returns its work with a message"
+            "{} returns its work with a message",
+            wording.reject(run, task)
         ),
         Reopening::Retry => {
-            format!("`orchestrate retry {task} -m TEXT --run {run}` retries it with a message")
+            format!("{} retries it with a message", wording.retry(run, task))
         }
         Reopening::RetryDependency => {
             "retry the task that it depends on; it then becomes pending again".to_owned()
@@ -376,7 +388,7 @@ mod tests {
             ),
             (
                 MessageRefused::Empty,
-                "type the text after the address: `orchestrate message TASK TEXT --run r-abcdef`",
+                "add the text: `orchestrate message TASK TEXT --run r-abcdef`",
             ),
             (
                 MessageRefused::NoAgent { to: "T1".into() },
@@ -385,7 +397,11 @@ mod tests {
         ];
         for (refused, hint) in table {
             assert_eq!(
-                next_step(&"r-abcdef".into(), &RequestRefused::Message(refused)),
+                next_step(
+                    &"r-abcdef".into(),
+                    &RequestRefused::Message(refused),
+                    Wording::Command
+                ),
                 hint
             );
         }
@@ -411,7 +427,8 @@ mod tests {
             ),
         ];
         for (first, hint) in table {
-            assert_eq!(next_step(&"r-abcdef".into(), &refused(first)), hint);
+            let said = next_step(&"r-abcdef".into(), &refused(first), Wording::Command);
+            assert_eq!(said, hint);
         }
     }
 
@@ -436,7 +453,7 @@ mod tests {
                 "T1 has not ended: there is nothing to retry or to reject yet"
             );
             assert_eq!(
-                next_step(&"r-abcdef".into(), &refused),
+                next_step(&"r-abcdef".into(), &refused, Wording::Command),
                 format!("{first}{resume}")
             );
         }

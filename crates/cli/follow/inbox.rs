@@ -15,7 +15,7 @@ use orchestrate_settings::Layer;
 
 use crate::context::Context;
 use crate::error::hints::next_step;
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, ErrorKind, Wording};
 use crate::follow::display::Style;
 use crate::follow::landing;
 use crate::follow::run;
@@ -89,7 +89,7 @@ pub(crate) fn ask(
         None if store.lease(run)?.is_none() => Ok("it has ended".to_owned()),
         None => return Err(unanswered(run)),
     };
-    print(run, answered(run, answer)?, as_json)
+    print(run, answered(run, answer, Wording::Command)?, as_json)
 }
 
 /// Sends a request and prints what became of it; if that is wanted and no process works on the run,
@@ -104,14 +104,15 @@ pub(crate) fn send(
     match sending.follows {
         true => ask_or_take_over(context, store, run, request, sending),
         false => {
-            let answer = acknowledge(store, run, request)?;
+            let answer = acknowledge(store, run, request, Wording::Command)?;
             print(run, answer, sending.is_json(context))
         }
     }
 }
 
 /// Sends a request, and returns the answer of the process that works on the run, or that it is
-/// recorded. Without such a process, what the run's state does not allow is refused here.
+/// recorded. Without such a process, what the run's state does not allow is refused here; a refusal
+/// is in the words of the request.
 ///
 /// # Errors
 ///
@@ -120,17 +121,18 @@ pub(crate) fn acknowledge(
     store: &Store,
     run: &RunId,
     request: &Request,
+    wording: Wording,
 ) -> Result<Answer, CommandError> {
     if store.lease(run)?.is_none() {
         let decided = store.state(run)?.decide(request);
-        decided.map_err(|refused| refusal(run, &refused))?;
+        decided.map_err(|refused| refusal(run, &refused, wording))?;
     }
     let id = match recorded_before(store, run, request)? {
         Some(id) => id,
         None => record(store, run, request)?,
     };
     if let Some(answer) = answer(store, run, id)? {
-        return answered(run, answer);
+        return answered(run, answer, wording);
     }
     let (stage, answer) = match store.lease(run)? {
         Some(_) => (
@@ -161,10 +163,10 @@ fn recorded_before(
 }
 
 /// Returns what the sender of an answered request is told.
-fn answered(run: &RunId, answer: Reply) -> Result<Answer, CommandError> {
+fn answered(run: &RunId, answer: Reply, wording: Wording) -> Result<Answer, CommandError> {
     Ok(Answer {
         stage: Stage::Done,
-        answer: answer.map_err(|refused| refusal(run, &refused))?,
+        answer: answer.map_err(|refused| refusal(run, &refused, wording))?,
     })
 }
 
@@ -187,7 +189,8 @@ fn ask_or_take_over(
                 None => *sent.insert(record(store, run, request)?),
             };
             if let Some(answer) = answer(store, run, id)? {
-                return print(run, answered(run, answer)?, sending.is_json(context));
+                let answer = answered(run, answer, Wording::Command)?;
+                return print(run, answer, sending.is_json(context));
             }
             if store.lease(run)?.is_some() {
                 return Err(unanswered(run));
@@ -287,7 +290,7 @@ async fn carry_out(
         }
         Err(error) => Err(error.into()),
         Ok(Takeover::Answered) => Ok(None),
-        Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),
+        Ok(Takeover::Refused(why)) => Err(refusal(run, &why, Wording::Command)),
         Ok(Takeover::Begun { run: taken }) => {
             if !style.quiet {
                 output::note(&format!("no process works on run {run}: taking it over"));
@@ -296,6 +299,12 @@ async fn carry_out(
             tell_answers(&taken, style);
             let own = taken.answers().last();
             let is_refused = own.is_some_and(|own| own.reply.is_err());
+            if let Some(own) = own
+                && style.is_json()
+            {
+                // If nobody reads it, what follows cannot be written either, and says so.
+                let _ = print(run, own_answer(run, own.reply.clone()), true);
+            }
             let mut followed = run::to_its_end(taken, style, begun, None).await?;
             if is_refused {
                 // What was recorded before it has let the run go on.
@@ -306,6 +315,14 @@ async fn carry_out(
     }
 }
 
+/// Returns what has become of the request with which a run was taken over.
+fn own_answer(run: &RunId, reply: Reply) -> Answer {
+    answered(run, reply, Wording::Command).unwrap_or_else(|refused| Answer {
+        stage: Stage::Refused,
+        answer: refused.with_hints(),
+    })
+}
+
 /// Says what became of the requests that were recorded while no process worked on the run.
 pub(crate) fn tell_answers(run: &Run, style: Style) {
     for answer in run.answers() {
@@ -313,13 +330,13 @@ pub(crate) fn tell_answers(run: &Run, style: Style) {
             Ok(said) if !style.quiet => output::note(said),
             Ok(_) => {}
             Err(refused) => {
-                let step = next_step(run.id(), refused);
+                let step = next_step(run.id(), refused, Wording::Command);
                 output::warning(&format!("a request is refused: {refused}; {step}"));
             }
         }
     }
 }
 
-fn refusal(run: &RunId, refused: &RequestRefused) -> CommandError {
-    CommandError::usage(refused.to_string()).hint(next_step(run, refused))
+fn refusal(run: &RunId, refused: &RequestRefused, wording: Wording) -> CommandError {
+    CommandError::usage(refused.to_string()).hint(next_step(run, refused, wording))
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::CommandError;
-use crate::json::{Answer, LineAnswer};
+use crate::json::{Answer, LineAnswer, Stage};
 
 /// How many lines are read ahead: one, since they are answered in turn.
 const READ_AHEAD: usize = 1;
@@ -101,13 +101,13 @@ fn answered(line: usize, heard: Result<Answer, CommandError>) -> LineAnswer {
         Ok(Answer { stage, answer }) => LineAnswer {
             line,
             ok: true,
-            stage: Some(stage),
+            stage,
             message: answer,
         },
         Err(error) => LineAnswer {
             line,
             ok: false,
-            stage: None,
+            stage: Stage::Refused,
             message: error.with_hints(),
         },
     }

@@ -148,7 +148,7 @@ pub(crate) struct ModelOutage {
 pub(crate) struct Answer {
     /// How far it is.
     pub(crate) stage: Stage,
-    /// What was done, or what happens next, for people.
+    /// What was done, what happens next, or why it is refused and what to do, for people.
     pub(crate) answer: String,
 }
 
@@ -162,6 +162,9 @@ pub(crate) enum Stage {
     Unanswered,
     /// No process works on the run: the next one carries it out.
     Recorded,
+    /// The state of the run did not allow it, and nothing has changed; the run goes on for what was
+    /// requested before.
+    Refused,
 }
 
 /// The answer to one line of requests on standard input.
@@ -171,9 +174,8 @@ pub(crate) struct LineAnswer {
     pub(crate) line: usize,
     /// Whether it is not refused.
     pub(crate) ok: bool,
-    /// How far it is; absent if it is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) stage: Option<Stage>,
+    /// How far it is.
+    pub(crate) stage: Stage,
     /// What was done, or why not and what to do.
     pub(crate) message: String,
 }

@@ -14,6 +14,7 @@ use libtest_mimic::Failed;
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         sandboxed!(what_is_recorded_is_carried_out_once_in_order),
+        sandboxed!(what_is_followed_answers_as_json_too),
         sandboxed!(a_run_that_stays_takes_requests_until_all_is_decided),
         sandboxed!(a_run_that_stays_ends_with_its_input_and_when_it_is_stopped),
         sandboxed!(a_run_that_stays_parks_calls_and_takes_their_answers),
@@ -92,6 +93,61 @@ fn what_is_recorded_is_carried_out_once_in_order() -> Outcome {
     Ok(())
 }
 
+/// A program that follows a run learns what became of its own request, before the run's report.
+fn what_is_followed_answers_as_json_too() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    world.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let printed = |typed: &[&str], exit: i32| -> Result<Vec<Value>, Failed> {
+        let lines = world.types(typed, exit)?.stdout;
+        let lines = lines.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
+    };
+    let of_ends = |lines: &[Value]| -> Value {
+        let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+        json!([
+            first["type"],
+            first["stage"],
+            last["type"],
+            last["exit_code"]
+        ])
+    };
+    let accepted = printed(&["approve", "T1", "--follow", "--json"], 3)?;
+    assert_eq!(
+        of_ends(&accepted),
+        json!(["answer", "done", "run.finished", 3])
+    );
+    assert_eq!(accepted.len(), 2, "{accepted:?}");
+    world.types(&["reject", "T2", "-m", "again"], 0)?;
+    let stream = [
+        "reject",
+        "T2",
+        "-m",
+        "twice",
+        "--follow",
+        "--output-format",
+        "stream-json",
+    ];
+    let refused = printed(&stream, 2)?;
+    assert_eq!(
+        of_ends(&refused),
+        json!(["answer", "refused", "run.finished", 2])
+    );
+    let why = refused[0]["answer"].as_str().unwrap_or_default();
+    assert!(
+        why.contains("T2 ") && why.contains("orchestrate resume"),
+        "{why}"
+    );
+    assert!(refused.len() > 2, "no events: {refused:?}");
+    // What is refused alone is an error.
+    let alone = printed(&["retry", "T1", "--json"], 2)?;
+    assert_eq!(
+        (alone.len(), &alone[0]["type"]),
+        (1, &json!("error")),
+        "{alone:?}"
+    );
+    Ok(())
+}
+
 /// Writes a line to a run that stays open.
 fn say(input: &mut ChildStdin, line: &str) -> Outcome {
     writeln!(input, "{line}").map_err(Failed::from)
@@ -123,7 +179,31 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
     let bad = [
         ("nonsense", "a line is a JSON object with a `type`"),
         (r#"{"type":"fly"}"#, "`approve`"),
-        (r#"{"type":"approve"}"#, "missing field `task`"),
+        (r#"{"type":"approve"}"#, "about a `task` or about a `call`"),
+        (
+            r#"{"type":"approve","task":"T1","call":"0"}"#,
+            "write one of them",
+        ),
+        (
+            r#"{"type":"approve","task":"T1","hash":"0123"}"#,
+            "`hash` applies to a call; use `tree` for a task's work",
+        ),
+        (
+            r#"{"type":"approve","task":"T1","tree":"0123","only":["one"]}"#,
+            "`tree` names all of a task's work, of which `only` takes a part",
+        ),
+        (
+            r#"{"type":"approve","task":"T1","message":"m"}"#,
+            "a message goes with `only`",
+        ),
+        (
+            r#"{"type":"reject","call":"T1","message":"m"}"#,
+            "no call 'T1' waits for a decision",
+        ),
+        (
+            r#"{"type":"message","agent":"T1","text":"hi","object":true}"#,
+            "`object`: the message is not JSON",
+        ),
         (r#"{"type":"approve","task":"T1","colour":1}"#, "`tree`"),
         (r#"{"type":"approve","task":"T9"}"#, "there is no task 'T9'"),
         (r#"{"type":"approve","task":"T2"}"#, "no finished work"),
@@ -138,7 +218,8 @@ fn a_run_that_stays_takes_requests_until_all_is_decided() -> Outcome {
         writeln!(input, "{line}")?;
         let answered = answer(&running, at_line)?;
         let message = answered["message"].as_str().unwrap_or_default();
-        if answered["ok"] != false || !message.contains(words) {
+        let is_said = message.contains(words) && !message.contains(" --");
+        if answered["ok"] != false || answered["stage"] != "refused" || !is_said {
             return fail(answered);
         }
         for field in ["v", "run_id", "ts"] {
@@ -236,18 +317,31 @@ fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {
             Ok(call.filter(|call| call["call"] != before))
         })
     };
-    let first = parked("")?["call"].clone();
+    let call = parked("")?;
+    let first = call["call"].as_str().unwrap_or_default();
     writeln!(input, "{}", json!({"type": "approve", "call": first}))?;
     let unseen = answer(&running, 1)?;
     let message = unseen["message"].as_str().unwrap_or_default();
     assert!(message.contains("requires its hash"), "{unseen}");
+    let by_hash = format!(
+        r#"{{"type":"approve","call":"{}","hash":"{}"}}"#,
+        &first[..8],
+        call["hash"].as_str().unwrap_or_default()
+    );
+    assert!(message.contains(&by_hash), "{unseen}");
+    // Who says that it is a task does not deny a call.
+    let task = json!({"type": "reject", "task": first, "message": "not today"});
+    writeln!(input, "{task}")?;
+    let no_task = answer(&running, 2)?;
+    let message = no_task["message"].as_str().unwrap_or_default();
+    assert!(message.contains("there is no task"), "{no_task}");
     let reject = json!({"type": "reject", "call": first, "message": "not today"});
     writeln!(input, "{reject}")?;
-    assert_eq!(answer(&running, 2)?["ok"], true);
-    let second = parked(first.as_str().unwrap_or_default())?;
+    assert_eq!(answer(&running, 3)?["ok"], true);
+    let second = parked(first)?;
     let approve = json!({"type": "approve", "call": second["call"], "hash": second["hash"]});
     writeln!(input, "{approve}")?;
-    assert_eq!(answer(&running, 3)?["ok"], true);
+    assert_eq!(answer(&running, 4)?["ok"], true);
     running.end()?.exits(0)?;
     let files = world.git("log --all --format= --name-only")?;
     let made = (files.contains("later.txt"), files.contains("published.txt"));

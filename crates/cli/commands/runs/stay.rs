@@ -13,7 +13,7 @@ use crate::commands::runs::stop;
 use crate::commands::tasks::approve::Shows;
 use crate::commands::tasks::{adopt, approve, message, reject, retry};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, Wording};
 use crate::follow::inbox;
 use crate::follow::requests::Listener;
 use crate::json::Answer;
@@ -70,7 +70,7 @@ fn carry_out(
     let line: Line = serde_json::from_slice(line)
         .map_err(|error| CommandError::usage(error.to_string()).hint(LINES))?;
     let request = line.request(context, store, run)?;
-    inbox::acknowledge(store, run, &request)
+    inbox::acknowledge(store, run, &request, Wording::Line)
 }
 
 impl Line {
@@ -138,10 +138,6 @@ mod tests {
             (
                 r#"{"type":"reject","task":"T1","message":"?","at":"a"}"#,
                 "expected FILE:LINE",
-            ),
-            (
-                r#"{"type":"approve","task":"T1","call":"c"}"#,
-                "duplicate field `task`",
             ),
             (
                 r#"{"type":"message","agent":"T1","text":"","deadline":"x"}"#,

@@ -12,7 +12,7 @@ use orchestrate_journal::Store;
 
 use crate::args::{Approval, RequestArgs};
 use crate::context::{Context, Subject, subject_of};
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, ErrorKind, Wording};
 use crate::follow::inbox::{self, Sending};
 use crate::show::output;
 use crate::show::parked_call;
@@ -21,6 +21,10 @@ use crate::show::run_argument::Named;
 
 /// The minimum number of digits of a hash that identify what was shown.
 const MIN_HASH_DIGITS: usize = 8;
+
+/// Where a program finds a call.
+const SHOWS_CALLS: &str =
+    "`orchestrate status --json` prints the full call and its hash for programs";
 
 /// What can be shown while a request is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +60,11 @@ pub(crate) fn request(
     shows: Shows,
 ) -> Result<Request, CommandError> {
     let run = &state.run_id;
-    match subject_of(state, &approval.what)? {
-        Subject::Call(_) if approval.tree.is_some() => Err(CommandError::usage(
-            "--tree applies to a task's work; use --hash for a call",
-        )),
-        Subject::Task(_) if approval.hash.is_some() => Err(CommandError::usage(
-            "--hash applies to a call; use --tree for a task's work",
-        )),
-        // The command line excludes these two; a line of JSON may have them.
-        Subject::Task(_) if approval.tree.is_some() && !approval.only.is_empty() => Err(
-            CommandError::usage("--tree names all of a task's work, of which --only takes a part"),
-        ),
-        Subject::Task(_) if approval.message.is_some() && approval.only.is_empty() => Err(
-            CommandError::usage("a message goes with --only, to the agent that gets the rest"),
-        ),
-        Subject::Call(_) if !approval.only.is_empty() => Err(CommandError::usage(
-            "--only applies to a task's work, not to a call",
-        )),
+    let subject = subject_of(state, approval.target()?)?;
+    if let Some(what) = not_together(&subject, approval) {
+        return Err(CommandError::usage(what));
+    }
+    match subject {
         Subject::Call(call) => {
             let named = Named::new(store, run)?;
             require_shown(context, named, state, &call, Typed { approval, shows })?;
@@ -87,13 +79,38 @@ pub(crate) fn request(
         }
         Subject::Task(task) => {
             if approval.tree.is_none() {
-                require_no_own_changes(context, run, state, &task)?;
+                require_no_own_changes(context, state, &task, approval.wording)?;
             }
             Ok(Request::Approve {
                 tree: tree(context, run, state, &task, approval)?,
                 task,
             })
         }
+    }
+}
+
+/// Returns why the arguments do not go together, if they do not. The command line excludes some of
+/// that; a line of JSON may have it.
+fn not_together(subject: &Subject, approval: &Approval) -> Option<String> {
+    let [tree, hash, only] = ["tree", "hash", "only"].map(|name| approval.wording.argument(name));
+    let takes_part = !approval.only.is_empty();
+    match subject {
+        Subject::Call(_) if approval.tree.is_some() => Some(format!(
+            "{tree} applies to a task's work; use {hash} for a call"
+        )),
+        Subject::Call(_) if takes_part => {
+            Some(format!("{only} applies to a task's work, not to a call"))
+        }
+        Subject::Task(_) if approval.hash.is_some() => Some(format!(
+            "{hash} applies to a call; use {tree} for a task's work"
+        )),
+        Subject::Task(_) if approval.tree.is_some() && takes_part => Some(format!(
+            "{tree} names all of a task's work, of which {only} takes a part"
+        )),
+        _ if approval.message.is_some() && !takes_part => Some(format!(
+            "a message goes with {only}, to the agent that gets the rest"
+        )),
+        Subject::Call(_) | Subject::Task(_) => None,
     }
 }
 
@@ -118,12 +135,18 @@ fn require_shown(
         )));
     };
     let (short, hash) = (short(call), shown_hash(call, approval));
+    let wording = typed.approval.wording;
     if !parked_call::is_whole(approval) {
         let message = format!(
             "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
             (`[redacted:…]`)"
         );
-        let reject = named.within(format!("reject {short} -m TEXT"));
+        let reject = match wording {
+            Wording::Command => named.within(format!("reject {short} -m TEXT")),
+            Wording::Line => {
+                format!(r#"{{"type":"reject","call":"{short}","message":"TEXT"}}"#)
+            }
+        };
         return Err(CommandError::usage(message).hint(format!(
             "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
         )));
@@ -132,10 +155,18 @@ fn require_shown(
     match &typed.approval.hash {
         Some(given) if given.len() >= MIN_HASH_DIGITS && hash.starts_with(given.as_str()) => Ok(()),
         Some(given) => {
-            let message =
-                format!("--hash {given} is not the hash of call {short}; nothing was decided");
-            let approve = named.within(format!("approve {short}"));
-            Err(CommandError::usage(message).hint(format!("`{approve}` shows it")))
+            let message = format!(
+                "{} {given} is not the hash of call {short}; nothing was decided",
+                wording.argument("hash")
+            );
+            let error = CommandError::usage(message);
+            Err(match wording {
+                Wording::Command => {
+                    let approve = named.within(format!("approve {short}"));
+                    error.hint(format!("`{approve}` shows it"))
+                }
+                Wording::Line => error.hint(SHOWS_CALLS),
+            })
         }
         None if context.terminal.can_ask => {
             let is_seen = parked_call::show(&whole)?;
@@ -153,10 +184,15 @@ fn require_shown(
                 output::line(&whole)?;
             }
             let message = format!("approving call {short} requires its hash; nothing was decided");
-            let by_hash = named.within(format!("approve {short} --hash {hash}"));
+            let by_hash = match wording {
+                Wording::Command => named.within(format!("approve {short} --hash {hash}")),
+                Wording::Line => {
+                    format!(r#"{{"type":"approve","call":"{short}","hash":"{hash}"}}"#)
+                }
+            };
             Err(CommandError::usage(message)
                 .hint(format!("read it in full, then type `{by_hash}`"))
-                .hint("`orchestrate status --json` prints the full call and its hash for programs"))
+                .hint(SHOWS_CALLS))
         }
     }
 }
@@ -204,9 +240,9 @@ fn part(
 /// cannot be adopted.
 fn require_no_own_changes(
     context: &Context,
-    run: &RunId,
     state: &RunState,
     task: &TaskId,
+    wording: Wording,
 ) -> Result<(), CommandError> {
     let Some(record) = state.task(task) else {
         return Ok(());
@@ -217,13 +253,20 @@ fn require_no_own_changes(
     };
     let tree = record.tree().map_or("TREE", short);
     let message = format!("{task} still waits for approval, because {own}; nothing was decided");
+    let run = &state.run_id;
+    let (adopt, approve) = match wording {
+        Wording::Command => (
+            format!("orchestrate adopt {task} --run {run}"),
+            format!("orchestrate approve {task} --tree {tree} --run {run}"),
+        ),
+        Wording::Line => (
+            format!(r#"{{"type":"adopt","task":"{task}"}}"#),
+            format!(r#"{{"type":"approve","task":"{task}","tree":"{tree}"}}"#),
+        ),
+    };
     Err(CommandError::new(ErrorKind::NeedsPerson, message)
-        .hint(format!(
-            "`orchestrate adopt {task} --run {run}` makes them part of the work"
-        ))
-        .hint(format!(
-            "`orchestrate approve {task} --tree {tree} --run {run}` approves the work without them"
-        )))
+        .hint(format!("`{adopt}` makes them part of the work"))
+        .hint(format!("`{approve}` approves the work without them")))
 }
 
 fn unfinished(task: &TaskId) -> CommandError {

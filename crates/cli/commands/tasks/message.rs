@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::args::{RequestArgs, Saying};
 use crate::context::{Context, task_of};
-use crate::error::CommandError;
 use crate::error::hints::addresses;
+use crate::error::{CommandError, Wording};
 use crate::follow::inbox::{self, Sending};
 use crate::show::output::joined;
 
@@ -88,11 +88,18 @@ fn body(arguments: &Saying) -> Result<Body, CommandError> {
         return Ok(Body::from(arguments.text.as_str()));
     }
     let refused = |why: String| {
-        let example = "'{\"port\": 4711}'";
-        CommandError::usage(format!("`--object`: the message is {why}")).hint(format!(
-            "type a JSON object in quotes, such as `orchestrate message {} {example} --object`, or omit `--object`",
-            arguments.to
-        ))
+        let object = arguments.wording.argument("object");
+        let error = CommandError::usage(format!("{object}: the message is {why}"));
+        error.hint(match arguments.wording {
+            Wording::Command => format!(
+                "type a JSON object in quotes, such as `orchestrate message {} \
+                 '{{\"port\": 4711}}' --object`, or omit {object}",
+                arguments.to
+            ),
+            Wording::Line => format!(
+                r#"write a JSON object as text, such as "{{\"port\": 4711}}", or omit {object}"#
+            ),
+        })
     };
     match serde_json::from_str(&arguments.text) {
         Ok(object @ Value::Object(_)) => Ok(Body::from(object)),

@@ -27,7 +27,7 @@ pub(crate) fn request(
     rejection: &Rejection,
 ) -> Result<Request, CommandError> {
     let (message, at) = (rejection.message.clone(), rejection.at.as_ref());
-    match subject_of(state, &rejection.what)? {
+    match subject_of(state, rejection.target()?)? {
         Subject::Task(task) => {
             if let Some(FileLine { file, line }) = at {
                 let runs = context.runs()?;
@@ -39,9 +39,10 @@ pub(crate) fn request(
                 at: at.map(ToString::to_string),
             })
         }
-        Subject::Call(_) if at.is_some() => Err(CommandError::usage(
-            "--at applies to a task's work, not to a call",
-        )),
+        Subject::Call(_) if at.is_some() => Err(CommandError::usage(format!(
+            "{} applies to a task's work, not to a call",
+            rejection.wording.argument("at")
+        ))),
         Subject::Call(call) => Ok(Request::Decide {
             call,
             allowed: false,

@@ -8,13 +8,17 @@ use orchestrate_core::task::ReturnCause;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, after, at, case, on, put, reads, says, shell,
+    Case, Outcome, Rule, Script, World, after, at, case, done, on, put, reads, sandboxed, says,
+    shell,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case!(a_users_hooks_deny_tell_and_send_back),
         case!(a_projects_hook_runs_by_consent_and_confined),
+        case!(a_hook_about_no_tool_is_an_error),
+        sandboxed!(a_users_hook_in_the_sandbox_sees_the_agents_worktree_alone),
+        sandboxed!(a_resumed_run_keeps_its_hooks),
     ]
 }
 
@@ -48,13 +52,21 @@ command = "cat >> HOME/seen; echo \" $ORCHESTRATE_TASK\" >> HOME/seen"
 command = "exit 3"
 "#;
 
+/// Writes the user's configuration file; `HOME` in it is the home of the test.
+fn configure(world: &World, text: &str) -> Outcome {
+    let home = world.home.path();
+    let folder = home.join("config/orchestrate");
+    std::fs::create_dir_all(&folder)?;
+    let text = text.replace("HOME", &home.display().to_string());
+    std::fs::write(folder.join("config.toml"), text)?;
+    Ok(())
+}
+
 fn a_users_hooks_deny_tell_and_send_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 write a file\n")?;
     let home = world.home.path();
     mkfifoat(CWD, home.join("never"), Mode::RWXU)?;
-    std::fs::create_dir_all(home.join("config/orchestrate"))?;
-    let mine = MINE.replace("HOME", &home.display().to_string());
-    std::fs::write(home.join("config/orchestrate/config.toml"), mine)?;
+    configure(&world, MINE)?;
     let script = Script::default()
         .rule(shell(on("T1", 1), "rm -rf build"))
         .rule(reads(after("T1", "nothing is removed here"), "README.md"))
@@ -157,5 +169,94 @@ fn a_projects_hook_runs_by_consent_and_confined() -> Outcome {
     world.types(&["config", "trust", "--yes"], 0)?;
     let report = world.types(&run, 0)?.json()?;
     assert_eq!(at(&report, "/tasks/0/state")?, "merged", "{report}");
+    Ok(())
+}
+
+fn a_hook_about_no_tool_is_an_error() -> Outcome {
+    let world = World::with_plan("- [ ] T1 write a file\n")?;
+    let hook =
+        |tool: &str| format!("[[hooks.before_tool]]\ntools = [\"{tool}\"]\ncommand = \"true\"\n");
+    for tool in ["read_*", "*", "mcp__git__*", "Bash"] {
+        configure(&world, &hook(tool))?;
+        world.types(&["check", "plan.md"], 0)?;
+    }
+    let table = [
+        ("zz*", "no tool has a name as `zz*`"),
+        ("reed_file*", "did you mean `read_file`?"),
+        ("reed_file", "did you mean `read_file`?"),
+        ("read_every_file", "the most similar tools are read_file"),
+    ];
+    for (tool, words) in table {
+        configure(&world, &hook(tool))?;
+        says(&world.types(&["check", "plan.md"], 2)?, &[words])?;
+    }
+    configure(&world, "")?;
+    // A rule has the same names.
+    let rule = world.types(&["run", "plan.md", "--ask", "reed_*"], 2)?;
+    says(&rule, &["`reed_*`", "no such tool", "read_file"])
+}
+
+fn a_users_hook_in_the_sandbox_sees_the_agents_worktree_alone() -> Outcome {
+    let world = World::with_plan("- [ ] T1 write a file\n")?;
+    configure(
+        &world,
+        r#"
+[[hooks.before_finish]]
+command = "mkdir -p HOME && touch HOME/escaped; test -e a.txt && ! test -e HOME/secret || exit 2"
+sandbox = true
+"#,
+    )?;
+    std::fs::write(world.home.path().join("secret"), "mine")?;
+    let script = Script::default()
+        .rule(put(on("T1", 1), "a.txt", "0"))
+        .rule(done("T1"));
+    let model = world.script(&script)?;
+    says(
+        &world.types(&["check", "plan.md"], 0)?,
+        &["before_finish asks", "in the sandbox"],
+    )?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
+    assert!(!world.home.path().join("escaped").exists());
+    Ok(())
+}
+
+fn a_resumed_run_keeps_its_hooks() -> Outcome {
+    let world = World::with_plan("- [ ] T1 write a file\n")?;
+    configure(
+        &world,
+        r#"
+[[hooks.before_tool]]
+tools = ["write_file"]
+command = "echo asked >> HOME/asked"
+
+[[hooks.before_finish]]
+command = "echo ended >> HOME/asked"
+
+[[hooks.on_event]]
+events = ["run.started", "run.resumed"]
+command = "grep -o 'run[.][a-z]*' >> HOME/seen"
+"#,
+    )?;
+    let script = Script::default()
+        .rule(put(on("T1", 1), "a.txt", "0"))
+        .rule(put(after("T1", "once more"), "b.txt", "0"))
+        .rule(done("T1"));
+    let model = world.script(&script)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--merge", "review"],
+        3,
+    )?;
+    // The file may change meanwhile.
+    configure(&world, "[[hooks.before_tool]]\ncommand = \"exit 2\"\n")?;
+    world.types(&["reject", "T1", "-m", "once more"], 0)?;
+    world.types(&["resume"], 3)?;
+    let read = |name: &str| std::fs::read_to_string(world.home.path().join(name));
+    assert_eq!(read("asked")?, "asked\nended\nasked\nended\n");
+    let seen: Vec<String> = read("seen")?.lines().map(str::to_owned).collect();
+    assert!(
+        seen.first().is_some_and(|kind| kind == "run.started")
+            && seen.contains(&"run.resumed".to_owned()),
+        "{seen:?}"
+    );
     Ok(())
 }

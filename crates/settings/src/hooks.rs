@@ -114,8 +114,11 @@ impl GivenHook {
         for word in &self.tools {
             let meant = names.in_rule(word);
             if let Some(tool) = meant.iter().find(|tool| !is_about_some_tool(tool, names)) {
-                let problem = self.problem(&format!("there is no tool `{tool}`"));
-                return Err(problem.suggest_nearest(tool, names.names()));
+                let message = match tool.contains('*') {
+                    true => format!("no tool has a name as `{tool}`"),
+                    false => format!("there is no tool `{tool}`"),
+                };
+                return Err(self.problem(&message).suggest_tools(tool, names));
             }
             tools.extend(meant);
         }

@@ -5,12 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use orchestrate_core::agent::price::micro_usd;
-use orchestrate_core::text::similar::nearest;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::text::similar::{most_similar, nearest};
 use orchestrate_plan::FrontMatter;
 use serde_json::json;
 
 use crate::keys::{Class, Key, named, of_settings};
 use crate::values::Value;
+
+/// How many tools are named instead of one that does not exist.
+const SIMILAR_TOOLS: usize = 3;
 
 /// Where settings come from, the most specific source first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,6 +177,14 @@ impl Problem {
             Some(nearest) => self.suggest(format!("did you mean `{nearest}`?")),
             None => self,
         }
+    }
+
+    /// Adds the tools that may be meant by a name or a pattern of none.
+    pub(crate) fn suggest_tools(self, tool: &str, names: &ToolNames) -> Problem {
+        let literal = tool.replace('*', "");
+        let similar = most_similar(&literal, names.names(), SIMILAR_TOOLS).join(", ");
+        let problem = self.suggest(format!("the most similar tools are {similar}"));
+        problem.suggest_nearest(&literal, names.names())
     }
 
     /// Adds what to write or do instead.

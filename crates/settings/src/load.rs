@@ -339,10 +339,8 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
         "the rule `{}` names `{tool}`, but there is no such tool",
         rule.rule
     );
-    let known: Vec<&str> = names.names().collect();
-    let problem = Problem::new(place, ProblemCode::InvalidValue, message)
-        .suggest(format!("known tools: {}", known.join(", ")));
-    Some(problem.suggest_nearest(tool, known))
+    let problem = Problem::new(place, ProblemCode::InvalidValue, message);
+    Some(problem.suggest_tools(tool, names))
 }
 
 fn of_rule(error: &PolicyError) -> Problem {

@@ -2,9 +2,13 @@
 //! stricter.
 
 use orchestrate_core::policy::host::{HostPattern, WebUrl, covers_host};
+use orchestrate_core::policy::matches_text;
 use orchestrate_core::policy::setup_hosts::SetupHosts;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::policy::web::WebServiceName;
+
+/// How the names of tools of MCP servers begin.
+const OF_SERVERS: &str = "mcp__";
 
 /// What a list of names is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,9 +204,17 @@ fn forbidden_path(text: &str) -> Option<String> {
 }
 
 /// Reports whether a name can mean a tool: one that exists or that other products have, one of an
-/// MCP server, or several by a pattern.
+/// MCP server, or several of these by a pattern.
 pub(crate) fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
-    tool.contains('*') || tool.starts_with("mcp__") || names.knows(tool)
+    match tool.split_once('*') {
+        None => tool.starts_with(OF_SERVERS) || names.knows(tool),
+        Some(("", "")) => true,
+        Some((start, _)) => {
+            let is_of_servers =
+                start.starts_with(OF_SERVERS) || !start.is_empty() && OF_SERVERS.starts_with(start);
+            is_of_servers || names.names().any(|name| matches_text(tool, name))
+        }
+    }
 }
 
 #[cfg(test)]

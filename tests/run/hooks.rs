@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(a_hook_about_no_tool_is_an_error),
         sandboxed!(a_users_hook_in_the_sandbox_sees_the_agents_worktree_alone),
         sandboxed!(a_resumed_run_keeps_its_hooks),
+        sandboxed!(hooks_hear_what_becomes_of_a_run_that_has_ended),
     ]
 }
 
@@ -258,5 +259,46 @@ command = "grep -o 'run[.][a-z]*' >> HOME/seen"
             && seen.contains(&"run.resumed".to_owned()),
         "{seen:?}"
     );
+    Ok(())
+}
+
+fn hooks_hear_what_becomes_of_a_run_that_has_ended() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    configure(
+        &world,
+        r#"
+[[hooks.on_event]]
+events = ["run.finished", "run.landed", "run.unlanded", "tasks.dropped"]
+command = "grep -o '\"type\":\"[a-z.]*' >> HOME/seen; test ! -e HOME/broken || exit 3"
+
+[[hooks.before_tool]]
+command = "exit 2"
+"#,
+    )?;
+    world.types(&["run", "plan.md"], 0)?;
+    // A run keeps its hooks, whatever the file says now.
+    configure(&world, "")?;
+    world.types(&["land"], 0)?;
+    world.types(&["land", "--undo"], 0)?;
+    std::fs::write(world.home.path().join("broken"), "")?;
+    let landed = world.types(&["land", "--json"], 0)?;
+    says(&landed, &["misses an event", "exit code 3"])?;
+    assert_eq!(at(&landed.json()?, "/type")?, "run.landed");
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["drop", "T1"], 0)?;
+    let seen = std::fs::read_to_string(world.home.path().join("seen"))?;
+    let seen: Vec<&str> = seen
+        .lines()
+        .filter_map(|line| line.rsplit('"').next())
+        .collect();
+    let expected = [
+        "run.finished",
+        "run.landed",
+        "run.unlanded",
+        "run.landed",
+        "run.unlanded",
+        "tasks.dropped",
+    ];
+    assert_eq!(seen, expected);
     Ok(())
 }

@@ -23,6 +23,29 @@ use crate::moved;
 /// What a ref holds that outlives a landing, in its name.
 pub(crate) const LANDED: &str = "landed";
 
+/// What is told of what is recorded of runs that no process works on, such as a landing.
+pub trait Observer: std::fmt::Debug + Send + Sync {
+    /// Observes it, on a thread that may block; the run is free for other processes already.
+    fn observe(&self, seen: &Observed<'_>);
+}
+
+/// What was recorded of a run by one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The number of its newest event before.
+    pub after: u64,
+    /// Its journal.
+    pub store: &'a Store,
+    /// Where its files are.
+    pub layout: &'a Layout,
+    /// The user's checkout.
+    pub checkout: &'a Path,
+    /// How commands are confined.
+    pub sandbox: &'a SandboxSettings,
+}
+
 /// The settings with which the runs of a repository are opened.
 #[derive(Clone, Debug)]
 pub struct LandingSettings {
@@ -36,6 +59,8 @@ pub struct LandingSettings {
     pub sandbox: SandboxSettings,
     /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
+    /// What is told of what is recorded.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl LandingSettings {
@@ -101,6 +126,28 @@ impl Archive {
     ) -> Result<T, LandingError> {
         let runs = self.clone();
         blocking(what, move || work(&runs)).await
+    }
+
+    /// Does work on a run, and tells the observer what it has recorded, also if it fails.
+    pub(crate) fn observed<T>(
+        &self,
+        run: &RunId,
+        work: impl FnOnce() -> Result<T, LandingError>,
+    ) -> Result<T, LandingError> {
+        let Some(observer) = &self.settings.observer else {
+            return work();
+        };
+        let after = self.store.count_events(run)?;
+        let done = work();
+        observer.observe(&Observed {
+            run,
+            after,
+            store: &self.store,
+            layout: &self.layout,
+            checkout: self.repo.workdir(),
+            sandbox: &self.settings.sandbox,
+        });
+        done
     }
 
     /// Returns the author and the committer of new commits.

@@ -13,7 +13,7 @@ pub mod moved;
 mod recover;
 mod review;
 
-pub use archive::{Archive, LandingSettings};
+pub use archive::{Archive, LandingSettings, Observed, Observer};
 pub use clean::discard::{Discarded, LostCommit};
 pub use clean::landed_runs::{Pruned, PrunedRun};
 pub use clean::stored_worktree::StoredWorktree;

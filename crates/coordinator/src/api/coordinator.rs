@@ -27,7 +27,7 @@ use orchestrate_model::{
 use orchestrate_plan::KnownNames;
 use orchestrate_sandbox::{Cancel, Confinement, Sandbox};
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Hook, Hooks, SharedValues};
+use orchestrate_tools::{Executor, Extensions, Hooks, SharedValues};
 
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::worktree_may_have;
@@ -37,7 +37,7 @@ use crate::error::CoordinatorError;
 use crate::merge::base::complete;
 use crate::merge::integration_branch;
 use crate::run::context::{Admitted, RunContext};
-use crate::run::machine::command_hooks::{CommandHook, HooksPlace};
+use crate::run::machine::command_hooks::HooksPlace;
 use crate::run::machine::host::Host;
 use crate::run::machine::open_files::{proxy_connections, require_open_files};
 use crate::run::machine::results::Results;
@@ -549,22 +549,10 @@ impl Coordinator {
     /// Returns the hooks of a run: the commands that it has frozen, then the program's own.
     fn hooks(&self, state: &RunState) -> Result<Hooks, CoordinatorError> {
         let commands = &state.settings.hooks;
-        let unconfined = if commands.iter().all(|command| command.is_confined) {
-            None
-        } else {
-            Some(self.settings.of_sandbox().unconfined()?)
-        };
-        let place = Arc::new(HooksPlace {
-            layout: self.layout.clone(),
-            checkout: self.repo.workdir().to_owned(),
-            unconfined,
-        });
-        let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
-        for command in commands {
-            hooks.push(Arc::new(CommandHook::new(command.clone(), &place)));
-        }
-        hooks.extend(self.settings.hooks.iter().cloned());
-        Ok(Hooks::new(hooks))
+        let (layout, checkout) = (&self.layout, self.repo.workdir());
+        let sandbox = self.settings.of_sandbox();
+        let place = HooksPlace::new(commands, layout, checkout, &sandbox)?;
+        Ok(place.hooks(commands, &self.settings.hooks))
     }
 
     fn callbacks(&self) -> Callbacks {

@@ -118,7 +118,7 @@ impl Archive {
         if self.landed_as(&self.store.state(run)?)?.is_none() {
             return Ok(None);
         }
-        let cleaned = self.clean_now(run, options)?;
+        let cleaned = self.observed(run, || self.clean_now(run, options))?;
         let (refs, kept_refs) = self.prune_refs(run, &cleaned, options.dry_run)?;
         let is_pruned = !refs.is_empty() || !cleaned.removed.is_empty();
         Ok(is_pruned.then(|| PrunedRun {

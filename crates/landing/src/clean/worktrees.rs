@@ -105,8 +105,10 @@ impl Archive {
     /// Fails if another process works on the run, or on an I/O error.
     pub async fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, LandingError> {
         let run = run.clone();
-        self.beside("cleaning", move |runs| runs.clean_now(&run, options))
-            .await
+        self.beside("cleaning", move |runs| {
+            runs.observed(&run, || runs.clean_now(&run, options))
+        })
+        .await
     }
 
     pub(crate) fn clean_now(

@@ -63,7 +63,9 @@ impl Archive {
     ) -> Result<Dropped, LandingError> {
         let (run, task, cancel) = (run.clone(), task.clone(), cancel.clone());
         self.beside("dropping", move |runs| {
-            runs.drop_now(&run, &task, with_dependents, &cancel)
+            runs.observed(&run, || {
+                runs.drop_now(&run, &task, with_dependents, &cancel)
+            })
         })
         .await
     }

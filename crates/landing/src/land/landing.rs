@@ -87,8 +87,10 @@ impl Archive {
     /// next landing completes it.
     pub async fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         let (run, options) = (run.clone(), options.clone());
-        self.beside("landing", move |runs| runs.land_now(&run, &options))
-            .await
+        self.beside("landing", move |runs| {
+            runs.observed(&run, || runs.land_now(&run, &options))
+        })
+        .await
     }
 
     fn land_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
@@ -171,7 +173,7 @@ impl Archive {
     pub async fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, LandingError> {
         let (run, options) = (run.clone(), options.clone());
         self.beside("undoing a landing", move |runs| {
-            runs.unland_now(&run, &options)
+            runs.observed(&run, || runs.unland_now(&run, &options))
         })
         .await
     }

@@ -6,21 +6,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_checks::Layout;
+use orchestrate_checks::{Layout, SandboxSettings};
 use orchestrate_core::event::Recorded;
 use orchestrate_core::policy::hook::{HookAnswer, HookCommand, HookPoint, HookRuling};
 use orchestrate_core::{AgentId, RunId, ToolCall};
 use orchestrate_sandbox::{Cancel, Exit, HostView, Job, Limits, Network, Sandbox, View};
-use orchestrate_tools::{Hook, HookPlace, ToolOutput};
+use orchestrate_tools::{Hook, HookPlace, Hooks, ToolOutput};
 use serde_json::{Map, Value, json};
 
+use crate::error::CoordinatorError;
+
 /// A hook that is a command.
-pub(crate) struct CommandHook {
+struct CommandHook {
     command: HookCommand,
     name: String,
     place: Arc<HooksPlace>,
@@ -29,11 +31,46 @@ pub(crate) struct CommandHook {
 /// What the hooks of a run need of the machine.
 pub(crate) struct HooksPlace {
     /// Where the worktrees are.
-    pub(crate) layout: Layout,
+    layout: Layout,
     /// The user's checkout.
-    pub(crate) checkout: PathBuf,
-    /// Runs commands with the user's rights; `None` if the run has no hook that needs it.
-    pub(crate) unconfined: Option<Sandbox>,
+    checkout: PathBuf,
+    /// Runs commands with the user's rights; `None` if no hook needs it.
+    unconfined: Option<Sandbox>,
+}
+
+impl HooksPlace {
+    /// Prepares what these commands need.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no command can be run.
+    pub(crate) fn new(
+        commands: &[HookCommand],
+        layout: &Layout,
+        checkout: &Path,
+        sandbox: &SandboxSettings,
+    ) -> Result<Self, CoordinatorError> {
+        let are_confined = commands.iter().all(|command| command.is_confined);
+        Ok(Self {
+            layout: layout.clone(),
+            checkout: checkout.to_owned(),
+            unconfined: match are_confined {
+                true => None,
+                false => Some(sandbox.unconfined()?),
+            },
+        })
+    }
+
+    /// Returns the hooks of a run: these commands, then the program's own.
+    pub(crate) fn hooks(self, commands: &[HookCommand], of_program: &[Arc<dyn Hook>]) -> Hooks {
+        let place = Arc::new(self);
+        let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        for command in commands {
+            hooks.push(Arc::new(CommandHook::new(command.clone(), &place)));
+        }
+        hooks.extend(of_program.iter().cloned());
+        Hooks::new(hooks)
+    }
 }
 
 /// The fields of what a command reads.
@@ -53,7 +90,7 @@ struct Question<'a> {
 }
 
 impl CommandHook {
-    pub(crate) fn new(command: HookCommand, place: &Arc<HooksPlace>) -> Self {
+    fn new(command: HookCommand, place: &Arc<HooksPlace>) -> Self {
         Self {
             name: format!("the hook of {}", command.source),
             command,

@@ -5,21 +5,25 @@
 //! the subscriber: a function that is slow delays the following calls, and one that panics is
 //! called again for the next event. What they are behind with at the end of the run is lost after
 //! a time, and that is said. A hook that fails is said once. Events from before this process took
-//! the run over are not repeated.
+//! the run over are not repeated. Hooks are also told what is recorded of a run that has ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, Recorded, ToolOutcome};
+use orchestrate_core::policy::hook::HookPoint;
 use orchestrate_core::{AgentId, CallId, RunId, RunState};
 use orchestrate_journal::{JournalError, Store};
-use orchestrate_tools::{Hook, ToolOutput};
+use orchestrate_landing::{self as landing, Observed};
+use orchestrate_tools::{Hook, Hooks, ToolOutput};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
+use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
+use crate::run::machine::command_hooks::HooksPlace;
 
 /// How many events are read at once.
 const EVENTS_AT_ONCE: usize = 512;
@@ -81,6 +85,14 @@ pub(crate) struct Callbacks {
     pub(crate) warn: fn(&str),
 }
 
+/// Tells hooks what is recorded of runs that no process works on: how they land, what is dropped of
+/// them, and what is removed.
+pub(crate) struct AfterRun {
+    /// Those of the program, beside the commands of each run.
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) warn: fn(&str),
+}
+
 /// The end of the thread that calls a run's functions; `None` if the program has none.
 pub(crate) struct Subscriber {
     ended: Option<oneshot::Receiver<()>>,
@@ -112,12 +124,7 @@ impl Callbacks {
         context: &RunContext,
         state: &watch::Receiver<Arc<RunState>>,
     ) -> Subscriber {
-        let observing = context
-            .host
-            .hooks
-            .iter()
-            .filter(|hook| hook.observes_events());
-        let observers: Vec<Observer> = observing.map(Observer::new).collect();
+        let observers = observers(&context.host.hooks);
         let grace = if observers.is_empty() {
             GRACE
         } else {
@@ -144,6 +151,63 @@ impl Callbacks {
             warn: self.warn,
         }
     }
+}
+
+impl AfterRun {
+    fn tell(&self, seen: &Observed<'_>) -> Result<(), CoordinatorError> {
+        if seen.store.count_events(seen.run)? == seen.after {
+            return Ok(());
+        }
+        let state = seen.store.state(seen.run)?;
+        let mut commands = state.settings.hooks.clone();
+        commands.retain(|command| command.point == HookPoint::OnEvent);
+        let place = HooksPlace::new(&commands, seen.layout, seen.checkout, seen.sandbox)?;
+        let observers = observers(&place.hooks(&commands, &self.hooks));
+        if observers.is_empty() {
+            return Ok(());
+        }
+        let callbacks = Callbacks {
+            on_start: None,
+            on_complete: None,
+            warn: self.warn,
+        };
+        // Nothing follows, so the sender is dropped.
+        let state = watch::channel(Arc::new(state)).1;
+        let ended = follow(Source {
+            callbacks: callbacks.clone(),
+            store: seen.store.clone(),
+            run: seen.run.clone(),
+            state,
+            observers,
+            seen: seen.after,
+        });
+        let subscriber = callbacks.subscriber(ended, GRACE_OF_HOOKS);
+        Handle::current().block_on(subscriber.finish());
+        Ok(())
+    }
+}
+
+impl landing::Observer for AfterRun {
+    fn observe(&self, seen: &Observed<'_>) {
+        if let Err(error) = self.tell(seen) {
+            let run = seen.run;
+            (self.warn)(&format!(
+                "the hooks of `on_event` miss what was recorded of run {run} now: failed to {error}"
+            ));
+        }
+    }
+}
+
+impl std::fmt::Debug for AfterRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AfterRun").finish_non_exhaustive()
+    }
+}
+
+/// Returns those of the hooks that observe events.
+fn observers(hooks: &Hooks) -> Vec<Observer> {
+    let observing = hooks.iter().filter(|hook| hook.observes_events());
+    observing.map(Observer::new).collect()
 }
 
 impl Subscriber {

@@ -15,7 +15,7 @@ use orchestrate_tools::{Hook, Plugin, Tool};
 
 use crate::error::CoordinatorError;
 use crate::run::program::approver::Approver;
-use crate::run::program::callbacks::{OnToolComplete, OnToolStart};
+use crate::run::program::callbacks::{AfterRun, OnToolComplete, OnToolStart};
 use crate::texts::roles::ProgramRole;
 
 /// The environment of this process's runs; only [`Settings::run`] is recorded.
@@ -85,6 +85,10 @@ impl From<&Settings> for LandingSettings {
             environment: settings.environment.clone(),
             audit_log: settings.audit_log.clone(),
             waiting: settings.waiting,
+            observer: Some(Arc::new(AfterRun {
+                hooks: settings.hooks.clone(),
+                warn: settings.warn,
+            })),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_users_hook_in_the_sandbox_sees_the_agents_worktree_alone),
         sandboxed!(a_resumed_run_keeps_its_hooks),
         sandboxed!(hooks_hear_what_becomes_of_a_run_that_has_ended),
+        sandboxed!(work_that_is_refused_each_time_fails_and_can_be_taken),
     ]
 }
 
@@ -300,5 +301,55 @@ command = "exit 2"
         "tasks.dropped",
     ];
     assert_eq!(seen, expected);
+    Ok(())
+}
+
+fn work_that_is_refused_each_time_fails_and_can_be_taken() -> Outcome {
+    let world = World::with_plan("- [ ] T1 write a file\n")?;
+    configure(
+        &world,
+        "merge_rounds = 2\n[[hooks.before_finish]]\ncommand = \"echo asked >> HOME/asked; echo 'too long' >&2; exit 2\"\n",
+    )?;
+    let script = Script::default()
+        .rule(put(on("T1", 1), "a.txt", "0"))
+        .rule(done("T1"));
+    let model = world.script(&script)?;
+    let run = ["run", "plan.md", "--model", &model, "--json"];
+    let report = world.types(&run, 1)?.json()?;
+    assert_eq!(at(&report, "/tasks/0/error/cause")?, "hook", "{report}");
+    let asked = std::fs::read_to_string(world.home.path().join("asked"))?;
+    assert_eq!(asked.lines().count(), 3, "{asked}");
+    // All that it has done is in no branch, and each view says how to see and to take it.
+    let commit = at(&report, "/tasks/0/unfinished_commit")?;
+    let commit = commit.as_str().unwrap_or_default()[..8].to_owned();
+    let run = at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let ways = [
+        format!("`git show {commit}` shows it"),
+        format!("`orchestrate recover {run} --restore {commit}` makes it a branch"),
+    ];
+    let ways = ways.each_ref().map(String::as_str);
+    for typed in [
+        &["status"][..],
+        &["review"],
+        &["review", "T1"],
+        &["diff", "T1"],
+    ] {
+        says(&world.types(typed, 0)?, &ways)?;
+    }
+    says(&world.types(&["recover"], 0)?, &[&commit])?;
+    let shown = world.git(&format!("show --stat {commit}"))?;
+    assert!(shown.contains("a.txt"), "{shown}");
+    let restored = world
+        .types(&["recover", &run, "--restore", &commit, "--json"], 0)?
+        .json()?;
+    let branch = at(&restored, "/branch")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let files = world.git(&format!("ls-tree -r --name-only {branch}"))?;
+    assert!(files.contains("a.txt"), "{files}");
     Ok(())
 }

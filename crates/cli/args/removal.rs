@@ -46,7 +46,7 @@ pub(crate) struct DiscardArgs {
 pub(crate) struct RecoverArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Restore this saved state as a branch
+    /// Restore this saved state, by its name or its commit, as a branch
     #[arg(long, value_name = "NAME")]
     pub(crate) restore: Option<String>,
     /// The name of the branch [default: orchestrate/recovered/RUN/NAME]

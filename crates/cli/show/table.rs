@@ -10,8 +10,8 @@ use orchestrate_core::run::{Approval, EXIT_OK};
 use orchestrate_core::secrecy::taint::OutsideSource;
 use orchestrate_core::task::{EndCause, TaskError, Verify};
 use orchestrate_core::{
-    AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending,
-    TaskId, TaskState, split_hint,
+    AgentId, CallHash, FlakyCheck, Liveness, Oid, RejectingEndpoint, Report, ReviewVerdict, RunId,
+    Sending, TaskId, TaskState, split_hint,
 };
 
 use crate::show::aside;
@@ -61,7 +61,20 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
     let commit = short(&report.integration_commit);
     result += &format!("result: {branch} at {commit}\n");
     result.extend(report.landed.as_ref().map(landed));
+    for task in &report.tasks {
+        let commit = task.unfinished_commit.as_ref();
+        result.extend(commit.map(|commit| unfinished(&report.run_id, &task.id, commit)));
+    }
     with_result(report, branches, &result)
+}
+
+/// Says where the newest work of a task is that has ended without success, if its branch lacks it.
+pub(crate) fn unfinished(run: &RunId, task: &TaskId, commit: &Oid) -> String {
+    let commit = short(commit);
+    format!(
+        "unfinished work of {task}: `git show {commit}` shows it, `orchestrate recover {run} \
+         --restore {commit}` makes it a branch\n"
+    )
 }
 
 /// Renders the report of a run that has made a plan: it has no result in the repository.

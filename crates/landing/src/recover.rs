@@ -5,6 +5,9 @@ use orchestrate_core::{Oid, RunId};
 use crate::archive::Archive;
 use crate::error::{LandingError, ResultRefusal};
 
+/// The fewest digits of a commit that name it.
+const MIN_DIGITS: usize = 7;
+
 /// A commit held by one of our refs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptCommit {
@@ -74,11 +77,12 @@ impl Archive {
             run: run.clone(),
             name: name.to_owned(),
         };
-        let found = self
-            .kept(run)?
-            .into_iter()
-            .find(|kept| kept.name == name || kept.commit.as_str() == name);
-        let found = found.ok_or_else(none)?;
+        let kept = self.kept(run)?;
+        let is_meant =
+            |kept: &&KeptCommit| name.len() >= MIN_DIGITS && kept.commit.as_str().starts_with(name);
+        let named = kept.iter().find(|kept| kept.name == name);
+        let found = named.or_else(|| kept.iter().find(is_meant));
+        let found = found.cloned().ok_or_else(none)?;
         let branch = branch.map_or_else(
             || format!("orchestrate/recovered/{run}/{}", found.name),
             |branch| branch.to_owned(),

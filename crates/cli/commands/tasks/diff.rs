@@ -12,7 +12,7 @@ use crate::commands::tasks::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::json::{Envelope, Output, RunDiff, TaskDiff};
-use crate::show::output;
+use crate::show::{output, table};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {
@@ -37,14 +37,15 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
         return output::json_exactly(&Envelope::new(Some(&run), diff)).map(|()| 0);
     }
     if diff.is_empty() {
-        let has_kept = state
-            .task(&task)
-            .is_some_and(|record| record.snapshot().is_some());
-        let kept = format!("; `orchestrate recover {run}` lists its snapshots");
-        output::note(&format!(
-            "{task} has no committed changes{}",
-            if has_kept { kept.as_str() } else { "" }
-        ));
+        let mut text = format!("{task} has no committed changes");
+        if let Some(record) = state.task(&task) {
+            if let Some(commit) = record.left_unfinished() {
+                text += &format!("\n{}", table::unfinished(&run, &task, commit).trim_end());
+            } else if record.snapshot().is_some() {
+                text += &format!("; `orchestrate recover {run}` lists its snapshots");
+            }
+        }
+        output::note(&text);
     }
     print(context, &diff).map(|()| 0)
 }

@@ -100,6 +100,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
         false => diff,
     };
     let (mut head, named) = (head(entry, &words), Named::new(&store, &run)?);
+    head.push_str(&unfinished(&run, entry));
     let calls = state.open_approvals();
     let calls: Vec<_> = calls.filter(|asked| asked.1.task == task).collect();
     head.push_str(&table::calls(calls.iter().copied()));
@@ -177,6 +178,9 @@ fn list(
         text += &table::flagged(&entry.task, entry.taint.as_ref());
         text += &table::flaky(&entry.flaky_checks);
     }
+    for entry in entries {
+        text += &unfinished(run, entry);
+    }
     let state = store.state(run)?;
     text += &table::calls(state.open_approvals());
     text.extend(entries.iter().map(asked));
@@ -185,6 +189,13 @@ fn list(
     actions.extend(entries.iter().flat_map(ReviewEntry::actions));
     text += &next::render(&next::commands(named, run, &actions));
     output::result(&text)
+}
+
+fn unfinished(run: &RunId, entry: &ReviewEntry) -> String {
+    let commit = entry.unfinished_commit.as_ref();
+    commit.map_or_else(String::new, |commit| {
+        table::unfinished(run, &entry.task, commit)
+    })
 }
 
 /// Renders what the agent of a task asks the user.

@@ -146,6 +146,10 @@ pub struct TaskReport {
     pub usage: ReportUsage,
     /// Why the task did not succeed.
     pub error: Option<TaskError>,
+    /// The commit with its newest work, if it has ended without success and its branch lacks some
+    /// of that; `recover` makes it a branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished_commit: Option<Oid>,
     /// Whether the run has ended without its work, which is kept, since its agent was ended before
     /// that was merged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -307,6 +311,7 @@ impl TaskReport {
             turns: record.turns(),
             usage: ReportUsage::new(record.usage(), record.cost()),
             error: record.error(),
+            unfinished_commit: record.left_unfinished().cloned(),
             not_in_result: false,
             stale: record.is_stale(),
             held_by: None,

@@ -220,6 +220,10 @@ pub struct ReviewEntry {
     pub commit: Option<Oid>,
     /// Its tree, which an approval is bound to.
     pub tree: Option<Oid>,
+    /// The commit with its newest work, if it has ended without success and its branch lacks some
+    /// of that; `recover` makes it a branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished_commit: Option<Oid>,
     /// Where the task stands.
     pub state: TaskState,
     /// Why the task ended without being merged; `None` unless it did.
@@ -426,6 +430,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         branch: record.branch().map(str::to_owned)?,
         commit: record.commit().cloned(),
         tree: record.tree().cloned(),
+        unfinished_commit: record.left_unfinished().cloned(),
         state: record.state(),
         cause: record.error().map(|error| error.cause),
         verify: record.verify(),

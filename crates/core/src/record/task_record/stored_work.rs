@@ -3,7 +3,7 @@
 use super::TaskRecord;
 use super::branch::Snapshot;
 use crate::ids::{Oid, RunId};
-use crate::task::{ChangedPath, LeftAside};
+use crate::task::{ChangedPath, LeftAside, TaskState};
 
 impl TaskRecord {
     /// Returns the trailers of the commits that are made for it.
@@ -34,6 +34,16 @@ impl TaskRecord {
     /// files.
     pub fn unfinished(&self) -> Option<&Oid> {
         self.branched()?.unfinished.as_ref()
+    }
+
+    /// Returns the commit with its newest work if it has ended without success and its branch lacks
+    /// some of that.
+    pub fn left_unfinished(&self) -> Option<&Oid> {
+        let has_ended = matches!(
+            self.state(),
+            TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled
+        );
+        self.unfinished().filter(|_| has_ended)
     }
 
     /// Returns the commit whose files a worktree that is made again begins with, besides those of

@@ -20,8 +20,8 @@ pub(crate) use event_line::EventLine;
 pub(crate) use output::Output;
 pub(crate) use results::{
     BoxesReport, CleanReport, CleanedRun, DiscardReport, DroppedReport, KeptTree, LandReport,
-    LostEntry, ProposedReport, PrunedEntry, RemovedBranch, RemovedTree, RestoredCommit,
-    StoredCommit,
+    LostEntry, ProposedReport, PrunedEntry, RecordedRequest, RemovedBranch, RemovedTree,
+    RestoredCommit, StoredCommit,
 };
 pub(crate) use runs::{
     Answer, ErrorEntry, Failure, LineAnswer, ListedRun, ModelOutage, OpenApproval, RunMap,
@@ -29,7 +29,7 @@ pub(crate) use runs::{
 };
 pub(crate) use schemas::{Described, SCHEMAS, schema_of};
 pub(crate) use setup::{
-    Consent, Decided, Known, ListedRole, NetworkReach, RuleEntry, RulesByDecision, SchemaText,
-    SettingEntry, SettingsReport,
+    Consent, Decided, Known, ListedRole, NetworkReach, RuleEntry,
+    RulesByDecision, SchemaText, SettingEntry, SettingsReport,
 };
 pub(crate) use tasks::{RunDiff, TaskDiff, TaskReview};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::{Oid, RunId, TaskId};
+use orchestrate_core::{CallHash, Oid, RunId, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -176,8 +176,31 @@ pub(crate) struct DiscardReport {
     pub(crate) kept_refs: Vec<String>,
     /// The number of its events.
     pub(crate) events: u64,
+    /// The requests that were recorded, and that no process has carried out.
+    pub(crate) requests: Vec<RecordedRequest>,
     /// What could not be deleted.
     pub(crate) warnings: Vec<String>,
+}
+
+/// A request that was recorded, and that no process has carried out.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RecordedRequest {
+    /// When it was made.
+    pub(crate) requested: String,
+    /// The command that makes it.
+    pub(crate) command: String,
+    /// The task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<TaskId>,
+    /// The call that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<CallHash>,
+    /// Whom a message is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+    /// The message to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
 }
 
 /// A commit that is lost.

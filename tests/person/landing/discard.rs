@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, World, at, case, says};
+use crate::support::{Case, Outcome, World, at, case, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case!(a_run_is_removed_after_it_was_said_what_is_lost),
+        sandboxed!(requests_that_nobody_has_carried_out_are_named),
         case!(what_has_landed_is_not_lost),
         case!(a_damaged_record_closes_what_follows_it_and_nothing_else),
     ]
@@ -92,6 +93,49 @@ fn a_run_is_removed_after_it_was_said_what_is_lost() -> Outcome {
     world.types(&["land", &second], 0)?;
     let missing = world.types(&["discard", &first, "--yes"], 2)?;
     says(&missing, &["has no such run"])
+}
+
+fn requests_that_nobody_has_carried_out_are_named() -> Outcome {
+    let world = World::with_plan(
+        "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: od -N8 /dev/urandom > two)\n",
+    )?;
+    let report = world
+        .types(&["run", "plan.md", "--merge", "review", "--json"], 3)?
+        .json()?;
+    let run = at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    world.types(&["approve", "T1"], 0)?;
+    world.types(&["reject", "T2", "-m", "Shorter, please"], 0)?;
+    says(
+        &world.types(&["discard", &run, "--dry-run"], 0)?,
+        &[
+            "lost: the request `approve T1`, which nobody has carried out",
+            "lost: the request `reject T2: Shorter, please`",
+        ],
+    )?;
+    let found = world
+        .types(&["discard", &run, "--dry-run", "--json"], 0)?
+        .json()?;
+    let mut requests = found["requests"].clone();
+    for request in requests.as_array_mut().into_iter().flatten() {
+        assert!(request["requested"].is_string(), "{found}");
+        request
+            .as_object_mut()
+            .and_then(|fields| fields.remove("requested"));
+    }
+    let expected = json!([
+        {"command": "approve", "task": "T1"},
+        {"command": "reject", "task": "T2", "message": "Shorter, please"},
+    ]);
+    assert_eq!(requests, expected, "{found}");
+    world.types(&["resume"], 3)?;
+    let found = world
+        .types(&["discard", &run, "--dry-run", "--json"], 0)?
+        .json()?;
+    assert_eq!(found["requests"], json!([]), "{found}");
+    Ok(())
 }
 
 fn what_has_landed_is_not_lost() -> Outcome {

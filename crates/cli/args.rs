@@ -152,6 +152,8 @@ pub(crate) struct InitArgs {
     /// Replace an existing configuration file
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ pub(crate) use runs::{
 };
 pub(crate) use schemas::{Described, SCHEMAS, schema_of};
 pub(crate) use setup::{
-    Consent, Decided, Known, ListedRole, NetworkReach, RuleEntry,
+    Consent, Decided, FoundTool, InitReport, Known, ListedRole, NetworkReach, RuleEntry,
     RulesByDecision, SchemaText, SettingEntry, SettingsReport,
 };
 pub(crate) use tasks::{RunDiff, TaskDiff, TaskReview};

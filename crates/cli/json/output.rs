@@ -15,7 +15,7 @@ use super::results::{
     RestoredCommit, StoredCommit,
 };
 use super::runs::{Answer, Failure, LineAnswer, ListedRun, RunMap, RunReport};
-use super::setup::{Consent, Decided, Known, ListedRole, SchemaText, SettingsReport};
+use super::setup::{Consent, Decided, InitReport, Known, ListedRole, SchemaText, SettingsReport};
 use super::tasks::{RunDiff, TaskDiff, TaskReview};
 
 /// An output that is no event.
@@ -85,6 +85,9 @@ pub(crate) enum Output {
     /// A stored commit that is a branch now.
     #[serde(rename = "recover.restored")]
     Restored(RestoredCommit),
+    /// The settings that were written for a project.
+    #[serde(rename = "init")]
+    Init(InitReport),
     /// What a run needs on this machine.
     #[serde(rename = "doctor")]
     Diagnosis(Diagnosis),

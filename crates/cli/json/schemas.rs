@@ -36,7 +36,7 @@ const OF_OPEN_RUN: &[&str] = &["run.finished", "run.status", "request.answered"]
 const OF_REQUEST: &[&str] = &["answer", "run.finished", "run.status"];
 
 /// All schemas, by name.
-pub(crate) const SCHEMAS: [Described; 39] = [
+pub(crate) const SCHEMAS: [Described; 40] = [
     streaming("adopt", OF_REQUEST),
     printing("agents list", &["agents"]),
     printing("agents show", &["agent"]),
@@ -55,6 +55,7 @@ pub(crate) const SCHEMAS: [Described; 39] = [
     printing("drop", &["drop"]),
     printing(ERROR, &[]),
     streaming("events", &[]),
+    printing("init", &["init"]),
     streaming("land", &["run.landed", "run.unlanded", "run.proposed"]),
     streaming("log", &[]),
     streaming("message", OF_REQUEST),

@@ -1,6 +1,7 @@
 //! The outputs of the commands about settings, consents, roles and schemas.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use orchestrate_core::Address;
 use orchestrate_core::policy::hook::HookCommand;
@@ -123,6 +124,36 @@ pub(crate) struct Consent {
     pub(crate) hash: String,
     /// Whether the user has consented.
     pub(crate) consented: bool,
+}
+
+/// What `init` has written, and what it has found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct InitReport {
+    /// The file of settings that was written.
+    pub(crate) file: PathBuf,
+    /// Whether what was found is set, which is also the consent to its commands.
+    pub(crate) is_set: bool,
+    /// The package managers and build tools of the project.
+    pub(crate) found: Vec<FoundTool>,
+    /// The command that runs the project's tests.
+    pub(crate) verify: Option<String>,
+    /// The command that installs what the project needs, with the network.
+    pub(crate) setup: Option<String>,
+    /// The lines for `.worktreeinclude`.
+    pub(crate) include: Vec<String>,
+    /// Files that may hold passwords, and that stay out of worktrees.
+    pub(crate) secrets: Vec<String>,
+    /// What the user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A package manager or a build tool of a project.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FoundTool {
+    /// Its name.
+    pub(crate) name: String,
+    /// The file that shows it, relative to the project.
+    pub(crate) by: String,
 }
 
 /// The name of a schema in a list.

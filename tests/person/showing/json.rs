@@ -23,7 +23,7 @@ const PLAN: &str = "\
 ";
 
 /// The types of outputs that are of no run.
-const OF_NO_RUN: [&str; 18] = [
+const OF_NO_RUN: [&str; 19] = [
     "agent",
     "agents",
     "cache",
@@ -34,6 +34,7 @@ const OF_NO_RUN: [&str; 18] = [
     "config.trust",
     "doctor",
     "error",
+    "init",
     "map",
     "permission",
     "runs",
@@ -46,7 +47,7 @@ const OF_NO_RUN: [&str; 18] = [
 
 /// Commands on a run that waits for its user, each with a `type` that it prints; nothing of the
 /// run changes.
-const LOOKS: [(&str, &str); 34] = [
+const LOOKS: [(&str, &str); 35] = [
     ("adopt T3 --json", "error"),
     ("agents list --json", "agents"),
     ("agents show implementer --json", "agent"),
@@ -62,6 +63,7 @@ const LOOKS: [(&str, &str); 34] = [
     ("config trust --json", "config.trust"),
     ("diff --json", "diff"),
     ("doctor --json", "doctor"),
+    ("init --json", "init"),
     ("log --json", "run.finished"),
     ("log --tools --json", "tool.finished"),
     ("message T9 hello --json", "error"),

@@ -11,6 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         sandboxed!(yes_sets_what_the_files_suggest_and_consents).needs(Need::NPM),
         case!(without_a_yes_nothing_is_set),
+        case!(a_program_reads_what_was_found_and_set),
         case!(a_second_yes_adds_no_line_twice),
         case!(what_it_brings_along_is_missed_by_no_check_of_a_plan),
         case!(every_setting_is_listed_also_without_a_value),
@@ -129,6 +130,36 @@ fn without_a_yes_nothing_is_set() -> Outcome {
         shown["settings"]["verify"]["value"].is_null() && trust["items"] == serde_json::json!([]),
         "{shown} {trust}"
     );
+    Ok(())
+}
+
+fn a_program_reads_what_was_found_and_set() -> Outcome {
+    let world = project()?;
+    let shown = world.types(&["init", "--json"], 0)?.json()?;
+    let expected = serde_json::json!({
+        "is_set": false,
+        "found": [{"name": "npm", "by": "package.json"}],
+        "verify": "npm test",
+        "setup": null,
+        "include": ["node_modules/"],
+        "secrets": [".env"],
+    });
+    for (field, value) in expected.as_object().into_iter().flatten() {
+        assert_eq!(shown[field], *value, "{field} of {shown}");
+    }
+    let file = shown["file"].as_str().unwrap_or_default();
+    assert!(file.ends_with("/orchestrate.toml"), "{shown}");
+    let include = world.repository.path().join(".worktreeinclude");
+    assert!(!include.exists(), "it wrote what nobody has agreed to");
+    let refused = world.types(&["init", "--yes", "--json"], 2)?.json()?;
+    assert_eq!(refused["type"], "error", "{refused}");
+    let set = world
+        .types(&["init", "--yes", "--force", "--json"], 0)?
+        .json()?;
+    assert_eq!(set["is_set"], true, "{set}");
+    let trust = world.types(&["config", "trust", "--json"], 0)?.json()?;
+    assert_eq!(trust["items"][0]["consented"], true, "{trust}");
+    assert!(include.exists(), "{set}");
     Ok(())
 }
 

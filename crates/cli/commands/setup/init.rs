@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use orchestrate_coordinator::may_find;
 use orchestrate_core::policy::setup_hosts::PUBLIC_REGISTRIES;
@@ -20,6 +20,7 @@ use toml_edit::Value;
 use crate::args::InitArgs;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::json::{Envelope, FoundTool, InitReport, Output};
 use crate::show::output;
 
 const HEAD: &str = "\
@@ -56,18 +57,50 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
         return Err(exists(&path));
     }
     let suggestion = Suggestion::read(&root, &ignored(context)?, &may_find);
-    let agreed = agree(context, arguments, &suggestion)?;
+    let is_json = arguments.json.json;
+    let agreed = match is_json {
+        true if arguments.yes => agreed_to(&suggestion),
+        true => Agreed::default(),
+        false => agree(context, arguments, &suggestion)?,
+    };
     write_settings(&path, &agreed, arguments.force)?;
-    output::line(&format!("wrote {}", path.display()))?;
+    if !is_json {
+        output::line(&format!("wrote {}", path.display()))?;
+    }
     if !agreed.include.is_empty() {
         let include = root.join(INCLUDE_FILE);
         add_lines(&include, &root, &agreed.include)?;
         let (include, lines) = (include.display(), agreed.include.join(", "));
-        output::line(&format!("wrote {include}: {lines}"))?;
+        if !is_json {
+            output::line(&format!("wrote {include}: {lines}"))?;
+        }
     }
     consent(context, &agreed)?;
-    say_what_is_next(&suggestion, &agreed);
+    match is_json {
+        true => output::json(&Envelope::new(
+            None,
+            report(path, suggestion, arguments.yes),
+        ))?,
+        false => say_what_is_next(&suggestion, &agreed),
+    }
     Ok(0)
+}
+
+fn report(file: PathBuf, suggestion: Suggestion, is_set: bool) -> Output {
+    let found = suggestion.found.into_iter().map(|one| FoundTool {
+        name: one.name.to_owned(),
+        by: one.by,
+    });
+    Output::Init(InitReport {
+        file,
+        is_set,
+        found: found.collect(),
+        verify: suggestion.verify,
+        setup: suggestion.setup,
+        include: suggestion.include,
+        secrets: suggestion.secrets,
+        notes: suggestion.notes,
+    })
 }
 
 /// Returns what git ignores in the checkout; nothing outside of a repository.

@@ -10,6 +10,7 @@ use crate::support::{
     Case, Outcome, Running, Script, World, after, at, done, fail, on, sandboxed, says, shell, until,
 };
 use libtest_mimic::Failed;
+use rustix::process::Signal;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -17,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(what_is_followed_answers_as_json_too),
         sandboxed!(a_run_that_stays_takes_requests_until_all_is_decided),
         sandboxed!(a_run_that_stays_ends_with_its_input_and_when_it_is_stopped),
+        sandboxed!(a_run_that_stays_outlives_its_input_and_ends_by_signals),
         sandboxed!(a_run_that_stays_parks_calls_and_takes_their_answers),
     ]
 }
@@ -294,6 +296,42 @@ fn a_run_that_stays_ends_with_its_input_and_when_it_is_stopped() -> Outcome {
             "T2    merged",
         ],
     )
+}
+
+fn a_run_that_stays_outlives_its_input_and_ends_by_signals() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let typed = ["--stay", "--output-format", "stream-json"];
+    // The input is closed before the first task has ended: the run goes on without it.
+    let run = [["run", "plan.md", "--merge", "review"].as_slice(), &typed].concat();
+    let ended = world.orchestrate(&run).stdin("").run()?.exits(3)?;
+    let awaited = ended.stdout.matches("\"review.requested\"").count();
+    assert_eq!(awaited, 2, "{}", ended.stdout);
+    let resume = [["resume"].as_slice(), &typed].concat();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (running, mut input) = world.orchestrate(&resume).start_open()?;
+        // It has begun to wait for requests.
+        say(&mut input, "nonsense")?;
+        answer(&running, 1)?;
+        running.signal(signal)?;
+        let stopped = running.end()?.exits(code)?;
+        let last = stopped.stdout.lines().last().unwrap_or_default();
+        let last: Value = serde_json::from_str(last)?;
+        assert_eq!(
+            [at(&last, "/status")?, at(&last, "/exit_code")?],
+            [&json!("interrupted"), &json!(code)],
+            "{last}"
+        );
+    }
+    // What waited still waits.
+    let (running, mut input) = world.orchestrate(&resume).start_open()?;
+    for (line, task) in (1..).zip(["T1", "T2"]) {
+        say(
+            &mut input,
+            &json!({"type": "approve", "task": task}).to_string(),
+        )?;
+        assert_eq!(answer(&running, line)?["ok"], true);
+    }
+    running.end()?.exits(0).map(drop)
 }
 
 fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {

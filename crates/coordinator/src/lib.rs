@@ -17,21 +17,21 @@ mod worktree;
 
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{Coordinator, PlanInput};
-pub use api::doctor::{Check, CheckStatus, Diagnosis, program_warnings};
-pub use api::from_environment::environment_variables;
 pub use api::permissions::{AgentPermissions, PermissionError};
-pub use api::preflight::{
+pub use api::project::{MapFor, Project, TaskMap, WorktreeSize};
+pub use api::readiness::doctor::{Check, CheckStatus, Diagnosis, program_warnings};
+pub use api::readiness::from_environment::environment_variables;
+pub use api::readiness::preflight::{
     MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of,
 };
-pub use api::programs::may_find;
-pub use api::project::{MapFor, Project, TaskMap, WorktreeSize};
+pub use api::readiness::programs::may_find;
+pub use api::readiness::seen_programs::ProgramSeen;
+pub use api::readiness::web_search::SearchService;
 pub use api::run_events::RunEvents;
 pub use api::sample::lay_out_sample;
-pub use api::seen_programs::ProgramSeen;
 pub use api::session::Session;
 pub use api::surroundings::Surroundings;
 pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
-pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Closing, Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, LinkError, PlanPlace};
 pub use orchestrate_checks::{

@@ -12,7 +12,7 @@ use orchestrate_settings::{Directories, Loaded, SandboxDemand, Switches};
 use serde_json::Value;
 
 use crate::api::coordinator::Coordinator;
-use crate::api::programs;
+use crate::api::readiness::programs;
 use crate::error::CoordinatorError;
 use crate::run::program::settings::Settings;
 use crate::texts::models::{fallbacks, preferences};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use orchestrate_settings::{Directories, Inputs, Layer};
 
-use crate::api::preflight::settings_of;
+use crate::api::readiness::preflight::settings_of;
 use crate::error::CoordinatorError;
 use crate::run::program::settings::Settings;
 use crate::texts::tool_files::tool_names;

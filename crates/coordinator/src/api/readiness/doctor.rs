@@ -16,10 +16,10 @@ use orchestrate_tools::makes_maps;
 use serde::{Deserialize, Serialize};
 
 use crate::api::coordinator::Coordinator;
-use crate::api::programs::may_find;
 use crate::api::project::Project;
-use crate::api::seen_programs::{ProgramSeen, different_programs, seen_programs};
-use crate::api::web_search::SearchService;
+use crate::api::readiness::programs::may_find;
+use crate::api::readiness::seen_programs::{ProgramSeen, different_programs, seen_programs};
+use crate::api::readiness::web_search::SearchService;
 use crate::error::CoordinatorError;
 use crate::run::machine::confinement::additions_of;
 use crate::run::machine::open_files::OpenFiles;

@@ -9,7 +9,7 @@ use orchestrate_plan::duration_ms;
 use serde::Deserialize;
 
 use crate::layer::{Location, Problem, ProblemCode, Source};
-use crate::names::is_about_some_tool;
+use crate::values::is_about_some_tool;
 
 /// The name of the table of hooks.
 pub(crate) const HOOKS: &str = "hooks";

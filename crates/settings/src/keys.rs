@@ -11,7 +11,7 @@ use orchestrate_core::event::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKE
 use orchestrate_core::policy::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS};
 use serde_json::{Value as Json, json};
 
-use crate::names::Names;
+use crate::values::Names;
 use crate::values::{Kind, LONGEST_SECONDS, Value, shown_duration};
 use Target::{Apart, Run};
 

@@ -10,7 +10,7 @@ use crate::hooks::{GivenHook, HOOKS};
 use crate::keys::{self, Key};
 use crate::layer::{Layer, Location, Problem, ProblemCode, Source, checked};
 use crate::merge::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
-use crate::names::is_about_some_tool;
+use crate::values::is_about_some_tool;
 use crate::worktree_folder::worktree_folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use orchestrate_plan::duration_ms;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value as Written};
 
-use crate::names::Names;
+use crate::values::names::Names;
 
 /// The longest duration: a year, which also keeps milliseconds far from overflow.
 pub(crate) const LONGEST_SECONDS: u64 = 365 * 24 * 3600;

@@ -3,15 +3,12 @@
 pub(crate) mod check;
 mod choice;
 pub(crate) mod demo;
-pub(crate) mod log;
 pub(crate) mod nothing_to_do;
 pub(crate) mod plan;
 mod ready;
 pub(crate) mod resume;
 mod rewrite;
 pub(crate) mod run;
-pub(crate) mod status;
+pub(crate) mod showing;
 mod stay;
 pub(crate) mod stop;
-pub(crate) mod watch;
-pub(crate) mod worktree_sizes;

@@ -9,7 +9,7 @@ use orchestrate_journal::Store;
 use tokio::time::MissedTickBehavior;
 
 use crate::args::WatchArgs;
-use crate::commands::runs::status;
+use crate::commands::runs::showing::status;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};

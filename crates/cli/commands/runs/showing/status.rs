@@ -7,7 +7,7 @@ use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep};
 use orchestrate_journal::{JournalError, Store, unix_ms};
 
 use crate::args::StatusArgs;
-use crate::commands::runs::worktree_sizes;
+use crate::commands::runs::showing::worktree_sizes;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::json::{

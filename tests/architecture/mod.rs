@@ -4,17 +4,14 @@
 //! caught. Macros are deliberately not expanded.
 
 mod arrows;
-mod bans;
 mod budgets;
+mod cargo;
 mod commands;
 mod cycles;
-mod denied;
 mod interface;
 mod links;
-mod lints;
 mod paths;
 mod promises;
-mod sample;
 mod shape;
 mod source;
 mod states;
@@ -105,22 +102,30 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case(
             "architecture::every_clippy_file_has_the_bans",
-            bans::workspace_holds,
+            cargo::bans::workspace_holds,
         ),
         case(
             "architecture::missing_ban_is_caught",
-            bans::examples_are_caught,
+            cargo::bans::examples_are_caught,
         ),
-        case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),
-        case("architecture::every_lint_bites", lints::every_lint_bites).needs(Need::CLIPPY),
+        case(
+            "architecture::every_ban_bites",
+            cargo::bans::every_ban_bites,
+        )
+        .needs(Need::CLIPPY),
+        case(
+            "architecture::every_lint_bites",
+            cargo::lints::every_lint_bites,
+        )
+        .needs(Need::CLIPPY),
         case(
             "architecture::every_denied_crate_is_refused",
-            denied::every_crate_is_refused,
+            cargo::denied::every_crate_is_refused,
         )
         .needs(Need::CARGO_DENY),
         case(
             "architecture::only_permissive_licences_pass",
-            denied::only_permissive_licences_pass,
+            cargo::denied::only_permissive_licences_pass,
         )
         .needs(Need::CARGO_DENY),
     ]

@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 use toml::{Table, Value};
 
 use super::sample::Sample;
-use super::{Violation, crates, read, require_exactly, require_none, root};
+use crate::architecture::{Violation, crates, read, require_exactly, require_none, root};
 use crate::support::Outcome;
 
 /// The lists of bans in a file.
@@ -92,7 +92,7 @@ const USES: [(&str, &str); 36] = [
 ];
 
 /// Checks the files of the workspace.
-pub(super) fn workspace_holds() -> Outcome {
+pub(in crate::architecture) fn workspace_holds() -> Outcome {
     let base = read(&root().join("clippy.toml"))?;
     let mut violations = Vec::new();
     for folder in crates()? {
@@ -148,7 +148,7 @@ fn bans(file: &Table) -> BTreeSet<String> {
 }
 
 /// Runs clippy with each of the workspace's files on a crate that uses everything banned there.
-pub(super) fn every_ban_bites() -> Outcome {
+pub(in crate::architecture) fn every_ban_bites() -> Outcome {
     let mut folders = vec![root().to_owned()];
     folders.extend(
         crates()?
@@ -192,7 +192,7 @@ fn uses(banned: &BTreeSet<String>) -> Result<String, Failed> {
 }
 
 /// Shows the check examples that it must catch.
-pub(super) fn examples_are_caught() -> Outcome {
+pub(in crate::architecture) fn examples_are_caught() -> Outcome {
     let base = "too-many-lines-threshold = 70\ndisallowed-methods = [\"a::b\", { path = \"c::d\", reason = \"r\" }]\n\
                 disallowed-types = [{ path = \"e::F\" }]\n";
     require_none(&missing("x", base, base)?)?;

@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 use toml::{Table, Value};
 
 use super::sample::Sample;
-use super::{read, require_none, root};
+use crate::architecture::{read, require_none, root};
 use crate::support::{Outcome, fail};
 
 fn rules() -> Result<String, Failed> {
@@ -30,7 +30,7 @@ fn verdict(name: &str, license: &str, check: &str) -> Result<String, Failed> {
 
 /// Checks that each crate under `[bans] deny` is refused for that reason, and that a harmless one
 /// is not.
-pub(super) fn every_crate_is_refused() -> Outcome {
+pub(in crate::architecture) fn every_crate_is_refused() -> Outcome {
     let harmless = verdict("harmless", "MIT", "bans")?;
     if !harmless.contains("bans ok") {
         return fail(format!("the control is refused: {harmless}"));
@@ -57,7 +57,7 @@ pub(super) fn every_crate_is_refused() -> Outcome {
 
 /// Checks that a licence which requires more than attribution is refused for that, and that the
 /// usual ones are not.
-pub(super) fn only_permissive_licences_pass() -> Outcome {
+pub(in crate::architecture) fn only_permissive_licences_pass() -> Outcome {
     for (license, expected) in [
         ("MIT OR Apache-2.0", "licenses ok"),
         ("GPL-3.0-only", "licenses FAILED"),

@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 use toml::Table;
 
 use super::sample::Sample;
-use super::{read, require_none, root};
+use crate::architecture::{read, require_none, root};
 use crate::support::{Outcome, at, fail};
 
 /// Code that violates each lint. A lint without a line here fails the test, since nothing shows
@@ -74,7 +74,7 @@ const COMPLEX: &str = "fn complex(a: u8) -> u8 { BRANCHES 0 }";
 const LONG: &str = "fn long(mut a: u64) -> u64 { LINES a }";
 
 /// Runs clippy with the workspace's lints on a crate that violates each of them.
-pub(super) fn every_lint_bites() -> Outcome {
+pub(in crate::architecture) fn every_lint_bites() -> Outcome {
     let manifest: Table = read(&root().join("Cargo.toml"))?.parse()?;
     let lints = &manifest["workspace"]["lints"];
     let groups = lints.as_table().ok_or("no lints")?;

@@ -15,6 +15,9 @@ pub(crate) struct Front {
     metadata: Vec<Entry>,
 }
 
+/// The key of a front matter below which other programs keep what is theirs.
+const METADATA: &str = "metadata";
+
 /// A front matter whose `metadata` is a mapping.
 #[derive(Deserialize)]
 struct WithMetadata {
@@ -29,8 +32,11 @@ impl Front {
     pub(crate) fn parse(text: &str) -> Result<Self, NotMapping> {
         let entries = yaml::read(text).map_err(NotMapping::below_a_line)?;
         let entries = yaml::entries(entries, 0);
-        let below = yaml::read(text).map(|WithMetadata { metadata }| metadata);
-        let metadata = below.map_or(Vec::new(), |below| yaml::entries(below, 0));
+        let metadata = if entries.iter().any(|entry| entry.key == METADATA) {
+            entries_of_metadata(text)
+        } else {
+            Vec::new()
+        };
         Ok(Self { entries, metadata })
     }
 
@@ -52,6 +58,12 @@ impl Front {
         all.find(|entry| entry.key == key)
             .map_or(1, |entry| entry.line + 1)
     }
+}
+
+/// Returns the keys below `metadata`, or none if that is not a mapping.
+fn entries_of_metadata(text: &str) -> Vec<Entry> {
+    let below = yaml::read(text).map(|WithMetadata { metadata }| metadata);
+    below.map_or(Vec::new(), |below| yaml::entries(below, 0))
 }
 
 /// Returns a file's text without a byte order mark, with `\n` as the line end.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::policy::tool_names::ToolNames;
@@ -195,25 +196,7 @@ impl Roles {
         user_folder: Option<&Path>,
         names: &ToolNames,
     ) -> Result<Self, CoordinatorError> {
-        let (mut roles, product) = (
-            Self {
-                tools: names.clone(),
-                ..Self::default()
-            },
-            Product::Own,
-        );
-        for (name, text) in SHIPPED {
-            roles.add(
-                RoleFile {
-                    product,
-                    name,
-                    text,
-                    origin: OF_PROGRAM.to_owned(),
-                    is_of_project: false,
-                },
-                names,
-            );
-        }
+        let (mut roles, product) = (Self::shipped(names), Product::Own);
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))?.into_iter().rev() {
                 let Some(name) = role_name(product, &path) else {
@@ -240,6 +223,35 @@ impl Roles {
             }
         }
         Ok(roles)
+    }
+
+    /// Returns the shipped roles. They are parsed once in a process, as long as the tools that they
+    /// may name are the same: a start of the program asks for them several times.
+    fn shipped(names: &ToolNames) -> Self {
+        static FIRST: OnceLock<Roles> = OnceLock::new();
+        let first = FIRST.get_or_init(|| Self::parse_shipped(names));
+        if first.tools == *names {
+            return first.clone();
+        }
+        Self::parse_shipped(names)
+    }
+
+    fn parse_shipped(names: &ToolNames) -> Self {
+        let mut roles = Self {
+            tools: names.clone(),
+            ..Self::default()
+        };
+        for (name, text) in SHIPPED {
+            let file = RoleFile {
+                product: Product::Own,
+                name,
+                text,
+                origin: OF_PROGRAM.to_owned(),
+                is_of_project: false,
+            };
+            roles.add(file, names);
+        }
+        roles
     }
 
     /// Adds the roles of the program, which hide all others of their names.

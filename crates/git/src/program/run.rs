@@ -12,7 +12,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
@@ -213,6 +215,54 @@ pub fn installed() -> Result<(String, PathBuf), RepositoryRefusal> {
     Ok((version.to_string(), path))
 }
 
+/// A program that has been asked for its version, as its file was then.
+struct Asked {
+    path: PathBuf,
+    inode: u64,
+    modified: (i64, i64),
+    version: Version,
+}
+
+/// Returns the version of a git program that can be used. It is asked once in a process, as long as
+/// its file stays the same: each repository that is opened looks for the program.
+fn version_of(path: &Path, environment: &Environment) -> Result<Version, RepositoryRefusal> {
+    static LAST: Mutex<Option<Asked>> = Mutex::new(None);
+    let unstartable = |error: std::io::Error| RepositoryRefusal::GitUnstartable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let file = path.metadata().map_err(unstartable)?;
+    let (inode, modified) = (file.ino(), (file.mtime(), file.mtime_nsec()));
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(asked) = &*last
+        && asked.path == path
+        && asked.inode == inode
+        && asked.modified == modified
+    {
+        return Ok(asked.version);
+    }
+    let printed = bare(path, environment).arg("--version").output();
+    let printed = printed.map_err(|error| RepositoryRefusal::GitUnstartable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+    let version = match Version::parse(&text) {
+        Some(version) if version >= OLDEST => version,
+        _ => {
+            let path = path.to_owned();
+            return Err(RepositoryRefusal::GitTooOld { path, found: text });
+        }
+    };
+    *last = Some(Asked {
+        path: path.to_owned(),
+        inode,
+        modified,
+        version,
+    });
+    Ok(version)
+}
+
 /// One invocation of git.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
@@ -279,16 +329,7 @@ impl Program {
             });
         };
         let environment = Environment::of_process();
-        let printed = bare(&path, &environment).arg("--version").output();
-        let printed = printed.map_err(|error| RepositoryRefusal::GitUnstartable {
-            path: path.clone(),
-            reason: error.to_string(),
-        })?;
-        let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
-        let version = match Version::parse(&text) {
-            Some(version) if version >= OLDEST => version,
-            _ => return Err(RepositoryRefusal::GitTooOld { path, found: text }),
-        };
+        let version = version_of(&path, &environment)?;
         let configuration_timeout = CONFIGURATION_TIMEOUT;
         Ok(Program {
             path,
@@ -767,6 +808,18 @@ mod tests {
                 found: "git version 2.30.2".to_owned()
             }
         );
+    }
+
+    #[test]
+    fn a_git_in_the_place_of_another_is_asked_for_its_version() {
+        let (folder, search) = fake_git("#!/bin/sh\necho git version 2.45.0\n");
+        assert_eq!(Program::find_in(&search).unwrap().version(), Version(2, 45));
+        let (other, _) = fake_git("#!/bin/sh\necho git version 2.30.2\n");
+        std::fs::rename(other.path().join("git"), folder.path().join("git")).unwrap();
+        assert!(matches!(
+            Program::find_in(&search).unwrap_err(),
+            RepositoryRefusal::GitTooOld { .. }
+        ));
     }
 
     #[test]

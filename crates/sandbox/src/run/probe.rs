@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::cancel::Cancel;
@@ -39,6 +40,21 @@ pub fn probe(helper: &Helper) -> Probe {
         fallback: start(Confinement::Fallback, helper),
         fallback_forbids: forbidden_in_fallback(),
     }
+}
+
+/// Starts a process in a tier, as [`start`] does, unless that has succeeded before in this process
+/// with the same helper: a program that works on many runs pays for it once. If the tier has been
+/// taken away meanwhile, the next job says so.
+pub(crate) fn start_once(confinement: Confinement, helper: &Helper) -> Result<(), String> {
+    static STARTED: Mutex<Vec<(Confinement, Helper)>> = Mutex::new(Vec::new());
+    let tier = (confinement, helper.clone());
+    let started = || STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if started().contains(&tier) {
+        return Ok(());
+    }
+    start(confinement, helper)?;
+    started().push(tier);
+    Ok(())
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {

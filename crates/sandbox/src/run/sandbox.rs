@@ -84,14 +84,15 @@ impl Downloads {
 
 impl Sandbox {
     /// Returns a sandbox of the strongest tier that actually starts here; never an unconfined one.
+    /// A tier that has started once in this process is taken to start again.
     ///
     /// # Errors
     /// Fails with [`SandboxError::NoTier`], with the reasons and fixes, if neither tier starts.
     pub fn strongest(helper: Helper) -> Result<Self, SandboxError> {
-        let Err(full) = probe::start(Confinement::Full, &helper) else {
+        let Err(full) = probe::start_once(Confinement::Full, &helper) else {
             return Ok(Self::started(Confinement::Full, helper));
         };
-        match probe::start(Confinement::Fallback, &helper) {
+        match probe::start_once(Confinement::Fallback, &helper) {
             Ok(()) => Ok(Self {
                 why_not_full: Some(full),
                 ..Self::started(Confinement::Fallback, helper)
@@ -100,13 +101,14 @@ impl Sandbox {
         }
     }
 
-    /// Returns a sandbox of the given tier, after actually starting it.
+    /// Returns a sandbox of the given tier, after actually starting it, unless it has started once
+    /// in this process.
     ///
     /// # Errors
     /// Fails with [`SandboxError::TierUnusable`], with the reason and the fix, if the tier does not
     /// start.
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
-        match probe::start(confinement, &helper) {
+        match probe::start_once(confinement, &helper) {
             Ok(()) => Ok(Self::started(confinement, helper)),
             Err(reason) => Err(SandboxError::TierUnusable {
                 tier: confinement,

@@ -89,14 +89,23 @@ fn skip_item(tokens: &mut Peekable<proc_macro2::token_stream::IntoIter>, outline
 pub(super) fn without_test_files(files: &[PathBuf]) -> Result<Vec<&PathBuf>, Failed> {
     let mut of_tests = BTreeSet::new();
     for file in files {
-        let children =
-            outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
+        let text = read(&root().join(file))?;
+        // Most files declare no module, and to read all as tokens takes seconds.
+        if !text.lines().any(declares_module) {
+            continue;
+        }
+        let children = outline(&file.display().to_string(), &text)?.test_children;
         of_tests.extend(children.iter().map(|child| child_of(file, child)));
     }
     Ok(files
         .iter()
         .filter(|file| !of_tests.contains(*file))
         .collect())
+}
+
+/// Reports whether a line ends as `mod child;` does.
+fn declares_module(line: &str) -> bool {
+    line.trim_end().ends_with(';') && line.split_whitespace().any(|word| word == "mod")
 }
 
 /// Returns the file that `mod child;` in a file refers to.

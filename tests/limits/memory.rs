@@ -22,7 +22,7 @@ const MOST_GROWTH: u64 = 200 << 10;
 const MANY_AGENTS: usize = 6;
 const AGENTS: usize = 2;
 /// The short form's files are this many times smaller.
-const SHORT_PART: usize = 40;
+const SHORT_PART: usize = 160;
 /// The calls with which each of them begins.
 const CALLS: usize = 13;
 const MEGABYTE: usize = 1 << 20;

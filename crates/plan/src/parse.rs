@@ -27,7 +27,6 @@ use crate::lines::outline::{Block, Opaque};
 use crate::lines::source::{Inline, Source};
 use crate::lines::text;
 use crate::mark::{GroupMark, Mark};
-use crate::order::alike;
 use crate::order::assign;
 use crate::order::bare_ids;
 use crate::order::edges;
@@ -222,7 +221,6 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     };
     let edges = edges::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
-    alike::check(&drafts, findings);
     let (mut marks, mut reasons) = (Vec::new(), Vec::new());
     for (id, draft) in ids.iter().zip(&mut drafts) {
         check_names(draft, known, findings);

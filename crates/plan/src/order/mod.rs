@@ -1,6 +1,5 @@
 //! Orders tasks: what depends on what, which files overlap, what never starts.
 
-pub(crate) mod alike;
 pub(crate) mod assign;
 pub(crate) mod bare_ids;
 pub(crate) mod blocks;

@@ -162,7 +162,7 @@ pub(crate) fn is_of_person(title: &str) -> bool {
 }
 
 /// Reports whether a title begins or ends with a mark of a person's work: `[HUMAN]`, `Human: …`,
-/// `… (human)`.
+/// `… (human)`, `… (needs manual testing)`.
 fn is_marked(title: &str) -> bool {
     let bare = title.trim_start_matches(['*', '_', ' ']);
     let first = match bare.strip_prefix('[') {
@@ -172,7 +172,16 @@ fn is_marked(title: &str) -> bool {
             .split_once([':', '：'])
             .filter(|(word, _)| !text::is_same_word("manual", word)),
     };
-    first.is_some_and(|(word, _)| is_person(word)) || remark(title).is_some_and(is_person)
+    first.is_some_and(|(word, _)| is_person(word)) || remark(title).is_some_and(is_of_person_alone)
+}
+
+/// Reports whether a remark says no more than that a person does the work.
+fn is_of_person_alone(remark: &str) -> bool {
+    let lower = remark.to_lowercase();
+    match words(&lower).as_slice() {
+        ["manual", .., what] => is_deed(what),
+        words => is_person(remark) || asks(words),
+    }
 }
 
 /// Reports whether a word is of the name of a task: `Task 2`.
@@ -205,7 +214,8 @@ fn says_person(lower: &str) -> bool {
 /// login`, not `verification flow`.
 fn is_deed_of(what: &str, rest: &[&str]) -> bool {
     let link = rest.first().copied().unwrap_or("of");
-    is_deed(what) && matches!(link, "of" | "for" | "that" | "before" | "by")
+    let is_link = matches!(link, "of" | "for" | "that" | "before" | "by");
+    is_deed(what) && (is_link || (what == "testing" && link == "and"))
 }
 
 /// Reports whether a lowered title says that its work is done by hand, rather than speaking of what

@@ -108,9 +108,13 @@ impl Heading {
         matches!(self.kind, Kind::Work | Kind::Optional)
     }
 
-    /// Returns the word that counts it in a series (`Phase`), or none (`2. Client`).
+    /// Returns the word that counts it in a series (`Phase`, be it by letters), or none (`2.
+    /// Client`).
     pub(crate) fn series(&self) -> Option<&str> {
-        numbers::series(&self.title)
+        let counted = numbers::series(&self.title);
+        let is_phase = counted.is_none() && phase::begins(&self.title);
+        let first = text::next_word(&self.title).filter(|_| is_phase);
+        counted.or(first.map(|(word, _)| word))
     }
 
     /// Returns its whole number in a series.

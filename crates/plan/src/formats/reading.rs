@@ -86,7 +86,10 @@ pub(crate) fn read(
     }
     let (why, ways) = match verdict::judge(document, known) {
         Verdict::Certain(first) if claimed.mine.is_empty() => {
-            return certain(document, *first, known, findings);
+            if !is_goal_in_part(document, &first) {
+                return certain(document, *first, known, findings);
+            }
+            ("its text marks work as done, but no task", vec![first.way])
         }
         Verdict::Ambiguous(why, ways) => (why, ways),
         Verdict::Certain(_) => ("", verdict::ways(document, known)),
@@ -102,22 +105,20 @@ pub(crate) fn read(
             all.push(in_way(document, way, known));
         }
     }
-    let readings: Vec<Reading> = all
-        .iter()
-        .filter(|found| is_choosable(document, &found.collected))
-        .map(reading)
-        .collect();
-    let is_over = matches!(readings.as_slice(), [only] if only.over.is_some());
-    let mut all = all.into_iter();
-    if is_over
+    all.retain(|found| is_choosable(document, &found.collected));
+    if let [only] = all.as_mut_slice()
         && claimed.contradiction.is_none()
-        && let Some(only) = all.find(|found| is_choosable(document, &found.collected))
     {
-        return only.into_read(findings);
+        end_all(document, &mut only.collected, &mut only.findings);
+    }
+    let readings: Vec<Reading> = all.iter().map(reading).collect();
+    let is_over = matches!(readings.as_slice(), [only] if only.over.is_some());
+    let first = all.into_iter().next();
+    let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
+    if is_over && claimed.contradiction.is_none() {
+        return first.into_read(findings);
     }
     findings.error(ambiguous(document, why, &readings));
-    let first = all.next();
-    let first = first.unwrap_or_else(|| in_way(document, ReadAs::Whole, known));
     Read {
         format: "ambiguous",
         readings,
@@ -192,6 +193,13 @@ fn way_of(document: &Document<'_, '_>, found: &Collected) -> ReadAs {
     } else {
         ReadAs::Items
     }
+}
+
+/// Reports whether a document would be one goal, although a mark says that some of it is done.
+fn is_goal_in_part(document: &Document<'_, '_>, first: &FirstRead) -> bool {
+    first.way == ReadAs::Whole
+        && document.source.text.contains('✅')
+        && whole::task(&first.found, document.start).is_some()
 }
 
 /// Reports whether a reading has tasks, or makes a goal of the document.

@@ -233,6 +233,10 @@ impl Grid<'_, '_> {
             .or_else(|| self.unnamed(id, status?))
             .or_else(|| is_listed.then_some(self.said(usize::from(first_is_id))));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
+        // A column of numbers says how many tasks there are.
+        if self.all(title, |text| is_number(text.trim_matches('*'))) {
+            return None;
+        }
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
         let is_tracked = status.is_some() || is_plan;
         let is_numbered = self.named(ID_COLUMNS).is_some_and(|id| self.is_filled(id))

@@ -468,3 +468,29 @@ print_it [done] Print it | details Where: `b.rs`
 ",
     );
 }
+
+#[test]
+fn a_table_that_counts_tasks_has_none() {
+    let source = "# P\n\n## Phase 1\n\n- [ ] Cut\n- [ ] Glue\n\n## Sum\n\n| Phase | Tasks | Weight |\n|---|---|---|\n\
+                  | 1 Wood | 2 | low |\n| **All** | **2** | |\n";
+    require(&[(source, "boxes 2")]);
+}
+
+#[test]
+fn a_document_that_marks_some_work_as_done_is_no_certain_goal() {
+    let landed = "# Moving the shop\n\n## ✅ Moved in May\n\nThe shelves stand in the new hall.\n\n## Remarks\n\n\
+                  The old keys still open the gate of the yard.\n";
+    require(&[
+        (landed, "whole 1"),
+        (&landed.replace('✅', "✨"), "whole 1"),
+    ]);
+    let asked = |source: &str| !read(source, &KnownNames::default()).1.is_empty();
+    assert!(asked(landed));
+    assert!(!asked(&landed.replace('✅', "✨")));
+}
+
+#[test]
+fn phases_that_letters_count_may_be_tasks() {
+    let source = "# P\n\n## Phase A: Cut\n\nCut the wood with the saw in the yard.\n\n## Phase B: Glue\n\nGlue all parts.\n";
+    require(&[(source, "headings 2 | whole 1")]);
+}

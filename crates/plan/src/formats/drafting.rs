@@ -57,7 +57,7 @@ impl<'a> Walk<'_, '_, 'a> {
         draft.attributes.inherit(&inherited.attributes);
         let fields = item.blocks.iter().flat_map(items_of);
         if mark.at.is_some() {
-            self.reader.note_said(&draft, line.text.tail(mark.rest));
+            self.reader.take_said(&mut draft, line.text.tail(mark.rest));
             for field in fields {
                 let field = self.reader.first_line(field);
                 self.reader.unknown_status(&field, &mut draft);
@@ -274,7 +274,8 @@ impl<'a> Walk<'_, '_, 'a> {
         let is_said = !draft.marks.is_empty() || status.is_some();
         draft.add_steps(steps, is_said);
         if mark.at.is_some() {
-            self.reader.note_said(&draft, inline.text.tail(mark.rest));
+            self.reader
+                .take_said(&mut draft, inline.text.tail(mark.rest));
         }
         self.add(draft, self.document.section(heading).end, None, body);
     }
@@ -303,7 +304,8 @@ fn name_heading(draft: &mut Draft, inline: &Inline<'_>, mark: BoxMark) {
         draft.id.get_or_insert(Located { text, offset });
     }
     if let Some(found) = heading::task(&draft.title) {
-        draft.title = draft.title.tail(found.rest).to_owned();
+        let title = draft.title.tail(found.rest);
+        draft.title = title.trim_start_matches([' ', ':']).to_owned();
     }
     let said = status::trailing(&draft.title)
         .filter(|(status, _)| mark.at.is_none() || *status == draft.status);

@@ -371,7 +371,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut group = self.draft_item(boxed, true);
         if boxed.mark.at.is_some() {
             let text = boxed.line.text.tail(boxed.mark.rest);
-            self.reader.note_said(&group, text);
+            self.reader.take_said(&mut group, text);
         }
         group.attributes.inherit(&inherited.attributes);
         let at = boxed.item.range.start;

@@ -99,9 +99,11 @@ fn in_the_form_of(said: &str) -> Option<String> {
         true => String::new(),
         false => word_like(words.get(known.clone())?),
     };
-    let further = words.get(known.end..)?;
+    let (bracket, further) = (words.get(..known.start)?, words.get(known.end..)?);
     let (before, after) = (said.get(..start)?, said.get(start + inner.len()..)?);
-    Some(format!("{before}{mark}{between}{done}{further}{after}"))
+    Some(format!(
+        "{before}{mark}{between}{bracket}{done}{further}{after}"
+    ))
 }
 
 /// Returns the length of the pictographs that a text begins with, or 0.

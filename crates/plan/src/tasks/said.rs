@@ -1,7 +1,7 @@
-//! What is said of open boxes whose text, or whose heading, says that their work is over, and of
-//! statuses that are not known.
+//! What is said of open boxes whose text says that their work is over, and of statuses that are not
+//! known.
 //!
-//! The boxes count: such a task is run.
+//! No run starts such a task: what is done would be done again.
 
 use crate::finding::{FindingCode, Pending};
 use crate::tasks::draft::{Draft, Reader};
@@ -9,12 +9,9 @@ use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 
 impl Reader<'_, '_> {
-    /// Warns of an open box whose text, from its head on, or whose field below says another status;
-    /// returns whether it did.
-    pub(crate) fn note_said(&mut self, draft: &Draft, text: &str) -> bool {
-        if !draft.status.runs() {
-            return false;
-        }
+    /// Keeps an open box from being run whose text, from its head on, or whose field below says that
+    /// its work is done or not to be done.
+    pub(crate) fn take_said(&mut self, draft: &mut Draft, text: &str) {
         // A mark before an id is no part of the title.
         let begins_with_mark = text.starts_with(|c: char| !c.is_ascii());
         let first = Some(text)
@@ -24,16 +21,14 @@ impl Reader<'_, '_> {
             .and_then(status::beside_box)
             .or_else(|| status::beside_box(&draft.title));
         let said = said.or_else(|| draft.details.iter().find_map(|detail| said_in(detail)));
-        let Some((_, words)) = said.filter(|(status, _)| *status != draft.status) else {
-            return false;
-        };
-        let message =
-            format!("the box is open, although `{words}` says otherwise, so the task is run");
-        let found = Pending::new(draft.at, FindingCode::LookAlike, words, message);
-        self.findings.warn(found.suggest(Some(
-            "write `[x]` if it is done, `[-]` if it is not to be done".to_owned(),
-        )));
-        true
+        match said {
+            Some((status, words)) if !status.runs() => {
+                let reason =
+                    format!("its box is open, but it says `{words}`: tick it, or cut this");
+                draft.hold(status, reason);
+            }
+            _ => self.note_doubtful_status(draft),
+        }
     }
 
     /// Warns of a status that is not known. Whether the task is to be run is not known then either:

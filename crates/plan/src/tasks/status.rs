@@ -10,7 +10,7 @@ use orchestrate_core::text::parts::Parts;
 use crate::fields::attributes;
 use crate::tasks::phase;
 use crate::tasks::section;
-use crate::words;
+use crate::words::{self, StatusWords};
 
 /// The marks that people put where others have a box. A cross stands for work that is not done yet:
 /// a plan says in words that something is cancelled.
@@ -67,8 +67,13 @@ pub(crate) fn of_colour(text: &str) -> Option<TaskStatus> {
     Some(*status)
 }
 
-/// Returns the status of a leading mark, and the text after it.
+/// Returns the status of a leading mark, be it a word in brackets (`[done] …`), and the text after
+/// it.
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
+    if let Some(inner) = text.strip_prefix('[') {
+        let (word, rest) = inner.split_once("] ")?;
+        return Some((sure(word)?.status, rest.trim_start()));
+    }
     let first = text.chars().next().filter(|first| !first.is_ascii())?;
     let (_, status) = MARKS.iter().find(|(mark, _)| *mark == first)?;
     let rest = text.get(first.len_utf8()..)?.trim_start_matches('\u{fe0f}');
@@ -135,10 +140,15 @@ pub(crate) fn first_words(text: &str) -> Option<TaskStatus> {
 /// text after it.
 pub(crate) fn leading_word(title: &str) -> Option<(TaskStatus, &str)> {
     let (word, rest) = title.split_once(": ")?;
-    let mut known = words::STATUS.iter();
-    let known = known.find(|known| known.sure.contains(&word.to_lowercase().as_str()))?;
+    let known = sure(word)?;
     let is_mark = !word.contains(char::is_lowercase) || !known.status.runs();
     is_mark.then_some((known.status, rest))
+}
+
+fn sure(word: &str) -> Option<&'static StatusWords> {
+    let word = word.to_lowercase();
+    let mut known = words::STATUS.iter();
+    known.find(|known| known.sure.contains(&word.as_str()))
 }
 
 /// Reports whether the whole of a text says that work is done, also when or in which change, but
@@ -443,9 +453,6 @@ pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     if let Some((status, _, place)) = split_trailing(title) {
         return Some((status, title.get(place)?)).filter(|(status, _)| *status != TaskStatus::Todo);
     }
-    if let Some(words) = doubtful(title) {
-        return Some((of_text(words)?, words));
-    }
     let (status, _, place) = after_dash(title)?;
     Some((status, title.get(place)?))
 }
@@ -543,7 +550,7 @@ mod tests {
             ("Parse ✅", Some((Done, "✅"))),
             ("Parse (done)", Some((Done, "done"))),
             ("Parse (in progress)", Some((InProgress, "in progress"))),
-            ("Parse (closed)", Some((Done, "closed"))),
+            ("Parse (closed)", None),
             ("Parse — DONE", Some((Done, "DONE"))),
             ("Parse - cancelled", Some((Cancelled, "cancelled"))),
             ("🔄 Synchronise", None),

@@ -398,16 +398,15 @@ fn ids_are_read_after_emoji() {
     reads(
         source,
         "\
-T-001 [todo] Set up
+T-001 [done] Set up
 T-002 [done] Parse
 T-003 [todo] Print
 1.2 [todo] Docs
 heat [todo] 🔥 Heat
-> T-001: nothing comes before
-> T-003: after T-001: dependency
+> T-003: nothing comes before
 > 1.2: after T-003: its number
 > heat: after 1.2: the plan's order
-warnings 3: the box is open, although `✅` says otherwise, so the task is run
+line 3: its box is open, but it says `✅`: tick it, or cut this
 ",
     );
     written(source, &["T-003"], &source.replace("[ ] ⏳", "[x] ⏳"));

@@ -2,7 +2,8 @@
 
 use crate::KnownNames;
 use crate::parse::read;
-use crate::tests::styles::reads;
+use crate::tests::styles::{reads, written};
+use orchestrate_core::task::TaskStatus;
 
 #[test]
 fn colours_of_headings_are_no_status() {
@@ -417,4 +418,34 @@ fn a_status_of_the_document_that_is_not_certain_is_said() {
     }
     let front = "---\nstatus: implemented-pending-live-verification\n---\n# P\n\n- [ ] Print\n";
     assert_eq!(runs(front), ("+".to_owned(), 1));
+}
+
+#[test]
+fn words_in_brackets_before_bullets_are_marks() {
+    let plan = "# P\n\n## Steps\n\n- [completed] Cut the planks\n- [in_progress] Glue them\n- [pending] Paint it\n\n\
+                ## Checks\n\n- It stands\n";
+    reads(
+        plan,
+        "\
+cut_the_planks [done] Cut the planks
+glue_them [in_progress] Glue them
+paint_it [todo] Paint it
+> glue_them: nothing comes before
+> paint_it: after glue_them: the plan's order
+",
+    );
+    written(plan, &["paint_it"], &plan.replace("[pending]", "[done]"));
+}
+
+#[test]
+fn headings_of_a_document_that_is_done_are_not_run() {
+    let plan = "# Task 4: Split the index\n\n## Status: Completed\n\n## Work\n\n### Phase 1: Cut\n\n#### 1.1 Cut it\n\n\
+                **Files**: `a.rs`\n\n#### 1.2 Sort it\n\nBy name.\n\n### Phase 2: Join\n\n#### 2.1 Join it\n\n**Files**: `b.rs`\n";
+    let (plan, errors) = read(plan, &KnownNames::default());
+    assert_eq!(errors, []);
+    assert!(
+        plan.tasks
+            .iter()
+            .all(|task| task.status == TaskStatus::Done)
+    );
 }

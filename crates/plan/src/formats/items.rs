@@ -260,9 +260,10 @@ impl<'a> Walk<'_, '_, 'a> {
         let boxed = entry.boxed(mark);
         let parent = match (beside, entry.id()) {
             ([_, ..], Some(id)) => {
-                let has_only_extras = beside.iter().all(Entry::is_optional)
-                    && parts::has_only_extras(&self.reader, entry.item);
-                Some(match has_only_extras && !mark.optional {
+                let is_task = parts::has_requirements(&self.reader, entry.item)
+                    || beside.iter().all(Entry::is_optional)
+                        && parts::has_only_extras(&self.reader, entry.item);
+                Some(match is_task && !mark.optional {
                     true => Parent::Task(id.to_owned()),
                     false => Parent::Group(id.to_owned()),
                 })

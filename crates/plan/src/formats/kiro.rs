@@ -11,8 +11,9 @@ use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbered_boxes;
 use crate::formats::numbers::{self, number};
-use crate::lines::outline::{Block, Item};
+use crate::lines::outline::Block;
 use crate::tasks::draft::items_of;
+use crate::tasks::parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "kiro",
@@ -70,17 +71,9 @@ fn is_marked_box(document: &Document<'_, '_>, boxed: &BoxedItem) -> bool {
 /// language) stands below another item.
 fn names_requirements(document: &Document<'_, '_>, blocks: &[Block]) -> bool {
     let mut items = blocks.iter().flat_map(items_of);
-    items.any(|item| is_reference(document, item) || names_requirements(document, &item.blocks))
-}
-
-fn is_reference(document: &Document<'_, '_>, item: &Item) -> bool {
-    let text = document.source.slice(item.text.clone()).trim();
-    let inner = ['_', '*']
-        .into_iter()
-        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
-    let value = inner.and_then(|inner| inner.split_once([':', '：']));
-    value.is_some_and(|(key, value)| {
-        !key.starts_with(['_', '*']) && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    items.any(|item| {
+        parts::names_requirements(document.source, item)
+            || names_requirements(document, &item.blocks)
     })
 }
 

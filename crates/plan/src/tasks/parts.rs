@@ -2,6 +2,7 @@
 
 use crate::fields::identify;
 use crate::lines::outline::Item;
+use crate::lines::source::Source;
 use crate::lines::text;
 use crate::tasks::checkbox::odd_box;
 use crate::tasks::draft::{Reader, items_of};
@@ -13,7 +14,7 @@ use crate::tasks::phase;
 pub(crate) enum Parent {
     /// It is no task itself.
     Group(String),
-    /// It is a task, since all its parts are optional.
+    /// It is a task, since all its parts are optional, or since requirements of its own are named.
     Task(String),
 }
 
@@ -58,6 +59,25 @@ pub(crate) fn parent(
     }
     let is_group = own_id.is_none() && boxes > 0 && (named == boxes || phase::begins(own));
     is_group.then(|| Parent::Group(text::without_strong(own)))
+}
+
+/// Reports whether an item names requirements of its own, so that it does more than group those
+/// beside it that are numbered under it.
+pub(crate) fn has_requirements(reader: &Reader<'_, '_>, item: &Item) -> bool {
+    let mut parts = item.blocks.iter().flat_map(items_of);
+    parts.any(|part| names_requirements(reader.source, part))
+}
+
+/// Reports whether an item names numbers in italics: `_Requirements: 1.1, 2.3_`, in any language.
+pub(crate) fn names_requirements(source: &Source<'_>, item: &Item) -> bool {
+    let text = source.slice(item.text.clone()).trim();
+    let inner = ['_', '*']
+        .into_iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
+    let value = inner.and_then(|inner| inner.split_once([':', '：']));
+    value.is_some_and(|(key, value)| {
+        !key.starts_with(['_', '*']) && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Reports whether every part of an item is optional, so that the item itself is what is to be

@@ -344,3 +344,35 @@ line 4: the plans of this phase are done, but its own box is open
 ",
     );
 }
+
+#[test]
+fn a_parent_of_kiro_with_requirements_of_its_own_is_a_task() {
+    let beside = "# Implementation Plan\n\n- [ ] 1. Build the frame\n  - Cut the wood\n  - _Requirements: 1.1_\n\n\
+                  - [ ] 1.1 Test the frame\n  - Load it\n  - _Requirements: 1.1_\n\n- [ ] 2. Paint\n\n- [ ] 2.1 Paint it red\n  - _Requirements: 2.1_\n";
+    reads(
+        beside,
+        "\
+1 [todo] Build the frame | details Cut the wood / _Requirements: 1.1_
+1.1 [todo] Test the frame | details Part of 1: Build the frame / Cut the wood / _Requirements: 1.1_ / Load it / _Requirements: 1.1_
+2.1 [todo] Paint it red | details Part of 2: Paint / _Requirements: 2.1_
+> 1: nothing comes before
+> 1.1: after 1: dependency
+> 2.1: after 1.1: its number
+",
+    );
+    let within = "# Implementation Plan\n\n- [ ] 1. Build the frame\n  - [ ] 1.1 Cut it\n  - [ ] 1.2 Glue it\n  - _Requirements: 1.1_\n";
+    let (plan, _) = parse::read(within, &KnownNames::default());
+    let ids: Vec<&str> = plan.tasks.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(ids, ["1.1", "1.2"]);
+}
+
+#[test]
+fn a_blank_may_stand_before_the_colon_of_a_task() {
+    reads(
+        "# Atelier\n\n### Task 1 : Couper le bois\n\nAvec la scie.\n",
+        "\
+T1 [todo] Couper le bois | details Avec la scie.
+> T1: nothing comes before
+",
+    );
+}

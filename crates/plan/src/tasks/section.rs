@@ -7,6 +7,9 @@ use crate::lines::text;
 use crate::words;
 use orchestrate_core::text::parts::Parts;
 
+/// How many words after "manual" may name what is done by hand.
+const MAX_BEFORE_DEED: usize = 4;
+
 /// What the boxes of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -179,7 +182,7 @@ fn is_marked(title: &str) -> bool {
 fn is_of_person_alone(remark: &str) -> bool {
     let lower = remark.to_lowercase();
     match words(&lower).as_slice() {
-        ["manual", .., what] => is_deed(what),
+        ["manual", rest @ ..] if names_deed(rest) => true,
         words => is_person(remark) || asks(words),
     }
 }
@@ -196,8 +199,8 @@ fn says_person(lower: &str) -> bool {
         words if asks(words) => true,
         words if is_by_hand(&words.join(" ")) => !is_for_others,
         ["manually", ..] => true,
-        ["manual", what, ..] if is_deed(what) => true,
-        ["manual", _, what, ..] | ["user", "manual" | "acceptance", what, ..] => is_deed(what),
+        ["manual", rest @ ..] => names_deed(rest),
+        ["user", "manual" | "acceptance", what, ..] => is_deed(what),
         [
             "user",
             what @ ("verification" | "approval" | "testing"),
@@ -208,6 +211,16 @@ fn says_person(lower: &str) -> bool {
         [_, _, "manually", what, ..] if !is_for_others => is_deed(what),
         _ => false,
     }
+}
+
+/// Reports whether one of the next few words is a deed (`end to end test`), and says not what
+/// something is for or about.
+fn names_deed(words: &[&str]) -> bool {
+    let mut near = words.iter().take(MAX_BEFORE_DEED);
+    let mut near = near
+        .by_ref()
+        .take_while(|word| !matches!(**word, "for" | "of" | "about"));
+    near.any(|word| is_deed(word))
 }
 
 /// Reports whether a word is a deed, and what follows it says what is done so: `verification of

@@ -29,7 +29,7 @@ fn titles_say_that_a_person_does_it() {
     let boxes = "# P\n\n- [ ] User verification of login\n- [ ] Get human approval\n- [ ] HUMAN: pay\n- [ ] Sign it (human)\n\
                  - [~] [HUMAN] Call them\n- [ ] User verification flow\n- [ ] Human review queue\n- [ ] User manual, chapter 2\n- [ ] Manual: add a page\n\
                  - [ ] See it on a phone (requires manual testing)\n- [ ] Follow the guide (manual API testing)\n\
-                 - [ ] User testing and interviews\n- [ ] Draw the queue (human review states)\n";
+                 - [ ] User testing and interviews\n- [ ] Manual end-to-end testing\n- [ ] Manual \"all-day\" burn test\n- [ ] Manual of the test rig\n- [ ] Draw the queue (human review states)\n";
     let held = [
         "user",
         "get_human",
@@ -39,6 +39,8 @@ fn titles_say_that_a_person_does_it() {
         "see_it_on_a",
         "follow_the_guide",
         "user_testing_and",
+        "manual_end_to",
+        "manual_all_day",
     ];
     holds(boxes, &held);
     let tasks = "# P\n\n## 阶段 1 甲\n\n- [ ] Task: Write it\n- [ ] Task: User Manual Verification of it\n- [ ] Task: Manual test\n";

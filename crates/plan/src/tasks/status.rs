@@ -197,6 +197,8 @@ pub(crate) fn may_be(text: &str) -> bool {
 /// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a
 /// done task also when or where it was done.
 fn of_words(text: &str) -> Option<TaskStatus> {
+    let within = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let text = within.unwrap_or(text);
     if lists_values(text) {
         return None;
     }
@@ -577,6 +579,15 @@ mod tests {
             ),
             ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
             ("Use ✅ as a mark", None),
+            (
+                "Task 11: Paint ✓ (DONE - 2025-01-31)",
+                Some((Done, "Task 11: Paint")),
+            ),
+            (
+                "Task 12: Oil ✓ (In Progress)",
+                Some((InProgress, "Task 12: Oil")),
+            ),
+            ("Task 13: Sand ✓ (Current)", None),
             ("Priority 3 🟢", None),
             ("Phase 2: Setup 🟢 Done", Some((Done, "Phase 2: Setup"))),
             ("Task 4 (optional)", None),

@@ -9,6 +9,7 @@ use crate::formats::document::Document;
 use crate::formats::finish::OF_PERSON;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::tasks::phase;
+use crate::tasks::section;
 use orchestrate_core::task::TaskStatus;
 
 pub(crate) const FORMAT: Format = Format {
@@ -22,8 +23,9 @@ pub(crate) const FORMAT: Format = Format {
     ..Format::NONE
 };
 
-/// What a verification names: who asks for it, and the file that says how it is done.
-const VERIFICATION: &[&str] = &["Conductor", "workflow.md"];
+/// Who asks for a verification, and the file that says how it is done.
+const VERIFIER: &str = "Conductor";
+const PROTOCOL: &str = "workflow.md";
 
 /// What the heading of a phase ends with.
 const CHECKPOINT: &str = "[checkpoint: ";
@@ -47,7 +49,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
 }
 
 fn is_verification(text: &str) -> bool {
-    VERIFICATION.iter().all(|word| text.contains(word))
+    text.contains(VERIFIER) && (text.contains(PROTOCOL) || section::is_of_person(text))
 }
 
 fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {

@@ -196,11 +196,11 @@ fn says_person(lower: &str) -> bool {
     let words: Vec<&str> = each_word(lower).skip_while(is_label).collect();
     let is_for_others = words.first().is_some_and(|first| is_for_others(first));
     match words.as_slice() {
-        words if asks(words) => true,
+        words if asks(words) || names_user(words) => true,
         words if is_by_hand(&words.join(" ")) => !is_for_others,
-        ["manually", ..] => true,
+        ["manually", ..] | ["user", "sign", "off", ..] => true,
         ["manual", rest @ ..] => names_deed(rest),
-        ["user", "manual" | "acceptance", what, ..] => is_deed(what),
+        ["user", "acceptance", what, ..] => is_deed(what),
         [
             "user",
             what @ ("verification" | "approval" | "testing"),
@@ -211,6 +211,12 @@ fn says_person(lower: &str) -> bool {
         [_, _, "manually", what, ..] if !is_for_others => is_deed(what),
         _ => false,
     }
+}
+
+/// Reports whether lowered words name what a user does by hand: `user manual verification`.
+fn names_user(words: &[&str]) -> bool {
+    let mut parts = words.windows(3);
+    parts.any(|part| matches!(part, ["user", "manual", what] if is_deed(what)))
 }
 
 /// Reports whether one of the next few words is a deed (`end to end test`), and says not what

@@ -29,7 +29,7 @@ fn titles_say_that_a_person_does_it() {
     let boxes = "# P\n\n- [ ] User verification of login\n- [ ] Get human approval\n- [ ] HUMAN: pay\n- [ ] Sign it (human)\n\
                  - [~] [HUMAN] Call them\n- [ ] User verification flow\n- [ ] Human review queue\n- [ ] User manual, chapter 2\n- [ ] Manual: add a page\n\
                  - [ ] See it on a phone (requires manual testing)\n- [ ] Follow the guide (manual API testing)\n\
-                 - [ ] User testing and interviews\n- [ ] Manual end-to-end testing\n- [ ] Manual \"all-day\" burn test\n- [ ] Manual of the test rig\n- [ ] Draw the queue (human review states)\n";
+                 - [ ] User testing and interviews\n- [ ] Manual end-to-end testing\n- [ ] Manual \"all-day\" burn test\n- [ ] Manual of the test rig\n- [ ] User sign-off\n- [ ] User sign-in\n- [ ] Draw the queue (human review states)\n";
     let held = [
         "user",
         "get_human",
@@ -41,10 +41,18 @@ fn titles_say_that_a_person_does_it() {
         "user_testing_and",
         "manual_end_to",
         "manual_all_day",
+        "user_sign_off",
     ];
     holds(boxes, &held);
     let tasks = "# P\n\n## 阶段 1 甲\n\n- [ ] Task: Write it\n- [ ] Task: User Manual Verification of it\n- [ ] Task: Manual test\n";
     holds(tasks, &["task_user_manual", "task_manual_test"]);
+    let bare = "# P\n\n## Phase 1: Wood\n\n- [ ] Task: Cut it\n    - By hand saw.\n\
+                - [ ] Task: Conductor - User Manual Verification 'Phase 1: Wood'\n";
+    let (plan, _) = read(bare, &KnownNames::default());
+    assert_eq!(plan.format, "conductor");
+    let open = plan.tasks.iter().filter(|task| task.status.runs());
+    let open: Vec<&str> = open.map(|task| task.title.as_str()).collect();
+    assert_eq!(open, ["Cut it"]);
 }
 
 #[test]

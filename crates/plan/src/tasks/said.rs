@@ -9,8 +9,8 @@ use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 
 impl Reader<'_, '_> {
-    /// Keeps an open box from being run whose text, from its head on, or whose field below says that
-    /// its work is done or not to be done.
+    /// Keeps an open box from being run whose text, from its head on, or whose field below it says
+    /// that its work is done or not to be done.
     pub(crate) fn take_said(&mut self, draft: &mut Draft, text: &str) {
         // A mark before an id is no part of the title.
         let begins_with_mark = text.starts_with(|c: char| !c.is_ascii());

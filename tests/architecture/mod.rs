@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 
+use self::cargo::{bans, denied, lints};
 use crate::support::{Case, Need, Outcome, case, fail};
 
 /// Returns the tests of the rules, each with a test of the examples that it has to catch.
@@ -102,30 +103,22 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case(
             "architecture::every_clippy_file_has_the_bans",
-            cargo::bans::workspace_holds,
+            bans::workspace_holds,
         ),
         case(
             "architecture::missing_ban_is_caught",
-            cargo::bans::examples_are_caught,
+            bans::examples_are_caught,
         ),
-        case(
-            "architecture::every_ban_bites",
-            cargo::bans::every_ban_bites,
-        )
-        .needs(Need::CLIPPY),
-        case(
-            "architecture::every_lint_bites",
-            cargo::lints::every_lint_bites,
-        )
-        .needs(Need::CLIPPY),
+        case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),
+        case("architecture::every_lint_bites", lints::every_lint_bites).needs(Need::CLIPPY),
         case(
             "architecture::every_denied_crate_is_refused",
-            cargo::denied::every_crate_is_refused,
+            denied::every_crate_is_refused,
         )
         .needs(Need::CARGO_DENY),
         case(
             "architecture::only_permissive_licences_pass",
-            cargo::denied::only_permissive_licences_pass,
+            denied::only_permissive_licences_pass,
         )
         .needs(Need::CARGO_DENY),
     ]

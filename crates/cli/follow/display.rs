@@ -47,13 +47,6 @@ pub(crate) struct Style {
     pub(crate) terminal: Terminal,
 }
 
-impl Style {
-    /// Reports whether standard output is JSON.
-    pub(crate) fn is_json(&self) -> bool {
-        matches!(self.format, Format::Json | Format::StreamJson)
-    }
-}
-
 /// Shows a run in progress.
 pub(crate) struct Display {
     style: Style,

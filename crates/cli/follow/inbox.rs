@@ -16,7 +16,7 @@ use orchestrate_settings::Layer;
 use crate::context::Context;
 use crate::error::hints::next_step;
 use crate::error::{CommandError, ErrorKind, Wording};
-use crate::follow::display::Style;
+use crate::follow::display::{Format, Style};
 use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
@@ -300,7 +300,7 @@ async fn carry_out(
             let own = taken.answers().last();
             let is_refused = own.is_some_and(|own| own.reply.is_err());
             if let Some(own) = own
-                && style.is_json()
+                && style.format == Format::StreamJson
             {
                 // If nobody reads it, what follows cannot be written either, and says so.
                 let _ = print(run, own_answer(run, own.reply.clone()), true);

@@ -83,14 +83,14 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     )?;
     let waits = world
         .types(&["adopt", "T1", "-m", "Mend two", "--json", "--follow"], 3)?
-        .report()?;
+        .json()?;
     world.types(&["adopt", "T1"], 2)?;
     // What was reviewed is not what would be approved.
     world.types(&["approve", "T1"], 2)?;
     world.types(&["review", "T1"], 0)?;
     let ended = world
         .types(&["approve", "T1", "--json", "--follow"], 0)?
-        .report()?;
+        .json()?;
     if at(&waits, "/tasks/0/state")? != "awaiting_review" {
         return fail(format!("{waits:#}"));
     }
@@ -193,7 +193,7 @@ fn a_file_that_looks_like_a_secret_is_taken_by_name() -> Outcome {
             &["approve", "T1", "--only", ".env", "--json", "--follow"],
             0,
         )?
-        .report()?;
+        .json()?;
     let result = at(&ended, "/integration_commit")?
         .as_str()
         .unwrap_or_default()

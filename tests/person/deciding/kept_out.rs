@@ -106,7 +106,7 @@ fn a_new_secret_stays_in_its_worktree_and_its_task_waits() -> Outcome {
     );
     let approved = world
         .types(&["approve", "T1", "--json", "--follow"], 0)?
-        .report()?;
+        .json()?;
     let merged = files_of(
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),
@@ -297,7 +297,7 @@ fn a_deleted_test_waits_and_the_rest_merges() -> Outcome {
     }
     let approved = world
         .types(&["approve", "T1", "--json", "--follow"], 0)?
-        .report()?;
+        .json()?;
     let files = files_of(
         &world,
         &format!("orchestrate/{}/integration", run_id(&approved)?),

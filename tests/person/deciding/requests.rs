@@ -113,23 +113,15 @@ fn what_is_followed_answers_as_json_too() -> Outcome {
             last["exit_code"]
         ])
     };
-    let accepted = printed(&["approve", "T1", "--follow", "--json"], 3)?;
+    let stream = ["--follow", "--output-format", "stream-json"];
+    let accepted = printed(&[["approve", "T1"].as_slice(), &stream].concat(), 3)?;
     assert_eq!(
         of_ends(&accepted),
         json!(["answer", "done", "run.finished", 3])
     );
-    assert_eq!(accepted.len(), 2, "{accepted:?}");
     world.types(&["reject", "T2", "-m", "again"], 0)?;
-    let stream = [
-        "reject",
-        "T2",
-        "-m",
-        "twice",
-        "--follow",
-        "--output-format",
-        "stream-json",
-    ];
-    let refused = printed(&stream, 2)?;
+    let again = ["reject", "T2", "-m", "twice"];
+    let refused = printed(&[again.as_slice(), &stream].concat(), 2)?;
     assert_eq!(
         of_ends(&refused),
         json!(["answer", "refused", "run.finished", 2])
@@ -140,6 +132,10 @@ fn what_is_followed_answers_as_json_too() -> Outcome {
         "{why}"
     );
     assert!(refused.len() > 2, "no events: {refused:?}");
+    // With `--json` there is one object.
+    world.types(&["reject", "T2", "-m", "again"], 0)?;
+    let one = printed(&[again.as_slice(), &["--follow", "--json"]].concat(), 2)?;
+    assert_eq!((one.len(), &one[0]["exit_code"]), (1, &json!(2)), "{one:?}");
     // What is refused alone is an error.
     let alone = printed(&["retry", "T1", "--json"], 2)?;
     assert_eq!(

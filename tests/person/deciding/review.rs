@@ -819,7 +819,7 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     world.types(&["approve", "T1"], 2)?;
     let ended = world
         .types(&["approve", "T2", "--json", "--follow"], 0)?
-        .report()?;
+        .json()?;
     before.require_same(&world.repository.fingerprint()?)?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
     if at(&landed, "/to")? != at(&ended, "/integration_commit")? {

@@ -260,7 +260,7 @@ fn whoever_cannot_land_it_is_told() -> Outcome {
     world.types(&["run", "plan.md", "--land"], 3)?;
     world.repository.write("one", "mine\n")?;
     let approved = world.types(&["approve", "T1", "--json", "--follow"], 3)?;
-    let report = approved.report()?;
+    let report = approved.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
     assert!(agrees, "{approved:?}");
     assert_eq!(world.repository.read("one")?, "mine\n", "{approved:?}");

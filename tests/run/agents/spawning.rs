@@ -392,9 +392,7 @@ fn ended_work_goes_on_after_a_cleaning() -> Outcome {
     ];
     says(&ran, &said)?;
     says(&world.types(&["clean"], 0)?, &["removed", "/sleep_long"])?;
-    let retried = world
-        .types(&["retry", "sleep_long", "--json"], 0)?
-        .report()?;
+    let retried = world.types(&["retry", "sleep_long", "--json"], 0)?.json()?;
     let result = at(&retried, "/integration_commit")?
         .as_str()
         .unwrap_or_default();

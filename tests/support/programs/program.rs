@@ -363,13 +363,6 @@ impl Ran {
         )))
     }
 
-    /// Parses the last line of standard output: the report of a run that a request was followed in.
-    pub(crate) fn report(&self) -> Result<Value, Failed> {
-        let last = self.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last)
-            .map_err(|error| Failed::from(format!("{error} in {:?}", self.stdout)))
-    }
-
     /// Parses standard output as one JSON value.
     pub(crate) fn json(&self) -> Result<Value, Failed> {
         serde_json::from_str(&self.stdout)

@@ -630,10 +630,13 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Adds the defaults of the table of settings to the help of the commands that take settings.
+/// Adds the defaults of the table of settings to the help of the commands that take settings, once
+/// they are typed.
 fn with_defaults(command: clap::Command) -> clap::Command {
     ["run", "plan"].into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |of_settings| of_settings.mut_args(with_default))
+        command.mut_subcommand(name, |of_settings| {
+            of_settings.defer(|of_settings| of_settings.mut_args(with_default))
+        })
     })
 }
 

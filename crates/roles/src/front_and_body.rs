@@ -11,12 +11,8 @@ use orchestrate_plan::yaml::{self, Entry, Mapping, NotMapping};
 #[derive(Default)]
 pub(crate) struct Front {
     entries: Vec<Entry>,
-    /// The keys below `metadata`.
-    metadata: Vec<Entry>,
+    text: String,
 }
-
-/// The key of a front matter below which other programs keep what is theirs.
-const METADATA: &str = "metadata";
 
 /// A front matter whose `metadata` is a mapping.
 #[derive(Deserialize)]
@@ -31,13 +27,10 @@ impl Front {
     /// The text is not a YAML mapping.
     pub(crate) fn parse(text: &str) -> Result<Self, NotMapping> {
         let entries = yaml::read(text).map_err(NotMapping::below_a_line)?;
-        let entries = yaml::entries(entries, 0);
-        let metadata = if entries.iter().any(|entry| entry.key == METADATA) {
-            entries_of_metadata(text)
-        } else {
-            Vec::new()
-        };
-        Ok(Self { entries, metadata })
+        Ok(Self {
+            entries: yaml::entries(entries, 0),
+            text: text.to_owned(),
+        })
     }
 
     /// Returns the top-level keys in the order of the file.
@@ -53,11 +46,17 @@ impl Front {
 
     /// Returns the line of a key, or of one below `metadata`, in the file, from 1.
     pub(crate) fn line(&self, key: &str) -> usize {
-        let mut all = self.entries.iter().chain(&self.metadata);
+        let in_text = line_among(&self.entries, key);
+        // Few lines below `metadata` are asked for, so they are read only then.
+        let found = in_text.or_else(|| line_among(&entries_of_metadata(&self.text), key));
         // The file's first line opens the front matter.
-        all.find(|entry| entry.key == key)
-            .map_or(1, |entry| entry.line + 1)
+        found.map_or(1, |line| line + 1)
     }
+}
+
+fn line_among(entries: &[Entry], key: &str) -> Option<usize> {
+    let entry = entries.iter().find(|entry| entry.key == key)?;
+    Some(entry.line)
 }
 
 /// Returns the keys below `metadata`, or none if that is not a mapping.

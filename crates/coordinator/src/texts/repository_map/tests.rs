@@ -216,12 +216,23 @@ fn lines_of_others(map: &str, path: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_map_is_over_its_budget_and_each_is_the_same_again() {
+fn no_map_is_over_its_budget_and_each_is_the_same_again_1() {
+    require_maps_of_half(0);
+}
+
+#[test]
+fn no_map_is_over_its_budget_and_each_is_the_same_again_2() {
+    require_maps_of_half(1);
+}
+
+/// Makes the maps of every second repository, so that two tests share the processors.
+fn require_maps_of_half(first: u64) {
     #[expect(clippy::disallowed_methods, reason = "the long form of this test")]
     let all = std::env::var_os("ORCHESTRATE_MAPS").is_some_and(|which| which == "all");
     let counter = Tokenizer::load().unwrap();
     let (mut maps, mut longest) = (0, 0);
-    for seed in 0..if all { REPOSITORIES.1 } else { REPOSITORIES.0 } {
+    let repositories = if all { REPOSITORIES.1 } else { REPOSITORIES.0 };
+    for seed in (first..repositories).step_by(2) {
         let random = &mut Random(seed);
         let repository = repository(random);
         let declared: Vec<String> = repository
@@ -257,7 +268,7 @@ fn no_map_is_over_its_budget_and_each_is_the_same_again() {
         (maps, longest) = (maps + 1, longest.max(counted));
     }
     // Most budgets are large enough for something.
-    assert!(maps > 100 && longest > 900, "{maps} {longest}");
+    assert!(maps > 50 && longest > 900, "{maps} {longest}");
 }
 
 /// With another name of one file, the others keep their order: of what is shown of them before and

@@ -343,7 +343,7 @@ fn a_run_that_stays_parks_calls_and_takes_their_answers() -> Outcome {
         .orchestrate(&[STREAM.as_slice(), &asks].concat())
         .start_open()?;
     running.line(|line| line.contains("\"approval.requested\""))?;
-    // Asked of the state: a line of the stream may come before the answer to a request, or after it.
+    // Asked of the state: a line of the stream may come before the answer to a request, or after.
     let parked = |before: &str| {
         until(Duration::from_secs(120), || {
             let status = world.types(&["status", "--json"], 0)?.json()?;

@@ -96,7 +96,10 @@ impl fmt::Display for Error {
                      on its main function, or call orchestrate::init() in its first line (a test \
                      has no main of its own)",
                 ),
-            Kind::Coordinator(error) => write!(f, "failed to {error}"),
+            Kind::Coordinator(error) => {
+                write!(f, "failed to {error}")?;
+                next_step(error).map_or(Ok(()), |step| write!(f, "\n{step}"))
+            }
             Kind::Landing(error) => write!(f, "failed to {error}"),
             Kind::Refused(error) => write!(f, "refused: {error}"),
             Kind::Message(message) | Kind::Transient { message, .. } => f.write_str(message),
@@ -105,6 +108,17 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+/// Returns what to do about an error whose message does not say it.
+fn next_step(error: &CoordinatorError) -> Option<String> {
+    let CoordinatorError::RedBase(failure) = error else {
+        return None;
+    };
+    let fix = failure.fix.unwrap_or("commit what mends it");
+    Some(format!(
+        "no child was started: {fix}; then start the session again under its name"
+    ))
 }
 
 impl fmt::Debug for Error {

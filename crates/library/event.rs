@@ -76,8 +76,8 @@ pub enum Event {
     /// becomes another one, as by a merge. An end that was overtaken before is not shown.
     Ended(Outcome),
     /// Nothing happens by itself any more: each child has ended, waits to be merged, or waits for a
-    /// person, and no [`Session::merge`](crate::Session::merge) is under way. It comes again after
-    /// something has happened.
+    /// person without a deadline, and no [`Session::merge`](crate::Session::merge) is under way. It
+    /// comes again after something has happened, and also before the first child is spawned.
     AtRest,
     /// Any other recorded event.
     Fact(Fact),
@@ -134,7 +134,8 @@ pub struct Fact {
 pub enum Sent {
     /// It was taken.
     Taken,
-    /// The question was answered, or the call decided, before.
+    /// The question was answered, or the call decided, before; or a deadline of the question has
+    /// passed.
     AlreadyAnswered,
 }
 

@@ -10,10 +10,11 @@ use orchestrate_coordinator::{
     Settings, known_names, settings_of, tool_names, vendors_of,
 };
 use orchestrate_core::Price as EnginePrice;
+use orchestrate_core::TaskId;
 use orchestrate_core::agent::price::{DOLLAR, Rates};
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
-use orchestrate_core::run::nth_child_id;
+use orchestrate_core::run::child_ids;
 use orchestrate_core::run::request::Request;
 use orchestrate_model::Model;
 use orchestrate_plan::Plan;
@@ -218,9 +219,9 @@ impl Session {
     }
 
     /// Spawns a child, or returns the one of the same id that the session has already. A child
-    /// without an id has one that is made of its words and counts equal ones, so a program that
-    /// starts again and asks for the same children in the same order finds all of them; what is
-    /// to be done anew needs an id of its own:
+    /// without an id is found by its text, and one of several equal texts by how many of them came
+    /// before, so a program that starts again and asks for the same children finds all of them;
+    /// what is to be done anew needs an id of its own:
     ///
     /// ```no_run
     /// # use orchestrate::prelude::*;
@@ -252,14 +253,26 @@ impl Session {
                  program's own model"
             )));
         }
+        // Until the child is there: another text may have the same words.
+        let mut texts = self.texts.lock().await;
         if spec.id.is_none() {
-            let mut texts = self.texts.lock().await;
-            let nth = texts.entry(spec.task.clone()).or_default();
-            *nth += 1;
-            spec.id = Some(nth_child_id(&spec.task, *nth));
+            let before = texts.entry(spec.task.clone()).or_default();
+            spec.id = self.id_of_text(&spec.task, *before);
+            *before += 1;
         }
         let handle = self.shared.coordinator.spawn(spec).await?;
         Ok(self.handle(handle))
+    }
+
+    /// Returns the id of the child with this text that comes after so many equal ones: the one
+    /// that it has already, or else the first that is free.
+    fn id_of_text(&self, text: &str, equal_before: usize) -> Option<TaskId> {
+        let state = self.shared.run.state();
+        let is_of_text = |id: &TaskId| match state.task(id) {
+            Some(child) => child.task.title == text,
+            None => true,
+        };
+        child_ids(text).filter(is_of_text).nth(equal_before)
     }
 
     /// Spawns children in order; see [`Session::spawn`].
@@ -307,7 +320,7 @@ impl Session {
     }
 
     /// Returns the questions of children that wait for an answer, oldest first: what a program that
-    /// has just started a session again shows at once. [`Events`] brings them as well.
+    /// has just started a session again shows at once. [`Session::events`] brings them as well.
     pub fn questions(&self) -> Vec<Question> {
         let state = self.shared.run.state();
         state
@@ -337,7 +350,8 @@ impl Session {
     }
 
     /// Returns everything that happens after an event ([`Fact::number`](crate::Fact::number)), for
-    /// a program that has seen the events up to there.
+    /// a program that has seen the events up to there. What was asked before and is still open does
+    /// not come again: [`Session::questions`] and [`Session::approvals`] have it.
     pub fn events_after(&self, number: u64) -> Events {
         Events::new(Arc::clone(&self.shared), number)
     }
@@ -423,7 +437,8 @@ impl Session {
     /// # Errors
     ///
     /// Fails if the branch cannot take the result; nothing is lost then, and landing can be
-    /// repeated, here or by `orchestrate land`.
+    /// repeated, here or by `orchestrate land`. Where it is refused, the session has ended all the
+    /// same: to spawn more children, start it again under its name.
     pub async fn land(&self, how: Land) -> Result<Landed> {
         // Before the end, after which nothing can be merged any more.
         let options = how.options()?;

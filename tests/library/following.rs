@@ -16,6 +16,8 @@ use crate::support::{Case, Outcome, World, runtime, sandboxed};
 pub(super) fn cases() -> Vec<Case> {
     vec![
         sandboxed!(a_red_base_ends_the_stream_with_its_error),
+        sandboxed!(a_session_begins_anew_once_its_base_is_mended),
+        sandboxed!(children_of_the_same_words_are_found_by_their_texts),
         sandboxed!(ends_are_events_and_a_merge_is_no_rest),
         sandboxed!(what_was_done_can_be_read_after_the_end_and_is_not_done_again),
         sandboxed!(what_waits_for_the_program_can_be_asked_for),
@@ -52,6 +54,54 @@ fn a_red_base_ends_the_stream_with_its_error() -> Outcome {
         }
         let report = session.report();
         assert_eq!((report.children.len(), report.tokens), (1, 0));
+        Ok(())
+    })
+}
+
+fn a_session_begins_anew_once_its_base_is_mended() -> Outcome {
+    let world = World::plain()?;
+    let start = || async {
+        open(&world, writes)?
+            .verify("test -e mended")
+            .start("red")
+            .await
+    };
+    runtime()?.block_on(async {
+        let session = start().await?;
+        let first = session.run_id().to_owned();
+        session.spawn(Child::new("Write").id("one")).await?;
+        let error = session.finish().await.err().ok_or("it is no error")?;
+        let said = error.to_string();
+        assert!(said.contains("then start the session again"), "{said}");
+        drop(session);
+
+        world.commit("mended", "yes\n")?;
+        let session = start().await?;
+        assert!(!session.is_resumed() && session.run_id() != first);
+        let child = session.spawn(Child::new("Write").id("one")).await?;
+        assert_eq!(child.wait().await?.state, "awaiting_review");
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn children_of_the_same_words_are_found_by_their_texts() -> Outcome {
+    let world = World::plain()?;
+    let spawned = |texts: [&'static str; 3]| {
+        let world = &world;
+        async move {
+            let session = open(world, writes)?.start("words").await?;
+            let children = session.spawn_all(texts.map(Child::new)).await?;
+            let ids: Vec<String> = children.iter().map(|child| child.id().to_owned()).collect();
+            session.finish().await?;
+            Result::Ok(ids.join(" "))
+        }
+    };
+    runtime()?.block_on(async {
+        let first = spawned(["Write the parser", "Write parser!", "Write the parser"]).await?;
+        assert_eq!(first, "write_parser write_parser_2 write_parser_3");
+        let again = spawned(["Write parser!", "Write the parser", "Write the parser"]).await?;
+        assert_eq!(again, "write_parser_2 write_parser write_parser_3");
         Ok(())
     })
 }

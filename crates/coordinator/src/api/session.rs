@@ -42,8 +42,8 @@ struct EarlierRun {
 }
 
 impl Coordinator {
-    /// Opens the run of a session: the newest one of this name that has not landed and whose work
-    /// is not finished, or else a new one. [`Coordinator::spawn`] then adds children to it.
+    /// Opens the run of a session: the newest one of this name that has not landed, whose work is
+    /// not finished, and whose base was not found to be red; or else a new one. [`Coordinator::spawn`] then adds children to it.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ impl Coordinator {
             if state.settings.session.as_deref() != Some(name) {
                 continue;
             }
-            if state.is_settled() {
+            // On a base that is red no child has started, and none ever will.
+            if state.is_settled() || state.red_base().is_some() {
                 return Ok(None);
             }
             if !self.repo().has_object(&state.base)? {

@@ -33,29 +33,21 @@ const RESERVED: [&str; 15] = [
     "user",
 ];
 
-/// Returns an id made of the words of a task, valid and not taken: `refactor_database`, then
-/// `refactor_database_2`.
+/// Returns an id made of the words of a task, valid and not taken.
 pub(crate) fn child_id(task: &str, is_taken: impl Fn(&TaskId) -> bool) -> TaskId {
-    let stem = stem(task);
-    let numbered = (2_u64..).map(|number| with_number(&stem, number));
-    let mut candidates = std::iter::once(stem.clone())
-        .chain(numbered)
-        .map(TaskId::new);
-    let free = candidates.find(|id| is_possible(id.as_str()) && !is_taken(id));
+    let free = child_ids(task).find(|id| !is_taken(id));
     // There are more numbers than tasks.
     free.unwrap_or_default()
 }
 
-/// Returns the id of the `nth` child (from 1) with this task that gets none from its program.
-pub fn nth_child_id(task: &str, nth: usize) -> TaskId {
-    let mut earlier: Vec<TaskId> = Vec::new();
-    loop {
-        let id = child_id(task, |id| earlier.contains(id));
-        if earlier.len() + 1 >= nth {
-            return id;
-        }
-        earlier.push(id);
-    }
+/// Returns the valid ids that are made of the words of a task: `refactor_database`, then
+/// `refactor_database_2` and so on.
+pub fn child_ids(task: &str) -> impl Iterator<Item = TaskId> {
+    let stem = stem(task);
+    let first = std::iter::once(stem.clone());
+    let numbered = (2_u64..).map(move |number| with_number(&stem, number));
+    let candidates = first.chain(numbered).map(TaskId::new);
+    candidates.filter(|id| is_possible(id.as_str()))
 }
 
 fn is_possible(id: &str) -> bool {

@@ -19,7 +19,7 @@ mod run_state;
 
 pub use asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 pub use board::ShutdownLevel;
-pub use child_id::nth_child_id;
+pub use child_id::child_ids;
 pub use outcome::{
     EXIT_DENIED, EXIT_FAILED, EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_LIMIT, EXIT_NEEDS_HUMAN,
     EXIT_OK, EXIT_TERMINATED, EXIT_USAGE, outcome, outcome_if_not_landed, outcome_if_stopped,

@@ -39,11 +39,12 @@ impl RunState {
     }
 
     /// Reports whether nothing happens by itself any more: each task has ended, waits to be merged,
-    /// or waits for a person.
+    /// or waits for a person, and no deadline will wake one.
     pub fn waits_for_program(&self) -> bool {
-        self.tasks().all(|record| {
+        let rests = |record: &TaskRecord| {
             self.is_at_rest(record) || record.rests() && !self.is_woken(&record.task.id)
-        })
+        };
+        self.next_deadline().is_none() && self.tasks().all(rests)
     }
 
     /// Reports whether nothing of the run is left to be done, by agents or by a person: it has

@@ -85,22 +85,29 @@ fn a_session_begins_anew_once_its_base_is_mended() -> Outcome {
     })
 }
 
+/// Spawns children of these texts in a session that is started for them, and returns their ids.
+async fn spawned(world: &World, texts: [&str; 3]) -> std::result::Result<String, Failed> {
+    let session = open(world, writes)?.start("words").await?;
+    let children = session.spawn_all(texts.map(Child::new)).await?;
+    let ids: Vec<&str> = children.iter().map(ChildHandle::id).collect();
+    session.finish().await?;
+    Ok(ids.join(" "))
+}
+
 fn children_of_the_same_words_are_found_by_their_texts() -> Outcome {
     let world = World::plain()?;
-    let spawned = |texts: [&'static str; 3]| {
-        let world = &world;
-        async move {
-            let session = open(world, writes)?.start("words").await?;
-            let children = session.spawn_all(texts.map(Child::new)).await?;
-            let ids: Vec<String> = children.iter().map(|child| child.id().to_owned()).collect();
-            session.finish().await?;
-            Result::Ok(ids.join(" "))
-        }
-    };
     runtime()?.block_on(async {
-        let first = spawned(["Write the parser", "Write parser!", "Write the parser"]).await?;
+        let first = spawned(
+            &world,
+            ["Write the parser", "Write parser!", "Write the parser"],
+        )
+        .await?;
         assert_eq!(first, "write_parser write_parser_2 write_parser_3");
-        let again = spawned(["Write parser!", "Write the parser", "Write the parser"]).await?;
+        let again = spawned(
+            &world,
+            ["Write parser!", "Write the parser", "Write the parser"],
+        )
+        .await?;
         assert_eq!(again, "write_parser_2 write_parser write_parser_3");
         Ok(())
     })

@@ -5,7 +5,7 @@
 //! without a checkout, its exact merged tree is verified, and only then the branch moves to it. A
 //! conflict or a failed check is returned to its agent with the evidence, a limited number of
 //! times. Results of checks are kept by (tree, command), so no green tree is checked twice, and a
-//! red one only to rule out that the check is flaky ([`crate::checks::tries`]). This module
+//! red one only to rule out that the check is flaky ([`crate::checks::flaky`]). This module
 //! decides; the merge executor acts.
 
 use crate::checks::flaky::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};

@@ -123,7 +123,8 @@ fn next_step(error: &CoordinatorError) -> Option<String> {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error({self})")
+        // What a `main` that returns it prints.
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -20,9 +20,10 @@ const TOO_MANY_REQUESTS: u16 = 429;
 /// provider are.
 ///
 /// What it is asked is the whole conversation of one child each time: a system text, the tools that
-/// may be called, and messages. The first message is the task, and names the other children's. After a reply with calls come their
-/// results, in the order of the calls, and after them what was sent to the child meanwhile. A reply
-/// without calls ends the child's work: its text is the child's answer or report.
+/// may be called, and messages. The first message is the task, and names the other children's.
+/// After a reply with calls come their results, in the order of the calls, and after them what was
+/// sent to the child meanwhile. A reply without calls ends the child's work: its text is the
+/// child's answer or report.
 ///
 /// An error that may pass is [`Error::transient`]: the request is made again after half a second,
 /// and then after twice the time before, up to half a minute, for 30 minutes (the setting

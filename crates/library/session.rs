@@ -247,6 +247,9 @@ impl Session {
             ));
         }
         let mut spec = child.spec;
+        if spec.task.trim().is_empty() {
+            return Err(Error::new("failed to spawn a child: its task is empty"));
+        }
         if let Some(model) = spec.model.as_ref().filter(|_| self.shared.has_own_model) {
             return Err(Error::new(format!(
                 "failed to spawn a child with {model}: all children of this session ask the \
@@ -621,11 +624,14 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Fails with the first invalid setting, such as a rule about no tool; if there is a budget in
-    /// dollars but no price of the program's model; if the project has a command without the user's
-    /// consent; if the repository or the sandbox cannot be used; or if another process works on the
-    /// session.
+    /// Fails with the first invalid setting, such as a rule about no tool; if the name is empty; if
+    /// there is a budget in dollars but no price of the program's model; if the project has a
+    /// command without the user's consent; if the repository or the sandbox cannot be used; or if
+    /// another process works on the session.
     pub async fn start(self, name: impl AsRef<str>) -> Result<Session> {
+        if name.as_ref().trim().is_empty() {
+            return Err(Error::new("failed to start a session: its name is empty"));
+        }
         let has_own_model = self.model.is_some();
         let repository = self.repository.clone();
         let settings = self.into_settings()?;

@@ -18,6 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
         sandboxed!(a_red_base_ends_the_stream_with_its_error),
         sandboxed!(a_session_begins_anew_once_its_base_is_mended),
         sandboxed!(children_of_the_same_words_are_found_by_their_texts),
+        sandboxed!(what_has_no_words_is_refused),
         sandboxed!(ends_are_events_and_a_merge_is_no_rest),
         sandboxed!(what_was_done_can_be_read_after_the_end_and_is_not_done_again),
         sandboxed!(what_waits_for_the_program_can_be_asked_for),
@@ -109,6 +110,21 @@ fn children_of_the_same_words_are_found_by_their_texts() -> Outcome {
         )
         .await?;
         assert_eq!(again, "write_parser_2 write_parser write_parser_3");
+        Ok(())
+    })
+}
+
+fn what_has_no_words_is_refused() -> Outcome {
+    let world = World::plain()?;
+    runtime()?.block_on(async {
+        let unnamed = open(&world, writes)?.start(" ").await;
+        let error = unnamed.err().ok_or("it was started")?;
+        assert!(format!("{error:?}").contains("its name is empty"));
+        let session = open(&world, writes)?.start("empty").await?;
+        let error = session.spawn(Child::new("")).await;
+        let error = error.err().ok_or("it was spawned")?;
+        assert!(error.to_string().contains("its task is empty"));
+        session.finish().await?;
         Ok(())
     })
 }

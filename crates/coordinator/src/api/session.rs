@@ -43,7 +43,8 @@ struct EarlierRun {
 
 impl Coordinator {
     /// Opens the run of a session: the newest one of this name that has not landed, whose work is
-    /// not finished, and whose base was not found to be red; or else a new one. [`Coordinator::spawn`] then adds children to it.
+    /// not finished, and whose base was not found to be red; or else a new one.
+    /// [`Coordinator::spawn`] then adds children to it.
     ///
     /// # Errors
     ///

@@ -77,12 +77,7 @@ impl Archive {
             run: run.clone(),
             name: name.to_owned(),
         };
-        let kept = self.kept(run)?;
-        let is_meant =
-            |kept: &&KeptCommit| name.len() >= MIN_DIGITS && kept.commit.as_str().starts_with(name);
-        let named = kept.iter().find(|kept| kept.name == name);
-        let found = named.or_else(|| kept.iter().find(is_meant));
-        let found = found.cloned().ok_or_else(none)?;
+        let found = named(self.kept(run)?, name).ok_or_else(none)?;
         let branch = branch.map_or_else(
             || format!("orchestrate/recovered/{run}/{}", found.name),
             |branch| branch.to_owned(),
@@ -97,5 +92,53 @@ impl Archive {
         }
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
+    }
+}
+
+/// Returns the commit of this name, or else the one whose digits begin so, if these name no other.
+fn named(kept: Vec<KeptCommit>, name: &str) -> Option<KeptCommit> {
+    if let Some(found) = kept.iter().find(|kept| kept.name == name) {
+        return Some(found.clone());
+    }
+    let mut begin_so = kept;
+    begin_so.retain(|kept| name.len() >= MIN_DIGITS && kept.commit.as_str().starts_with(name));
+    let found = begin_so.first()?.clone();
+    let is_one = begin_so.iter().all(|kept| kept.commit == found.commit);
+    is_one.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(name: &str, commit: &str) -> KeptCommit {
+        KeptCommit {
+            name: name.to_owned(),
+            commit: Oid::from(commit),
+            subject: String::new(),
+            time_unix: 0,
+        }
+    }
+
+    #[test]
+    fn digits_name_a_commit_if_they_name_no_other() {
+        let all = [
+            kept("T1/1", "1234567aaa"),
+            kept("T1/2", "1234567bbb"),
+            kept("T2/1", "89abcdef00"),
+            kept("T2/2", "89abcdef00"),
+        ];
+        let table = [
+            ("T1/2", Some("1234567bbb")),
+            ("1234567", None),
+            ("1234567a", Some("1234567aaa")),
+            ("89abcde", Some("89abcdef00")),
+            ("89abcd", None),
+            ("", None),
+        ];
+        for (name, expected) in table {
+            let found = named(all.to_vec(), name).map(|kept| kept.commit);
+            assert_eq!(found, expected.map(Oid::from), "{name}");
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -227,11 +228,7 @@ struct Asked {
 /// its file stays the same: each repository that is opened looks for the program.
 fn version_of(path: &Path, environment: &Environment) -> Result<Version, RepositoryRefusal> {
     static LAST: Mutex<Option<Asked>> = Mutex::new(None);
-    let unstartable = |error: std::io::Error| RepositoryRefusal::GitUnstartable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    let file = path.metadata().map_err(unstartable)?;
+    let file = path.metadata().map_err(|error| unstartable(path, &error))?;
     let (inode, modified) = (file.ino(), (file.mtime(), file.mtime_nsec()));
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(asked) = &*last
@@ -242,10 +239,7 @@ fn version_of(path: &Path, environment: &Environment) -> Result<Version, Reposit
         return Ok(asked.version);
     }
     let printed = bare(path, environment).arg("--version").output();
-    let printed = printed.map_err(|error| RepositoryRefusal::GitUnstartable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let printed = printed.map_err(|error| unstartable(path, &error))?;
     let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
     let version = match Version::parse(&text) {
         Some(version) if version >= OLDEST => version,
@@ -261,6 +255,13 @@ fn version_of(path: &Path, environment: &Environment) -> Result<Version, Reposit
         version,
     });
     Ok(version)
+}
+
+fn unstartable(path: &Path, error: &dyn Display) -> RepositoryRefusal {
+    RepositoryRefusal::GitUnstartable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 /// One invocation of git.

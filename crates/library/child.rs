@@ -240,7 +240,10 @@ impl From<TaskReport> for Outcome {
             has_succeeded: report.state.is_merged(),
             branch: report.branch,
             commit: report.commit.map(|commit| commit.to_string()),
-            answer: report.hand_back.map(|handed| handed.summary),
+            answer: report
+                .hand_back
+                .filter(|handed| handed.by_agent)
+                .map(|handed| handed.summary),
             error: report.error.map(|error| error.message),
             tokens: report.usage.input_tokens + report.usage.output_tokens,
             cost_usd: report.usage.cost_usd,
@@ -320,6 +323,20 @@ impl ChildHandle {
             holder: None,
         };
         self.session.ask(&stop).await
+    }
+
+    /// Has a child that did not succeed go on, with a message: its worktree is as it left it, and
+    /// its limits count anew.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is at work, or has succeeded, or if the session has ended.
+    pub async fn retry(&self, message: impl Into<String>) -> Result<()> {
+        let retry = Request::Retry {
+            task: self.handle.id.clone(),
+            message: Some(message.into()),
+        };
+        self.session.ask(&retry).await
     }
 
     /// Leaves its work out of the session's result: stops it if it is at work, and gives finished

@@ -186,6 +186,13 @@ impl Question {
         }
     }
 
+    /// Returns what finds it again in [`Session::questions`], also in another process.
+    ///
+    /// [`Session::questions`]: crate::Session::questions
+    pub fn id(&self) -> String {
+        format!("{}-{}", self.child, self.number)
+    }
+
     /// Returns the id of the child that asks.
     pub fn child(&self) -> &str {
         self.child.as_str()
@@ -238,6 +245,14 @@ impl PendingCall {
             arguments: approval.arguments.clone(),
             session: Arc::clone(session),
         }
+    }
+
+    /// Returns what finds it again in [`Session::approvals`], also in another process, and what
+    /// `orchestrate approve` takes.
+    ///
+    /// [`Session::approvals`]: crate::Session::approvals
+    pub fn id(&self) -> &str {
+        self.call.as_str()
     }
 
     /// Returns the id of the child that calls.

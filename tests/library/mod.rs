@@ -30,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(an_answer_of_another_form_is_asked_for_once_more),
         sandboxed!(a_child_is_found_again_by_its_id_and_its_words),
         sandboxed!(a_closed_question_is_no_error),
+        sandboxed!(a_failed_child_goes_on),
         sandboxed!(what_a_stream_has_given_and_what_follows_are_everything),
         sandboxed!(a_model_is_asked_again_where_that_can_help),
         sandboxed!(calls_wait_for_the_program),
@@ -298,6 +299,8 @@ fn a_closed_question_is_no_error() -> Outcome {
         }
         let question = question.ok_or("no question came")?;
         assert_eq!((question.child(), question.text()), ("ask", "Which?"));
+        let open: Vec<String> = session.questions().iter().map(|open| open.id()).collect();
+        assert_eq!(open, [question.id()]);
         assert_eq!(question.try_answer("This").await?, Sent::Taken);
         assert_eq!(question.try_answer("That").await?, Sent::AlreadyAnswered);
         question.answer("That").await?;
@@ -307,6 +310,42 @@ fn a_closed_question_is_no_error() -> Outcome {
             !late.iter().any(|event| matches!(event, Event::Question(_))),
             "{late:?}"
         );
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+/// What it did is no answer, and what it is told reaches it.
+fn a_failed_child_goes_on() -> Outcome {
+    let world = World::plain()?;
+    let is_up = std::sync::Arc::new(AtomicU32::new(0));
+    let up = std::sync::Arc::clone(&is_up);
+    let model = move |request: &Request| {
+        if up.load(Ordering::Relaxed) == 0 {
+            return Err(Error::new("there is no such deployment"));
+        }
+        let last = request.messages.last();
+        assert!(
+            format!("{last:?}").contains("it is deployed"),
+            "{request:?}"
+        );
+        Ok(Reply::text("Done."))
+    };
+    runtime()?.block_on(async {
+        let session = open(&world, model)?.start("retried").await?;
+        let child = session.spawn(Child::new("Look")).await?;
+        let failed = child.wait().await?;
+        assert!(
+            failed.has_failed() && failed.answer.is_none(),
+            "an answer was made up: {failed:?}"
+        );
+        is_up.store(1, Ordering::Relaxed);
+        child.retry("it is deployed").await?;
+        let ended = child.wait().await?;
+        assert!(ended.has_answered(), "{ended:?}");
+        assert_eq!(ended.answer.as_deref(), Some("Done."));
+        let again = child.retry("once more").await;
+        assert!(again.is_err(), "work that has succeeded was retried");
         session.finish().await?;
         Ok(())
     })

@@ -43,6 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(the_identity_is_that_of_git_commit),
         case!(hooks_are_named_and_not_run),
         case!(hooks_run_as_gits_own_on_request),
+        case!(a_branch_that_moves_meanwhile_is_landed_on),
         case!(a_hook_runs_in_the_checkout_that_changed),
         case!(hooks_check_each_commit_of_a_rebase),
         case!(a_hook_that_lands_is_not_run),
@@ -776,6 +777,20 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
         &world.types(&["land", "--squash"], 0)?,
         &["hooks not run: prepare-commit-msg, commit-msg, post-merge ("],
     )?;
+    same(&world.repository.show("main", "one")?, "1")
+}
+
+/// A hook moves the branch while the commit of the landing is made, as another landing would.
+fn a_branch_that_moves_meanwhile_is_landed_on() -> Outcome {
+    let world = ended(&[])?;
+    let marker = world.file("moved");
+    let commit = "git commit-tree -p main -m Meanwhile main^{tree}";
+    let moves = format!(
+        "test -e {marker} || {{ touch {marker}; git update-ref refs/heads/main $({commit}); }}"
+    );
+    hook(&world, "prepare-commit-msg", &moves)?;
+    world.types(&["land", "--squash", "--hooks"], 0)?;
+    same(&world.git("log -1 --format=%s main~1")?, "Meanwhile")?;
     same(&world.repository.show("main", "one")?, "1")
 }
 

@@ -30,6 +30,18 @@ const POST_MERGE: &str = "post-merge";
 /// The hooks that check or change the message of a commit.
 const MESSAGE_HOOKS: [&str; 2] = ["prepare-commit-msg", "commit-msg"];
 
+/// How often a landing chooses its way, if the branch moves each time before it is moved: a branch
+/// that moves so often is not left to land on.
+const MOST_ATTEMPTS: usize = 5;
+
+/// How the branch was moved.
+struct CarriedOut {
+    step: Move,
+    brought: Brought,
+    /// The checkout that was updated with it.
+    checkout: Option<PathBuf>,
+}
+
 /// The result of landing, or of undoing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
@@ -114,17 +126,11 @@ impl Archive {
             require_landable(&state)?;
             self.require_heard(run)?;
         }
-        let course = Course {
-            runs: self,
-            state: &state,
-            branch: &branch,
-            options,
-        };
-        let (step, brought) = course.choose()?;
-        if options.cancel.is_cancelled() {
-            return Err(ResultRefusal::Interrupted { run: run.clone() }.into());
-        }
-        let checkout = self.carry_out(&journal, &state, &step)?;
+        let CarriedOut {
+            step,
+            brought,
+            checkout,
+        } = self.move_branch(&journal, &branch, options)?;
         let taken_back = self.taken_back(&state, &step)?;
         // Then the boxes may have been taken back, too.
         let boxes = if taken_back.is_some() {
@@ -153,6 +159,43 @@ impl Archive {
             ));
         }
         Ok(landed)
+    }
+
+    /// Moves the branch to the result; chooses anew how, if another landing or the user moves it
+    /// meanwhile.
+    fn move_branch(
+        &self,
+        journal: &Journal,
+        branch: &str,
+        options: &LandOptions,
+    ) -> Result<CarriedOut, LandingError> {
+        let mut attempts = 1;
+        loop {
+            let state = journal.state();
+            let course = Course {
+                runs: self,
+                state: &state,
+                branch,
+                options,
+            };
+            let (step, brought) = course.choose()?;
+            if options.cancel.is_cancelled() {
+                let run = state.run_id.clone();
+                return Err(ResultRefusal::Interrupted { run }.into());
+            }
+            match self.carry_out(journal, &state, &step) {
+                Err(LandingError::Git(GitError::RefMoved { .. })) if attempts < MOST_ATTEMPTS => {
+                    attempts += 1;
+                }
+                carried_out => {
+                    return Ok(CarriedOut {
+                        step,
+                        brought,
+                        checkout: carried_out?,
+                    });
+                }
+            }
+        }
     }
 
     /// Refuses the result of a run while requests are recorded that no process has carried out:

@@ -161,7 +161,8 @@ impl Wording<'_> {
                 .as_ref()
                 .is_some_and(|since| since.contains(task))
         });
-        new.filter_map(|task| self.state.task(&task))
+        let records = new.filter_map(|task| self.state.task(&task));
+        records.filter(|record| !record.state().did_nothing())
     }
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use orchestrate_coordinator as engine;
-use orchestrate_core::Report as EngineReport;
 use orchestrate_core::projections::report::TaskReport;
 use orchestrate_core::run::request::Request;
 use orchestrate_core::task::answer::value_in;
+use orchestrate_core::{Report as EngineReport, RunState};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -312,7 +312,8 @@ impl ChildHandle {
         Ok(self.handle.send(message.as_str()).await?)
     }
 
-    /// Stops it; its worktree and its branch are kept.
+    /// Stops it, and waits until it has stopped; its worktree and its branch are kept. One that has
+    /// ended stays as it is.
     ///
     /// # Errors
     ///
@@ -322,7 +323,16 @@ impl ChildHandle {
             agent: self.handle.id.clone(),
             holder: None,
         };
-        self.session.ask(&stop).await
+        let mut states = self.session.run.watch();
+        self.session.ask(&stop).await?;
+        let has_ended = |state: &Arc<RunState>| {
+            state
+                .task(&self.handle.id)
+                .is_none_or(|record| record.state().is_settled())
+        };
+        // An error says that the run has ended, and all children with it.
+        let _ = states.wait_for(has_ended).await;
+        Ok(())
     }
 
     /// Has a child that did not succeed go on, with a message: its worktree is as it left it, and
@@ -352,7 +362,7 @@ impl ChildHandle {
             .is_some_and(|record| record.state().is_merged() && !record.state().did_nothing());
         if is_merged {
             return Err(Error::new(format!(
-                "{} is merged already: drop it from the result instead, with `orchestrate review`",
+                "{} is merged already: take it out of the result instead, with `orchestrate drop`",
                 self.id()
             )));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use orchestrate_coordinator::{CoordinatorError, LandingError, SandboxError};
+use orchestrate_coordinator::{ChecksError, CoordinatorError, LandingError, SandboxError};
 use orchestrate_core::run::request::RequestRefused;
 
 /// A result of this library.
@@ -90,12 +90,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Coordinator(CoordinatorError::Sandbox(SandboxError::HelperNotInstalled)) => f
-                .write_str(
-                    "failed to use this program as the sandbox's helper: put #[orchestrate::main] \
-                     on its main function, or call orchestrate::init() in its first line (a test \
-                     has no main of its own)",
-                ),
+            Kind::Coordinator(
+                CoordinatorError::Sandbox(SandboxError::HelperNotInstalled)
+                | CoordinatorError::Checks(ChecksError::NoHelper),
+            ) => f.write_str(
+                "failed to use this program as the sandbox's helper: put #[orchestrate::main] on \
+                 its main function, or call orchestrate::init() in its first line (a test has no \
+                 main of its own)",
+            ),
             Kind::Coordinator(error) => {
                 write!(f, "failed to {error}")?;
                 next_step(error).map_or(Ok(()), |step| write!(f, "\n{step}"))

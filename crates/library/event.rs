@@ -9,11 +9,11 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use orchestrate_coordinator::{LiveItem, Ruling, RunEvents};
 use orchestrate_core::event::{Event as Recorded, Recorded as RecordedFact};
-use orchestrate_core::messages::{Address, Body, Envelope, MessageKind, Receiver};
+use orchestrate_core::messages::{Address, Body, Envelope, MessageKind, MessageRefused, Receiver};
 use orchestrate_core::run::Approval;
 use orchestrate_core::run::feed::Followed;
 use orchestrate_core::run::request::{Request, RequestRefused};
-use orchestrate_core::{AgentId, CallHash, RunState};
+use orchestrate_core::{AgentId, CallHash, RunState, stream_json_with_hash};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -64,10 +64,11 @@ pub enum Event {
         /// What the tool says.
         text: String,
     },
-    /// A child asks, and waits for the answer. One that was answered before is not shown.
+    /// A child asks, and waits for the answer. It comes after the fact of that; one that was
+    /// answered before is not shown.
     Question(Question),
-    /// A rule asks about a call, whose child waits for the decision. One that was decided before is
-    /// not shown.
+    /// A rule asks about a call, whose child waits for the decision. It comes after the fact of
+    /// that; one that was decided before is not shown.
     Approval(PendingCall),
     /// What had happened before the stream was made has been returned; the rest happens now.
     CaughtUp,
@@ -79,7 +80,7 @@ pub enum Event {
     /// person without a deadline, and no [`Session::merge`](crate::Session::merge) is under way. It
     /// comes again after something has happened, and also before the first child is spawned.
     AtRest,
-    /// Any other recorded event.
+    /// A recorded event. These come in the order of their numbers, and none is missing.
     Fact(Fact),
 }
 
@@ -230,8 +231,14 @@ impl Question {
             reply_to: Some(self.number),
             deadline_seconds: None,
         };
-        self.session.ask(&message).await?;
-        Ok(Sent::Taken)
+        match self.session.run.ask(&message).await? {
+            Ruling::Granted(_) => Ok(Sent::Taken),
+            // Somebody else has answered it meanwhile.
+            Ruling::Refused(RequestRefused::Message(MessageRefused::NoSuchQuestion { .. })) => {
+                Ok(Sent::AlreadyAnswered)
+            }
+            Ruling::Refused(refused) => Err(refused.into()),
+        }
     }
 }
 
@@ -490,14 +497,20 @@ impl Source {
                 Some(Event::CaughtUp)
             }
             Followed::Live(item) => shown_live(item),
-            Followed::Fact(fact) => self.shown_fact(*fact, state),
+            Followed::Fact(fact) => Some(self.shown_fact(*fact, state)),
         }
     }
 
-    fn shown_fact(&mut self, fact: RecordedFact, state: &RunState) -> Option<Event> {
+    fn shown_fact(&mut self, fact: RecordedFact, state: &RunState) -> Event {
         let ended = state.ended_by(&fact.event);
         self.due
             .extend(ended.map(|record| Event::Ended(state.task_report(record).into())));
+        self.due.extend(self.asked_by(&fact, state));
+        Event::Fact(Fact::from(fact))
+    }
+
+    /// Returns what a person is asked by a fact, if that is still open.
+    fn asked_by(&self, fact: &RecordedFact, state: &RunState) -> Option<Event> {
         match &fact.event {
             Recorded::MessageSent { envelope } if is_question(envelope) => {
                 let child = envelope.from.agent()?;
@@ -506,13 +519,10 @@ impl Source {
             }
             Recorded::ApprovalRequested { call, .. } => {
                 let (_, approval) = state.open_approvals().find(|(open, _)| *open == call)?;
-                Some(Event::Approval(PendingCall::new(
-                    &self.session,
-                    call,
-                    approval,
-                )))
+                let pending = PendingCall::new(&self.session, call, approval);
+                Some(Event::Approval(pending))
             }
-            _ => Some(Event::Fact(Fact::from(fact))),
+            _ => None,
         }
     }
 }
@@ -550,7 +560,7 @@ fn is_open(state: &RunState, child: &AgentId, number: u64) -> bool {
 
 impl From<RecordedFact> for Fact {
     fn from(fact: RecordedFact) -> Self {
-        let json = fact.stream_json();
+        let json = stream_json_with_hash(&fact);
         let kind = json
             .get("type")
             .and_then(Value::as_str)

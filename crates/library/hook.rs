@@ -17,6 +17,17 @@ const MAX_TIME: Duration = Duration::from_secs(60);
 const NAME: &str = "the program's hook";
 
 /// A call that a hook decides about, before the rules do.
+///
+/// ```
+/// use orchestrate::{HookedCall, Verdict};
+///
+/// fn decide(call: HookedCall) -> Verdict {
+///     match (call.tool(), call.arguments()["path"].as_str()) {
+///         ("write_file", Some("CHANGELOG.md")) => call.deny("the release writes it"),
+///         _ => call.allow(),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HookedCall {
     child: AgentId,
@@ -24,6 +35,17 @@ pub struct HookedCall {
 }
 
 /// A call that has ended, with its result.
+///
+/// ```
+/// use orchestrate::{HookedResult, Verdict};
+///
+/// fn look(result: HookedResult) -> Verdict {
+///     if result.call().tool() == "fetch_url" && result.text().contains("login") {
+///         return result.refuse("that page is behind a login");
+///     }
+///     result.accept()
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HookedResult {
     call: HookedCall,
@@ -32,6 +54,17 @@ pub struct HookedResult {
 }
 
 /// The work that a child hands back.
+///
+/// ```
+/// use orchestrate::{HookedWork, Verdict};
+///
+/// fn check(work: HookedWork) -> Verdict {
+///     if work.report().contains("TODO") {
+///         return work.send_back("finish what you left open");
+///     }
+///     work.accept()
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HookedWork {
     child: AgentId,
@@ -39,6 +72,12 @@ pub struct HookedWork {
 }
 
 /// What a hook decides; made by the methods of what it is asked about.
+///
+/// ```
+/// fn allow(call: orchestrate::HookedCall) -> orchestrate::Verdict {
+///     call.allow().context("the style guide is docs/style.md")
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Verdict(HookAnswer);

@@ -55,6 +55,11 @@ pub trait Model: Send + Sync + 'static {
 }
 
 /// A price in dollars.
+///
+/// ```
+/// let price = orchestrate::Price::per_million(3.0, 15.0);
+/// assert!(price.input < price.output);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Price {
@@ -159,6 +164,12 @@ pub struct ToolCall {
 }
 
 /// A model's reply.
+///
+/// ```
+/// use orchestrate::Reply;
+///
+/// let reply = Reply::text("I look first.").call("read_file", serde_json::json!({"path": "a.rs"}));
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Reply {

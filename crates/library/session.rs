@@ -12,6 +12,7 @@ use orchestrate_coordinator::{
 use orchestrate_core::Price as EnginePrice;
 use orchestrate_core::TaskId;
 use orchestrate_core::agent::price::{DOLLAR, Rates};
+use orchestrate_core::policy::cache::ContentHash;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
 use orchestrate_core::run::child_ids;
@@ -56,9 +57,12 @@ const OWN_MODEL: &str = "program/model";
 /// # Ok(()) }
 /// ```
 #[must_use]
+#[derive(Clone)]
 pub struct Builder {
     repository: PathBuf,
     variables: BTreeMap<String, String>,
+    /// What a plan says of its run.
+    plan: Layer,
     /// What the program sets, by the keys of the settings: it counts as typed by the user.
     typed: Vec<(&'static str, String)>,
     rules: Vec<RuleText>,
@@ -70,6 +74,7 @@ pub struct Builder {
 }
 
 /// A model of the program's own.
+#[derive(Clone)]
 struct OwnModel {
     model: Arc<dyn Model>,
     price: Option<Price>,
@@ -102,9 +107,11 @@ pub struct Session {
 }
 
 pub(crate) struct Shared {
+    name: String,
+    /// What it was started with, for the runs of plans.
+    builder: Builder,
     coordinator: Coordinator,
     pub(crate) run: engine::Session,
-    repository: PathBuf,
     /// The engine's settings for what happens after the run.
     after: LandingSettings,
     /// Whether all children ask the program's own model.
@@ -203,6 +210,7 @@ impl Session {
         Ok(Builder {
             repository: directory,
             variables,
+            plan: Layer::default(),
             typed: Vec::new(),
             rules: Vec::new(),
             state_dir: None,
@@ -258,12 +266,16 @@ impl Session {
         }
         // Until the child is there: another text may have the same words.
         let mut texts = self.texts.lock().await;
-        if spec.id.is_none() {
-            let before = texts.entry(spec.task.clone()).or_default();
-            spec.id = self.id_of_text(&spec.task, *before);
-            *before += 1;
+        let text = spec.id.is_none().then(|| spec.task.clone());
+        if let Some(text) = &text {
+            let equal_before = texts.get(text).copied().unwrap_or(0);
+            spec.id = self.id_of_text(text, equal_before);
         }
         let handle = self.shared.coordinator.spawn(spec).await?;
+        // One that could not be spawned does not count: the same text is tried again.
+        if let Some(text) = text {
+            *texts.entry(text).or_default() += 1;
+        }
         Ok(self.handle(handle))
     }
 
@@ -386,38 +398,42 @@ impl Session {
         Ok(reports.into_iter().map(Outcome::from).collect())
     }
 
-    /// Runs the tasks of a plan in Markdown, as `orchestrate run` does, in a run of its own, and
-    /// returns what became of each. Its result is on that run's branch, which
-    /// `orchestrate land` brings into yours.
+    /// Runs the tasks of a plan, as `orchestrate run` does: in a run of its own, which is a session
+    /// like this one, with its settings and those of the plan's front matter. Its tasks are the
+    /// children; they are merged in the plan's order, unless the plan says `merge: review`.
+    ///
+    /// The same plan after a crash goes on in the same run, and after that has landed, begins anew.
     ///
     /// ```no_run
     /// # use orchestrate::prelude::*;
     /// # async fn example(session: Session) -> orchestrate::Result<()> {
     /// let plan = "# Parser\n\n- [ ] T1 Write the parser\n- [ ] T2 Test it (depends: T1)\n";
-    /// for outcome in session.run_plan(plan).await? {
-    ///     println!("{} is {}", outcome.child, outcome.state);
+    /// let run = session.run_plan(plan).await?;
+    /// for task in run.finish().await?.children {
+    ///     println!("{} is {}", task.child, task.state);
     /// }
+    /// run.land(Land::merge()).await?;
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     ///
     /// Fails if the plan can be read in several ways or not at all, or if the run cannot start.
-    pub async fn run_plan(&self, plan: impl Into<String>) -> Result<Vec<Outcome>> {
+    pub async fn run_plan(&self, plan: impl Into<String>) -> Result<Session> {
         let text: String = plan.into();
-        let known = known_names(&self.shared.coordinator.roles()?, true);
-        let read = Plan::parse(&text, &known).map_err(|findings| {
-            let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            Error::new(format!("failed to read the plan:\n{}", lines.join("\n")))
-        })?;
-        let plan = PlanInput {
-            title: read.title,
-            tasks: read.tasks,
-            text,
-            ..PlanInput::default()
+        let front = orchestrate_plan::front_matter(&text);
+        let (layer, problems) = Layer::of_plan(&front, "the plan");
+        if !problems.is_empty() {
+            return Err(in_lines(&problems));
+        }
+        // The same plan is found again by its text.
+        let hash = ContentHash::of_file(text.as_bytes());
+        let name = format!("{}: {}", self.shared.name, hash.as_str());
+        let builder = Builder {
+            plan: layer,
+            ..self.shared.builder.clone()
         };
-        let report = self.shared.coordinator.run(plan).await?;
-        Ok(report.tasks.into_iter().map(Outcome::from).collect())
+        builder.open_run(name, Some(text)).await
     }
 
     /// Ends the session: what is at work ends first. Work that was not merged stays on its
@@ -446,7 +462,7 @@ impl Session {
         // Before the end, after which nothing can be merged any more.
         let options = how.options()?;
         self.finish().await?;
-        let runs = Archive::open(&self.shared.repository, self.shared.after.clone())?;
+        let runs = Archive::open(&self.shared.builder.repository, self.shared.after.clone())?;
         let landed = runs.land(self.shared.run.run_id(), &options).await?;
         Ok(landed.into())
     }
@@ -463,7 +479,7 @@ impl Builder {
         self
     }
 
-    /// Adds a tool of the program's own.
+    /// Adds a tool of the program's own. Children have it whose [role](Role::tools) lists it.
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
@@ -632,24 +648,41 @@ impl Builder {
         if name.as_ref().trim().is_empty() {
             return Err(Error::new("failed to start a session: its name is empty"));
         }
+        self.open_run(name.as_ref().to_owned(), None).await
+    }
+
+    /// Opens the run of a name, which begins with the tasks of a plan if there is one.
+    async fn open_run(self, name: String, plan: Option<String>) -> Result<Session> {
+        let (builder, place) = (self.clone(), self.repository.clone());
         let has_own_model = self.model.is_some();
-        let repository = self.repository.clone();
+        let tools: Vec<String> = self
+            .tools
+            .iter()
+            .map(|tool| tool.name().to_owned())
+            .collect();
         let settings = self.into_settings()?;
         let after = LandingSettings::from(&settings);
-        let place = repository.clone();
         // It looks at the repository, and tries the sandbox.
         let opening = tokio::task::spawn_blocking(move || Coordinator::open(&place, settings));
         let coordinator = opening
             .await
             .map_err(|_| Error::new("failed to open the repository: a thread panicked"))??;
         require_rules(&coordinator)?;
+        require_tools_in_roles(&coordinator, &tools)?;
         coordinator.require_model().await?;
-        let run = coordinator.open_session(name.as_ref()).await?;
+        let run = match plan {
+            None => coordinator.open_session(&name).await?,
+            Some(text) => {
+                let plan = read_plan(&coordinator, text)?;
+                coordinator.open_session_of_plan(&name, plan).await?
+            }
+        };
         Ok(Session {
             shared: Arc::new(Shared {
+                name,
+                builder,
                 coordinator,
                 run,
-                repository,
                 after,
                 has_own_model,
                 merges: watch::Sender::new(0),
@@ -667,13 +700,22 @@ impl Builder {
         let checkout = project_root(&self.repository);
         let inputs = Inputs {
             flags: Layer::of_flags(self.typed).map_err(|problems| in_lines(&problems))?,
-            plan: Layer::default(),
+            plan: self.plan,
             tools: tool_names(Some(&directories.config), checkout.as_deref())?,
             directory: self.repository.clone(),
             headless: false,
             variables: self.variables,
             directories,
         };
+        if let Some(role) = self.roles.iter().find(|role| role.0.model.is_some())
+            && self.model.is_some()
+        {
+            return Err(Error::new(format!(
+                "failed to give the role {} a model: all children of this session ask the \
+                 program's own model",
+                role.0.name
+            )));
+        }
         let loaded = inputs.load().map_err(|problems| in_lines(&problems))?;
         let mut settings = settings_of(&loaded, &inputs.directories);
         settings.state_dir = self.state_dir.unwrap_or(settings.state_dir);
@@ -704,6 +746,29 @@ impl Builder {
         settings.hooks = self.hooks;
         Ok(settings)
     }
+}
+
+/// Reads a plan for a run.
+fn read_plan(coordinator: &Coordinator, text: String) -> Result<PlanInput> {
+    let known = known_names(&coordinator.roles()?, true);
+    let settings = &coordinator.settings().run;
+    let read = Plan::parse(&text, &known).and_then(|plan| {
+        let plan = plan.within(settings);
+        match orchestrate_plan::unfit(&plan, settings, &known) {
+            unfit if unfit.is_empty() => Ok(plan),
+            unfit => Err(unfit),
+        }
+    });
+    let plan = read.map_err(|findings| {
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        Error::new(format!("failed to read the plan:\n{}", lines.join("\n")))
+    })?;
+    Ok(PlanInput {
+        title: plan.title,
+        tasks: plan.tasks,
+        text,
+        ..PlanInput::default()
+    })
 }
 
 /// Requires the user's consent to each command of the project's own files.
@@ -763,6 +828,23 @@ fn require_rules(coordinator: &Coordinator) -> Result<()> {
         return Ok(());
     }
     Err(in_lines(&problems))
+}
+
+/// Requires that a role lists each tool of the program's own: no child would have it otherwise.
+fn require_tools_in_roles(coordinator: &Coordinator, tools: &[String]) -> Result<()> {
+    let roles = coordinator.roles()?;
+    for tool in tools {
+        let mut listed = roles
+            .iter()
+            .filter_map(|(_, found)| found.role.tools.as_ref());
+        if !listed.any(|tools| tools.contains(tool)) {
+            return Err(Error::new(format!(
+                "failed to give any child the tool {tool}: no role has it; name it in Role::tools \
+                 of the role whose children are to call it"
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl From<AggregatedResults> for Comparison {

@@ -84,7 +84,13 @@ pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// One call of a program's tool.
+/// One call of a program's tool; see [`tool_fn`].
+///
+/// ```
+/// fn begin(call: &orchestrate::CallContext) {
+///     call.progress(format!("working for {}", call.child()));
+/// }
+/// ```
 #[derive(Clone)]
 pub struct CallContext {
     recorder: Arc<dyn CallRecorder>,

@@ -92,10 +92,18 @@ pub(super) fn github_runs() -> Outcome {
     let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(names, [INSTALL, "Consent and check", "Run", "Keep"]);
     let checkout = Checkout::new("- [ ] T1 Say hi\n- [ ] T2 Say bye (depends: T1)\n")?;
-    for step in steps.iter().filter(|step| step.name != INSTALL) {
-        checkout.run(step)?.exits(0)?;
+    // Twice, as on a runner that keeps its clone.
+    for _ in 0..2 {
+        for step in steps.iter().filter(|step| step.name != INSTALL) {
+            checkout.run(step)?.exits(0)?;
+        }
+        checkout.require_left("bye.txt\nhi.txt", 0)?;
+        git(
+            &checkout.origin,
+            &["update-ref", "-d", "refs/heads/agents/7"],
+        )?;
     }
-    checkout.require_left("bye.txt\nhi.txt", 0)
+    Ok(())
 }
 
 /// GitLab checks out a commit without its branch. One task waits for a person, so the job ends with

@@ -323,7 +323,8 @@ fn a_plan_is_run_within_a_limit_of_requests_at_once() -> Outcome {
     runtime()?.block_on(async {
         let builder = open(&world, writes)?.model(crowd.clone()).max_agents(2);
         let session = builder.start("plan").await?;
-        let outcomes = session.run_plan(plan).await?;
+        let run = session.run_plan(plan).await?;
+        let outcomes = run.finish().await?.children;
         let ids: Vec<&str> = outcomes.iter().map(|end| end.child.as_str()).collect();
         assert_eq!(ids, ["T1", "T2", "T3", "T4"]);
         assert!(outcomes.iter().all(|end| end.is_merged()), "{outcomes:?}");

@@ -31,6 +31,9 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed!(a_child_is_found_again_by_its_id_and_its_words),
         sandboxed!(a_closed_question_is_no_error),
         sandboxed!(a_failed_child_goes_on),
+        sandboxed!(a_plan_is_a_session_that_is_found_again),
+        sandboxed!(what_could_not_be_spawned_does_not_count),
+        sandboxed!(a_cancelled_child_has_ended),
         sandboxed!(what_a_stream_has_given_and_what_follows_are_everything),
         sandboxed!(a_model_is_asked_again_where_that_can_help),
         sandboxed!(calls_wait_for_the_program),
@@ -301,7 +304,11 @@ fn a_closed_question_is_no_error() -> Outcome {
         assert_eq!((question.child(), question.text()), ("ask", "Which?"));
         let open: Vec<String> = session.questions().iter().map(|open| open.id()).collect();
         assert_eq!(open, [question.id()]);
-        assert_eq!(question.try_answer("This").await?, Sent::Taken);
+        // Two that answer at once: one is told that the other was quicker.
+        let (one, other) = tokio::join!(question.try_answer("This"), question.try_answer("That"));
+        let mut sent = [one?, other?];
+        sent.sort_by_key(|sent| *sent != Sent::Taken);
+        assert_eq!(sent, [Sent::Taken, Sent::AlreadyAnswered]);
         assert_eq!(question.try_answer("That").await?, Sent::AlreadyAnswered);
         question.answer("That").await?;
         // Who comes afterwards is not asked.
@@ -310,6 +317,10 @@ fn a_closed_question_is_no_error() -> Outcome {
             !late.iter().any(|event| matches!(event, Event::Question(_))),
             "{late:?}"
         );
+        // What was asked is recorded all the same: no number is missing.
+        let numbers = numbers(&late);
+        let all: Vec<u64> = (1..=numbers.last().copied().unwrap_or(0)).collect();
+        assert_eq!(numbers, all);
         session.finish().await?;
         Ok(())
     })
@@ -346,6 +357,85 @@ fn a_failed_child_goes_on() -> Outcome {
         assert_eq!(ended.answer.as_deref(), Some("Done."));
         let again = child.retry("once more").await;
         assert!(again.is_err(), "work that has succeeded was retried");
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+/// Asks in its first turn, and then says what it was answered.
+fn asks_first(request: &Request) -> Result<Reply> {
+    let ask = json!({"agent_id": "user", "message": "Which?", "kind": "question", "wait": true});
+    Ok(match request.turn {
+        1 => Reply::text("").call("send_message_to_agent", ask),
+        2 => Reply::text("").call("write_file", json!({"path": "a.txt", "content": "x\n"})),
+        _ => Reply::text("I wrote it."),
+    })
+}
+
+/// Its front matter counts, and what is asked in it can be answered, also by another process.
+fn a_plan_is_a_session_that_is_found_again() -> Outcome {
+    let world = World::plain()?;
+    let plan = "---\nverify: test -e a.txt\n---\n\n# A plan\n\n- [ ] T1 Write it\n";
+    runtime()?.block_on(async {
+        let red = open(&world, asks_first)?.start("red").await?;
+        let run = red.run_plan(plan).await?;
+        let refused = run.finish().await.err().ok_or("its check was not run")?;
+        assert!(refused.to_string().contains("test -e a.txt"), "{refused}");
+
+        let plan = plan.replace("test -e a.txt", "test ! -e b.txt");
+        let session = open(&world, asks_first)?.start("plan").await?;
+        let run = session.run_plan(plan.as_str()).await?;
+        until_rest(&run).await?;
+        let asked: Vec<String> = run.questions().iter().map(|open| open.id()).collect();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        let begun = run.run_id().to_owned();
+        drop((run, session));
+
+        let session = open(&world, asks_first)?.start("plan").await?;
+        let run = session.run_plan(plan.as_str()).await?;
+        assert!(run.is_resumed());
+        assert_eq!(run.run_id(), begun);
+        for question in run.questions() {
+            assert_eq!([question.id()], asked[..]);
+            question.answer("This").await?;
+        }
+        until_rest(&run).await?;
+        let report = run.finish().await?;
+        assert!(
+            report.children.iter().all(|end| end.is_merged()),
+            "{report:?}"
+        );
+        run.land(Land::merge()).await?;
+        assert_eq!(world.repository.show("main", "a.txt")?, "x");
+        Ok(())
+    })
+}
+
+fn what_could_not_be_spawned_does_not_count() -> Outcome {
+    let world = World::plain()?;
+    runtime()?.block_on(async {
+        let session = open(&world, writes)?.start("ordinals").await?;
+        let refused = session
+            .spawn(Child::new("Write notes").role("nobody"))
+            .await;
+        assert!(refused.is_err(), "there is no such role");
+        let child = session.spawn(Child::new("Write notes")).await?;
+        assert_eq!(child.id(), "write_notes");
+        session.finish().await?;
+        Ok(())
+    })
+}
+
+fn a_cancelled_child_has_ended() -> Outcome {
+    let world = World::plain()?;
+    runtime()?.block_on(async {
+        let session = open(&world, asks_first)?.start("cancelled").await?;
+        let child = session.spawn(Child::new("Ask")).await?;
+        until_rest(&session).await?;
+        assert_eq!(child.wait().await?.state, "waiting");
+        child.cancel().await?;
+        assert_eq!(child.wait().await?.state, "cancelled");
+        assert!(session.questions().is_empty());
         session.finish().await?;
         Ok(())
     })

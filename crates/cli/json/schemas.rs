@@ -22,8 +22,19 @@ pub(crate) struct Described {
     pub(crate) name: &'static str,
     /// The values of `type` of the outputs that it describes.
     types: &'static [&'static str],
-    /// Whether it describes events, too.
-    has_events: bool,
+    /// The events that it describes besides.
+    events: Events,
+}
+
+/// Which events a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Events {
+    None,
+    /// Those of its own time: at their end, the report stands in the place of the event of its
+    /// type.
+    New,
+    /// Earlier ones as well: where a run has ended before and went on, the event of that.
+    All,
 }
 
 /// The `type` of an error, which every command may print instead of its result.
@@ -54,10 +65,10 @@ pub(crate) const SCHEMAS: [Described; 40] = [
     printing("doctor", &["doctor"]),
     printing("drop", &["drop"]),
     printing(ERROR, &[]),
-    streaming("events", &[]),
+    showing("events", &[]),
     printing("init", &["init"]),
     streaming("land", &["run.landed", "run.unlanded", "run.proposed"]),
-    streaming("log", &[]),
+    showing("log", &[]),
     streaming("message", OF_REQUEST),
     printing("permissions check", &["permission"]),
     streaming("plan", OF_RUN),
@@ -76,7 +87,7 @@ pub(crate) const SCHEMAS: [Described; 40] = [
     printing("tools info", &["tool"]),
     printing("tools list", &["tools"]),
     printing("tools search", &["tools"]),
-    streaming("watch", OF_RUN),
+    showing("watch", OF_RUN),
 ];
 
 /// Returns the schema of a command that prints these types.
@@ -84,16 +95,25 @@ const fn printing(name: &'static str, types: &'static [&'static str]) -> Describ
     Described {
         name,
         types,
-        has_events: false,
+        events: Events::None,
     }
 }
 
-/// Returns the schema of a command that prints events, too.
+/// Returns the schema of a command that prints what happens, too.
 const fn streaming(name: &'static str, types: &'static [&'static str]) -> Described {
     Described {
         name,
         types,
-        has_events: true,
+        events: Events::New,
+    }
+}
+
+/// Returns the schema of a command that prints what has happened, too.
+const fn showing(name: &'static str, types: &'static [&'static str]) -> Described {
+    Described {
+        name,
+        types,
+        events: Events::All,
     }
 }
 
@@ -105,8 +125,13 @@ pub(crate) fn schema_of(described: &Described) -> Value {
     let mut outputs = <Envelope<Output>>::json_schema(&mut generator);
     keep_types(&mut outputs, described);
     let mut alternatives = vec![outputs];
-    if described.has_events {
-        alternatives.push(<Envelope<EventLine>>::json_schema(&mut generator));
+    if described.events != Events::None {
+        let mut event = <Envelope<EventLine>>::json_schema(&mut generator);
+        if described.events == Events::New {
+            let reported = json!({"properties": {"type": {"enum": described.types}}});
+            event.insert("not".to_owned(), reported);
+        }
+        alternatives.push(event);
     }
     let definitions = needed_definitions(&mut generator, &alternatives);
     let name = described.name;

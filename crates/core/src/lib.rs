@@ -56,7 +56,7 @@ pub use record::{
 pub use run::child::AgentHandle;
 pub use run::merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use run::request::{Allowance, Request, RequestRefused};
-pub use run::{RunState, ShutdownLevel, is_whole, shown_hash};
+pub use run::{RunState, ShutdownLevel, is_whole, shown_hash, stream_json_with_hash};
 pub use secrecy::{RedactedStream, RedactionError, Redactor, Secret};
 pub use task::kept_out::CommitRules;
 pub use task::schedule::{Progress, Schedule, ScheduleError};

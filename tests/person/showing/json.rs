@@ -203,6 +203,13 @@ fn every_output_is_what_its_schema_says() -> Outcome {
             "log --json" => drop(schemas.require("events", &ran)?),
             "tool run --json" => drop(schemas.require("error", &ran)?),
             "status --json" => assert_eq!(found["approvals"][0]["hash"], hash, "{found:#}"),
+            // A report without its tasks is no event either.
+            "resume --json" => {
+                let mut report = found.clone();
+                report["tasks"] = json!("garbage");
+                let schema = &schemas.validators["resume"];
+                assert!(schema.is_valid(found) && !schema.is_valid(&report));
+            }
             _ => {}
         }
     }

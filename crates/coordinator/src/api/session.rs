@@ -51,24 +51,51 @@ impl Coordinator {
     /// Fails if a run is open already, if another process works on the session's run, or if it
     /// cannot start or continue.
     pub async fn open_session(&self, name: &str) -> Result<Session, CoordinatorError> {
+        let plan = PlanInput {
+            title: Some(name.to_owned()),
+            ..PlanInput::default()
+        };
+        let settings = RunSettings {
+            merge: MergeMode::Review,
+            ..self.settings().run.clone()
+        };
+        self.open_plan_session(name, plan, settings).await
+    }
+
+    /// Opens the run of a session as [`Coordinator::open_session`] does, of which a new run begins
+    /// with the tasks of a plan, and merges them as the settings say.
+    ///
+    /// # Errors
+    ///
+    /// See [`Coordinator::open_session`]; also fails if the plan cannot be run.
+    pub async fn open_session_of_plan(
+        &self,
+        name: &str,
+        plan: PlanInput,
+    ) -> Result<Session, CoordinatorError> {
+        let settings = self.settings().run.clone();
+        self.open_plan_session(name, plan, settings).await
+    }
+
+    async fn open_plan_session(
+        &self,
+        name: &str,
+        plan: PlanInput,
+        settings: RunSettings,
+    ) -> Result<Session, CoordinatorError> {
         let mut open = self.children.lock().await;
         if let Some(run) = &*open {
             return Err(CoordinatorError::SessionOpen(run.id().clone()));
         }
         // Two processes that begin a session of one name at once begin one run.
         let _lock = self.lock_sessions().await?;
-        let earlier = self.run_of_session(name)?;
+        let earlier = self.run_of_session(name, plan.title.as_deref())?;
         let run = match &earlier {
             Some(earlier) => self.reopen(&earlier.id).await?,
             None => {
-                let plan = PlanInput {
-                    title: Some(name.to_owned()),
-                    ..PlanInput::default()
-                };
                 let settings = RunSettings {
-                    merge: MergeMode::Review,
                     session: Some(name.to_owned()),
-                    ..self.settings().run.clone()
+                    ..settings
                 };
                 self.begin(plan, settings, Stay::UntilClosed).await?
             }
@@ -96,11 +123,15 @@ impl Coordinator {
     }
 
     /// Returns the newest run of a session that can be continued.
-    fn run_of_session(&self, name: &str) -> Result<Option<EarlierRun>, CoordinatorError> {
+    fn run_of_session(
+        &self,
+        name: &str,
+        title: Option<&str>,
+    ) -> Result<Option<EarlierRun>, CoordinatorError> {
         let mut runs = self.store().runs()?;
         runs.sort_by_key(|run| std::cmp::Reverse(run.started_ms));
         // The title says which states are worth reading.
-        for run in runs.iter().filter(|run| run.title.as_deref() == Some(name)) {
+        for run in runs.iter().filter(|run| run.title.as_deref() == title) {
             let state = self.store().state(&run.run_id)?;
             if state.settings.session.as_deref() != Some(name) {
                 continue;

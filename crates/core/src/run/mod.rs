@@ -24,7 +24,7 @@ pub use outcome::{
     EXIT_DENIED, EXIT_FAILED, EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_LIMIT, EXIT_NEEDS_HUMAN,
     EXIT_OK, EXIT_TERMINATED, EXIT_USAGE, outcome, outcome_if_not_landed, outcome_if_stopped,
 };
-pub use parked_call::{is_whole, shown_hash};
+pub use parked_call::{is_whole, shown_hash, stream_json_with_hash};
 pub use routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 pub use run_branches::{RunBranches, TaskBranch, WorkSpan};
 pub use run_state::holds::Hold;

@@ -1,9 +1,12 @@
 //! The hash of a parked tool call, which an approval without a terminal must name.
 
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::event::{Event, Recorded};
 use crate::ids::CallHash;
 use crate::run::run_state::Approval;
 use crate::text::{REDACTED, hex, is_truncated};
-use sha2::{Digest as _, Sha256};
 
 /// How many hexadecimal digits of the hash are shown and typed: 48 bits, too many to find a second
 /// matching call while the first one waits.
@@ -41,9 +44,25 @@ pub fn is_whole(approval: &Approval) -> bool {
             .any(|part| part.contains(REDACTED))
 }
 
+/// Returns an event as [`Recorded::stream_json`] does, with the hash that an approval of the call
+/// has to name, where all of it is recorded.
+pub fn stream_json_with_hash(fact: &Recorded) -> Value {
+    let mut json = fact.stream_json();
+    if let Event::ApprovalRequested { call, .. } = &fact.event
+        && let Some(approval) = Approval::requested_by(&fact.event)
+        && is_whole(&approval)
+        && let Some(object) = json.as_object_mut()
+    {
+        let hash = shown_hash(call, &approval);
+        object.insert("hash".to_owned(), Value::String(hash));
+    }
+    json
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{CallId, RunId, TaskId};
 
     #[test]
     fn each_part_of_a_call_is_part_of_its_hash() {
@@ -79,6 +98,33 @@ mod tests {
         );
         assert!(others.iter().all(|other| shown_hash(&call, other) != hash));
         assert_ne!(shown_hash(&CallHash::new("c2"), &asked), hash);
+    }
+
+    #[test]
+    fn an_event_tells_the_hash_of_a_whole_call() {
+        let asked = Event::ApprovalRequested {
+            task: TaskId::from("T1"),
+            call: CallHash::new("c1"),
+            call_id: CallId::new("1"),
+            tool: "run_shell_command".to_owned(),
+            summary: "s".to_owned(),
+            arguments: serde_json::json!({"command": "echo"}),
+            rule: "ask".to_owned(),
+        };
+        let mut fact = Recorded {
+            run_id: RunId::new("r-1"),
+            seq: 1,
+            ts_ms: 0,
+            v: 1,
+            event: asked,
+        };
+        let approval = Approval::requested_by(&fact.event).unwrap();
+        let hash = shown_hash(&CallHash::new("c1"), &approval);
+        assert_eq!(stream_json_with_hash(&fact)["hash"], hash.as_str());
+        if let Event::ApprovalRequested { arguments, .. } = &mut fact.event {
+            *arguments = serde_json::json!({"command": REDACTED});
+        }
+        assert!(stream_json_with_hash(&fact).get("hash").is_none());
     }
 
     #[test]

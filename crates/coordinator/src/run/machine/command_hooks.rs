@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use orchestrate_checks::{Layout, SandboxSettings};
 use orchestrate_core::event::Recorded;
 use orchestrate_core::policy::hook::{HookAnswer, HookCommand, HookPoint, HookRuling};
-use orchestrate_core::{AgentId, RunId, ToolCall};
+use orchestrate_core::{AgentId, RunId, ToolCall, stream_json_with_hash};
 use orchestrate_sandbox::{Cancel, Exit, HostView, Job, Limits, Network, Sandbox, View};
 use orchestrate_tools::{Hook, HookPlace, Hooks, ToolOutput};
 use serde_json::{Map, Value, json};
@@ -233,7 +233,7 @@ impl Hook for CommandHook {
     }
 
     async fn on_event(&self, fact: &Recorded) -> Result<(), String> {
-        let event = fact.stream_json();
+        let event = stream_json_with_hash(fact);
         let kind = event.get("type").and_then(Value::as_str);
         if !kind.is_some_and(|kind| self.command.observes(kind)) {
             return Ok(());

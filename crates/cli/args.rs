@@ -34,8 +34,9 @@ pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, Tool
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
 /// Stands below the list of commands.
-const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: `orchestrate demo` \
-                           shows a whole run; `orchestrate doctor` says what a run in your project needs.";
+const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: \
+                           `orchestrate demo` shows a whole run; `orchestrate doctor` says what a \
+                           run in your project needs.";
 
 /// Runs the tasks of a Markdown plan, or a goal, with coding agents in parallel and merges their
 /// work into one verified branch.

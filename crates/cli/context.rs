@@ -311,7 +311,8 @@ fn confirms(unasked: &UnaskedVendor) -> Result<bool, CommandError> {
         place,
     } = unasked;
     let whole = format!(
-        "{place} chooses {model}: {} would get this repository's code, at {}, and be paid with your key\n",
+        "{place} chooses {model}: {} would get this repository's code, at {}, and be paid with \
+         your key\n",
         vendor.provider, vendor.endpoint
     );
     let question = format!(
@@ -328,13 +329,19 @@ fn vendor_refusal(unasked: &UnaskedVendor) -> CommandError {
         place,
     } = unasked;
     let message = format!(
-        "{place} chooses {model}, but you have not allowed the provider `{}` (at {}), which would get this \
-         repository's code; nothing was run",
+        "{place} chooses {model}, but you have not allowed the provider `{}` (at {}), which would \
+         get this repository's code; nothing was run",
         vendor.provider, vendor.endpoint
     );
     CommandError::new(ErrorKind::Usage, message)
-        .hint(format!("`orchestrate config trust --provider {}` allows it in this repository", vendor.provider))
-        .hint("`--model` or `model` in your own configuration chooses another one for tasks that name none")
+        .hint(format!(
+            "`orchestrate config trust --provider {}` allows it in this repository",
+            vendor.provider
+        ))
+        .hint(
+            "`--model` or `model` in your own configuration chooses another one for tasks that \
+             name none",
+        )
 }
 
 /// What the user names to approve or to reject it: an id, or a prefix of one.

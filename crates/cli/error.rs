@@ -113,8 +113,10 @@ impl CommandError {
 
     /// Creates the error of a bug in orchestrate.
     pub(crate) fn internal(message: impl Into<String>) -> CommandError {
-        CommandError::new(ErrorKind::Internal, message)
-            .hint("this is a bug in orchestrate; recorded work is kept, and `orchestrate resume` continues from it")
+        CommandError::new(ErrorKind::Internal, message).hint(
+            "this is a bug in orchestrate; recorded work is kept, and `orchestrate resume` \
+             continues from it",
+        )
     }
 
     /// Creates the error of a feature that is not available yet.

@@ -32,8 +32,8 @@ pub(crate) struct PlanFile {
 }
 
 /// What to type where a plan can be read in several ways.
-pub(crate) const CHOOSE: &str = "; choose one with `--read WAY`, or have a model rewrite the plan by \
-                                 `--read model` or by `orchestrate plan`";
+pub(crate) const CHOOSE: &str = "; choose one with `--read WAY`, or have a model rewrite the plan \
+                                 by `--read model` or by `orchestrate plan`";
 
 /// What the command line says of a plan.
 #[derive(Clone, Debug, Default)]

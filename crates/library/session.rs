@@ -781,8 +781,8 @@ fn require_consent(loaded: &Loaded, directories: &Directories, repository: &Path
     for command in Project::open(repository, state)?.commands(loaded)? {
         if !consents.covers(&command) {
             return Err(Error::new(format!(
-                "{}: the project's command for `{}` needs the user's consent: inspect it, then type \
-                 `orchestrate config trust` there, or set it in the program:\n{}",
+                "{}: the project's command for `{}` needs the user's consent: inspect it, then \
+                 type `orchestrate config trust` there, or set it in the program:\n{}",
                 command.place, command.key, command.command
             )));
         }

@@ -31,8 +31,8 @@ pub enum ChecksError {
     },
     /// The library user's program does not start the helper.
     #[error(
-        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the first line of main, \
-         or name a program in Settings::helper"
+        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the \
+         first line of main, or name a program in Settings::helper"
     )]
     NoHelper,
     /// Another user owns, or could replace, the state folder.

@@ -19,23 +19,31 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::Landing(error) => of_landing(error),
         CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
         CoordinatorError::Journal(error) => of_journal(error),
-        CoordinatorError::Checks(ChecksError::StateFolder { .. }) => Some("set XDG_STATE_HOME to another folder that you own".to_owned()),
+        CoordinatorError::Checks(ChecksError::StateFolder { .. }) => {
+            Some("set XDG_STATE_HOME to another folder that you own".to_owned())
+        }
         CoordinatorError::NeverMerged { .. } => Some("omit `--merge none`".to_owned()),
         CoordinatorError::SecretInPlan { .. } => Some("remove it".to_owned()),
-        CoordinatorError::Model(error) if error.is_none_found() => {
-            Some("choose one with `--model` or `--base-url`; `orchestrate demo` runs without a model".to_owned())
-        }
-        CoordinatorError::NoIdentity => Some(
-            "type `git config user.name \"Your Name\"` and `git config user.email you@example.com`, or correct the \
-             variables GIT_AUTHOR_NAME and similar if they are set"
+        CoordinatorError::Model(error) if error.is_none_found() => Some(
+            "choose one with `--model` or `--base-url`; `orchestrate demo` runs without a model"
                 .to_owned(),
+        ),
+        CoordinatorError::NoIdentity => Some(
+            "type `git config user.name \"Your Name\"` and `git config user.email \
+             you@example.com`, or correct the variables GIT_AUTHOR_NAME and similar if they are \
+             set"
+            .to_owned(),
         ),
         CoordinatorError::FewFiles { .. } => {
             Some("start it where `ulimit -Hn` allows more, such as in a new shell".to_owned())
         }
-        CoordinatorError::BranchMoved { run, branch, expected, found, checkout } => {
-            Some(move_back(run, branch, expected, found, checkout.as_deref()))
-        }
+        CoordinatorError::BranchMoved {
+            run,
+            branch,
+            expected,
+            found,
+            checkout,
+        } => Some(move_back(run, branch, expected, found, checkout.as_deref())),
         _ => None,
     }
 }
@@ -87,9 +95,10 @@ fn of_journal(error: &JournalError) -> Option<String> {
             format!("restore it from a backup, or {}", moved_away(path))
         }
         JournalError::Undecodable { run, .. } => format!(
-            "`orchestrate log {run}` shows what was recorded before it, and `orchestrate recover {run}` the work that is \
-             kept; what it has merged is on the branch {}; `orchestrate run PLAN` continues with what is left of the \
-             plan, and `orchestrate discard {run}` removes this run",
+            "`orchestrate log {run}` shows what was recorded before it, and `orchestrate recover \
+             {run}` the work that is kept; what it has merged is on the branch {}; `orchestrate \
+             run PLAN` continues with what is left of the plan, and `orchestrate discard {run}` \
+             removes this run",
             run.integration_branch()
         ),
         JournalError::OtherFormat { found, known, .. } if found > known => {
@@ -111,8 +120,9 @@ fn moved_away(journal: &Path) -> String {
 /// Describes what to do about a base that does not pass the run's check.
 fn red_base(run: &RunId, fix: Option<&str>) -> String {
     let ways = format!(
-        "no agent was started; fix the base and run again, choose another check with `--verify`, or skip this check with \
-         `--no-verify-base` if it is red until the work is done; `orchestrate log {run}` shows the run"
+        "no agent was started; fix the base and run again, choose another check with `--verify`, \
+         or skip this check with `--no-verify-base` if it is red until the work is done; \
+         `orchestrate log {run}` shows the run"
     );
     fix.map_or_else(
         || ways.clone(),
@@ -128,7 +138,8 @@ fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
         }
         ResultRefusal::LandingOpen { run } => {
             format!(
-                "`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can undo it"
+                "`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can \
+                 undo it"
             )
         }
         ResultRefusal::Rejected { run, tasks, drops } => undecided(run, tasks, drops),
@@ -217,7 +228,10 @@ fn move_back(
 ) -> String {
     let leave = checkout.map(|path| {
         let path = shell_word(path.display().to_string());
-        format!("switch {path} to another branch (after `git stash -u` there if your changes are in the way), ")
+        format!(
+            "switch {path} to another branch (after `git stash -u` there if your changes are in \
+             the way), "
+        )
     });
     format!(
         "keep the additions with `git branch NAME {found}`, {}move the branch back with \
@@ -252,12 +266,12 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused, wording: Wording)
         RequestRefused::ParentEnded {
             task, first: None, ..
         } => format!(
-            "`orchestrate recover {run}` lists what is kept of {task}, for you to merge; a plan with the task gives it to a \
-             new agent"
+            "`orchestrate recover {run}` lists what is kept of {task}, for you to merge; a plan \
+             with the task gives it to a new agent"
         ),
         RequestRefused::HoldsDropped { .. } => format!(
-            "`orchestrate recover {run}` lists what is kept of them, for you to merge; a plan with the task gives it to a new \
-             agent"
+            "`orchestrate recover {run}` lists what is kept of them, for you to merge; a plan with \
+             the task gives it to a new agent"
         ),
         RequestRefused::OutOfTime { .. } => {
             format!(
@@ -278,8 +292,9 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused, wording: Wording)
             format!("`orchestrate resume {run}{tokens}{money} --timeout TIME` raises the limits")
         }
         RequestRefused::UnknownCost => format!(
-            "`orchestrate resume {run}` continues it without that limit, and `--budget-tokens N` limits its tokens; a new run \
-             with the model's price below `[prices]` can be limited from its start"
+            "`orchestrate resume {run}` continues it without that limit, and `--budget-tokens N` \
+             limits its tokens; a new run with the model's price below `[prices]` can be limited \
+             from its start"
         ),
         RequestRefused::Message(refused) => of_message(run, refused, wording),
         _ => format!("`orchestrate status {run}` shows its state"),
@@ -331,7 +346,8 @@ fn of_message(run: &RunId, refused: &MessageRefused, wording: Wording) -> String
 /// Describes to whom the user can write.
 pub(crate) fn addresses(run: &RunId) -> String {
     format!(
-        "write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`"
+        "write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, \
+         `children` or `all`"
     )
 }
 
@@ -417,13 +433,13 @@ mod tests {
         let table = [
             (
                 Some("p"),
-                "`orchestrate retry p -m TEXT --run r-abcdef` continues p first; `orchestrate recover r-abcdef` lists what \
-                 is kept of g",
+                "`orchestrate retry p -m TEXT --run r-abcdef` continues p first; `orchestrate \
+                 recover r-abcdef` lists what is kept of g",
             ),
             (
                 None,
-                "`orchestrate recover r-abcdef` lists what is kept of g, for you to merge; a plan with the task gives it to \
-                 a new agent",
+                "`orchestrate recover r-abcdef` lists what is kept of g, for you to merge; a plan \
+                 with the task gives it to a new agent",
             ),
         ];
         for (first, hint) in table {
@@ -467,7 +483,8 @@ mod tests {
             found,
             known: 5,
         };
-        let away = "move the folder '/s/my journals' away to start over: branches and snapshots are safe in git";
+        let away = "move the folder '/s/my journals' away to start over: branches and snapshots \
+                    are safe in git";
         let table = [
             (
                 JournalError::Corrupt {

@@ -180,11 +180,13 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
     let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
     let mut text = match landed.brought {
         _ if undone && landed.from == landed.to => format!(
-            "the landing of run {run} is undone: {branch} stays at {to}, since it contained the result before `land` was typed\n"
+            "the landing of run {run} is undone: {branch} stays at {to}, since it contained the \
+             result before `land` was typed\n"
         ),
         _ if undone => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
         Brought::Nothing if landed.is_empty => format!(
-            "run {run} has nothing to land, since none of its work was merged; `orchestrate review {run}` shows its branches\n"
+            "run {run} has nothing to land, since none of its work was merged; `orchestrate review \
+             {run}` shows its branches\n"
         ),
         Brought::Nothing => format!("{branch} already contains run {run}, at {to}\n"),
         Brought::FastForward => format!("{moved}, a fast-forward\n"),
@@ -194,7 +196,8 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
     };
     if landed.is_signed == Some(false) {
         text.push_str(
-            "the agents' own commits are not signed; `orchestrate land --squash` or `--rebase` signs all that lands\n",
+            "the agents' own commits are not signed; `orchestrate land --squash` or `--rebase` \
+             signs all that lands\n",
         );
     }
     if !landed.skipped_hooks.is_empty() {
@@ -241,7 +244,10 @@ fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
     if !others.is_empty() {
         let others = others.join(", ");
         reasons.push(match were_asked_for {
-            true => format!("{others} runs only where the branch is checked out, and if what lands changes no hooks"),
+            true => format!(
+                "{others} runs only where the branch is checked out, and if what lands changes no \
+                 hooks"
+            ),
             false => format!("`--hooks` runs {others}"),
         });
     }
@@ -257,18 +263,26 @@ mod tests {
     fn a_hook_that_was_not_run_has_its_reason() {
         let none = "pre-commit would not find the merged files, so no landing runs it";
         let table: [(&[&str], bool, String); 5] = [
-            (&["post-merge"], false, "post-merge (`--hooks` runs post-merge)".to_owned()),
+            (
+                &["post-merge"],
+                false,
+                "post-merge (`--hooks` runs post-merge)".to_owned(),
+            ),
             (&["pre-commit"], false, format!("pre-commit ({none})")),
             (&["pre-commit"], true, format!("pre-commit ({none})")),
             (
                 &["pre-commit", "commit-msg", "post-merge"],
                 false,
-                format!("pre-commit, commit-msg, post-merge ({none}; `--hooks` runs commit-msg, post-merge)"),
+                format!(
+                    "pre-commit, commit-msg, post-merge ({none}; `--hooks` runs commit-msg, \
+                     post-merge)"
+                ),
             ),
             (
                 &["post-merge"],
                 true,
-                "post-merge (post-merge runs only where the branch is checked out, and if what lands changes no hooks)"
+                "post-merge (post-merge runs only where the branch is checked out, and if what \
+                 lands changes no hooks)"
                     .to_owned(),
             ),
         ];

@@ -41,8 +41,7 @@ const KILL_PATIENCE: Duration = Duration::from_secs(3);
 /// The status of a run that was killed before it could record its end.
 const INTERRUPTED: &str = "interrupted";
 /// What `--verbose` logs: our own crates, without the internals of dependencies.
-const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,\
-                      orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
+const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
 
 /// Creates the program's async runtime.
 pub(crate) fn runtime() -> Result<Runtime, CommandError> {
@@ -57,7 +56,8 @@ pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), Comman
     match SandboxDemand::find(&loaded.switches_given) {
         Some(demand) if demand.is_strict && loaded.run.no_sandbox => {
             let message = format!(
-                "run {run} was started with --no-sandbox, but {} demands the full tier of the sandbox",
+                "run {run} was started with --no-sandbox, but {} demands the full tier of the \
+                 sandbox",
                 demand.by
             );
             Err(CommandError::usage(message)

@@ -139,7 +139,8 @@ pub(crate) fn schema_of(described: &Described) -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": name,
         "description": format!(
-            "A line that `orchestrate` prints as JSON for `{name}`, in version {VERSION} of the format."
+            "A line that `orchestrate` prints as JSON for `{name}`, in version {VERSION} of the \
+             format."
         ),
         "anyOf": alternatives,
         "$defs": definitions,

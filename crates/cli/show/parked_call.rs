@@ -230,8 +230,9 @@ mod tests {
         let shown = whole(&asked(json!({"command": command, "timeout": 5})));
         let expected = format!(
             "task T1 requests run_shell_command; the rule ask:Bash(rm *) requires your approval\n\
-             command (3 lines, {} characters):\n  | echo {}\n  | \\u{{1b}}[2J\\u{{202e}}rm\\u{{3164}} -rf\\u{{a0}}src\\u{{20}}\n  \
-             | \\tg\u{456}t\ntimeout: 5\n",
+             command (3 lines, {} characters):\n  | echo {}\n  | \
+             \\u{{1b}}[2J\\u{{202e}}rm\\u{{3164}} -rf\\u{{a0}}src\\u{{20}}\n  | \\tg\u{456}t\n\
+             timeout: 5\n",
             command.chars().count(),
             "a".repeat(5_000)
         );

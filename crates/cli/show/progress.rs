@@ -228,8 +228,8 @@ fn milestone(event: &Event) -> Option<String> {
         }
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
-            "the integration branch is checked out at {checkout} and was not moved; `git merge --ff-only {}` there \
-            updates it, after `git stash -u` if your changes are in the way",
+            "the integration branch is checked out at {checkout} and was not moved; `git merge \
+             --ff-only {}` there updates it, after `git stash -u` if your changes are in the way",
             short(commit)
         ),
         _ => return None,
@@ -984,15 +984,17 @@ pub(crate) mod tests {
                 question(None),
                 false,
                 Some(
-                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef`",
+                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run \
+                     r-abcdef`",
                 ),
             ),
             (
                 question(Some(60_000)),
                 false,
                 Some(
-                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef` until \
-                     1970-01-01T00:01:00.000Z; then its agent goes on without an answer",
+                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run \
+                     r-abcdef` until 1970-01-01T00:01:00.000Z; then its agent goes on without an \
+                     answer",
                 ),
             ),
         ];
@@ -1023,7 +1025,8 @@ pub(crate) mod tests {
                 patience,
             })
         };
-        let waiting = "T1: failed to get an answer from x; waiting for 2m 13s of at most 30m; next attempt in 8 s";
+        let waiting = "T1: failed to get an answer from x; waiting for 2m 13s of at most 30m; next \
+                       attempt in 8 s";
         let broken = "T1: failed to get an answer from x; next attempt in 2 s";
         assert_eq!(
             (line(1_999), line(2_000).as_deref(), line(8_300).as_deref()),

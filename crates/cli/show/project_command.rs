@@ -9,8 +9,8 @@ use crate::show::output::one_line;
 use crate::show::parked_call;
 
 /// What the network means for the user.
-const NETWORK_WARNING: &str = "it MAY USE THE NETWORK, with whatever files of the project it reads and runs, and can send \
-                               what it reads";
+const NETWORK_WARNING: &str = "it MAY USE THE NETWORK, with whatever files of the project it reads \
+                               and runs, and can send what it reads";
 
 /// Renders the whole command, and what it sees and reads if it may use the network.
 pub(crate) fn render(command: &ProjectCommand) -> String {
@@ -47,7 +47,8 @@ fn render_network(network: &NetworkUse) -> String {
         PUBLIC_REGISTRIES.join(", ")
     );
     text.push_str(
-        "you are asked again once the command, what it sees or a host has changed, not for files that it reads\n",
+        "you are asked again once the command, what it sees or a host has changed, not for files \
+         that it reads\n",
     );
     text
 }

@@ -268,7 +268,8 @@ fn remarks(task: &TaskReport) -> String {
     let mut lines = Vec::new();
     if let Some(agent) = &task.held_by {
         lines.push(format!(
-            "not in the result: it was merged into the work of {agent}, which has ended without success"
+            "not in the result: it was merged into the work of {agent}, which has ended without \
+             success"
         ));
     }
     lines.extend(task.stale.then(|| STALE.to_owned()));
@@ -300,8 +301,8 @@ fn tainted(taint: &TaskTaint) -> String {
         (false, _) => "can send data out",
     };
     format!(
-        "it has read text from outside ({source}), holds private data and {sends}; its calls with `taint` in the audit \
-         log show what it did then"
+        "it has read text from outside ({source}), holds private data and {sends}; its calls with \
+         `taint` in the audit log show what it did then"
     )
 }
 
@@ -356,7 +357,8 @@ pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a CallHash, &'a Approval)
         let (call, task) = (short(call), &approval.task);
         let summary = parked_call::line(&approval.summary, MAX_CALL_CHARS);
         text += &format!(
-            "call {call} of {task} waits for your decision; `approve` shows it in full and asks: {summary}\n"
+            "call {call} of {task} waits for your decision; `approve` shows it in full and asks: \
+             {summary}\n"
         );
     }
     text
@@ -573,7 +575,8 @@ mod tests {
             .chain([of("T2", 1)])
             .collect();
         let expected = "T1 tells you: 3\nT1 tells you: 4\nT1 tells you: 5\n\
-                        T1 has told you 2 more before; `log --messages` shows them\nT2 tells you: 1\n";
+                        T1 has told you 2 more before; `log --messages` shows them\nT2 tells you: \
+                        1\n";
         assert_eq!(messages_to_user(messages.iter()), expected);
     }
 
@@ -592,8 +595,8 @@ mod tests {
             ..asked.clone()
         };
         let shown = "T1 waits for your answer to its question 1:\n  | which port?\n\
-                     T1 waits for your answer to its question 2 until 1970-01-01T00:01:00.000Z; then its agent goes on \
-                     without an answer:\n  | which port?\n";
+                     T1 waits for your answer to its question 2 until 1970-01-01T00:01:00.000Z; \
+                     then its agent goes on without an answer:\n  | which port?\n";
         assert_eq!(
             questions([(&agent, &asked), (&agent, &timed)].into_iter()),
             shown

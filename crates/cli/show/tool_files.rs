@@ -15,7 +15,8 @@ pub(crate) fn warn(found: &FoundTools) {
     }
     for file in &found.untrusted {
         output::warning(&format!(
-            "{} defines a tool for agents and is skipped until you trust it; `orchestrate config trust` shows it",
+            "{} defines a tool for agents and is skipped until you trust it; `orchestrate config \
+             trust` shows it",
             output::one_line(&file.place, 200)
         ));
     }

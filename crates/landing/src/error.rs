@@ -60,7 +60,8 @@ pub enum LandingError {
     },
     /// The user has changed nothing on a task's branch or in its worktree.
     #[error(
-        "take what you changed for {task}: nothing on its branch or in its worktree differs from its work"
+        "take what you changed for {task}: nothing on its branch or in its worktree differs from \
+         its work"
     )]
     NothingToAdopt {
         /// The run of the task.

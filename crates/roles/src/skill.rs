@@ -67,8 +67,8 @@ pub enum SkillProblem {
     Missing(&'static str),
     /// The name contains characters that are not allowed.
     #[error(
-        "line {line}: the name `{name}` is not 1 to {MAX_NAME} lower-case letters, digits and single hyphens between \
-        them"
+        "line {line}: the name `{name}` is not 1 to {MAX_NAME} lower-case letters, digits and \
+         single hyphens between them"
     )]
     Name {
         /// The line in the file, from 1.
@@ -208,8 +208,10 @@ mod tests {
 
     #[test]
     fn a_skill_is_read_as_the_specification_says() {
-        let text = "\u{feff}---  \r\nname: pdf-forms\r\ndescription: |\r\n  Fills forms.\r\n  Use it when: asked.\r\n\
-                    license: MIT\r\nmetadata:\r\n  version: \"1\"\r\nallowed-tools: Bash(git:*) Read\r\nversion: 2\r\n---\r\n\
+        let text = "\u{feff}---  \r\nname: pdf-forms\r\ndescription: |\r\n  Fills forms.\r\n  Use \
+                    it when: asked.\r\n\
+                    license: MIT\r\nmetadata:\r\n  version: \"1\"\r\nallowed-tools: Bash(git:*) \
+                    Read\r\nversion: 2\r\n---\r\n\
                     \r\nFill.\r\n---\r\nDone.\r\n";
         let expected = Skill {
             name: "pdf-forms".to_owned(),

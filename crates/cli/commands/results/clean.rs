@@ -28,7 +28,10 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     };
     let cleaned = runtime()?.block_on(context.runs()?.clean(&run, options))?;
     let warnings = cleaned.undeleted.iter().map(|undeleted| {
-        format!("failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run clean again")
+        format!(
+            "failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run \
+             clean again"
+        )
     });
     let warnings: Vec<String> = warnings.collect();
     let code = warned(&warnings);

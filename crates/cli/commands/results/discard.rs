@@ -175,7 +175,8 @@ fn in_words(recorded: &RecordedRequest) -> String {
 fn counted(found: &Discarded) -> String {
     let (worktrees, refs, events) = (found.worktrees.len(), found.refs.len(), found.events);
     format!(
-        "{worktrees} worktrees, {refs} branches and other refs, and {events} events with what they record"
+        "{worktrees} worktrees, {refs} branches and other refs, and {events} events with what they \
+         record"
     )
 }
 

@@ -94,7 +94,8 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
     });
     match found {
         Ok(true) => output::note(&format!(
-            "landed runs older than the newest {keep_runs} still have branches: `orchestrate clean --landed` removes them"
+            "landed runs older than the newest {keep_runs} still have branches: `orchestrate clean \
+             --landed` removes them"
         )),
         Ok(false) => {}
         // The result has landed whatever is wrong with older runs.

@@ -187,8 +187,8 @@ fn warn_of_vendors(context: &Context, file: &PlanFile, plan: &Plan) -> Result<()
     } in context.without_consent(&vendors)?
     {
         output::warning(&format!(
-            "{place} chooses {model}, whose provider `{name}` (at {}) needs your consent; `orchestrate config trust \
-             --provider {name}` gives it in this repository",
+            "{place} chooses {model}, whose provider `{name}` (at {}) needs your consent; \
+             `orchestrate config trust --provider {name}` gives it in this repository",
             vendor.endpoint,
             name = vendor.provider
         ));

@@ -118,7 +118,8 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
         Err(CoordinatorError::Sandbox(error)) if !is_exact => {
             output::warning(&format!("failed to {error}"));
             output::warning(
-                "the demo's commands run without a sandbox; `orchestrate run` would refuse to (see `orchestrate doctor`)",
+                "the demo's commands run without a sandbox; `orchestrate run` would refuse to (see \
+                 `orchestrate doctor`)",
             );
             Ok(Coordinator::open(folder, unconfined)?)
         }

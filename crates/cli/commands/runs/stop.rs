@@ -68,8 +68,11 @@ pub(crate) fn request(
 
 /// Returns the error of a run that is landing, which takes no requests, with how to stop that.
 fn is_landing(run: &RunId, pid: u32) -> CommandError {
-    CommandError::usage(format!("run {run} has ended, and process {pid} is landing it")).hint(format!(
-        "`kill {pid}` stops a landing that has not moved anything yet; one that has completes first, and \
-         `orchestrate land --undo {run}` undoes it"
+    CommandError::usage(format!(
+        "run {run} has ended, and process {pid} is landing it"
+    ))
+    .hint(format!(
+        "`kill {pid}` stops a landing that has not moved anything yet; one that has completes \
+         first, and `orchestrate land --undo {run}` undoes it"
     ))
 }

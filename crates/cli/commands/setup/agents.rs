@@ -59,7 +59,8 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
         Some(allowed) => output::joined(allowed.iter().map(Address::to_string)),
     };
     output::result(&format!(
-        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: {channels}\n\n{}",
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: \
+         {channels}\n\n{}",
         role.description,
         origin(found),
         role.model.as_deref().unwrap_or("the run's model"),

@@ -184,7 +184,8 @@ fn render(found: &Suggestion, time_limit: &str) -> String {
         add(
             "",
             &format!(
-                "it runs files of the project, and reaches {registries} and what your own settings name"
+                "it runs files of the project, and reaches {registries} and what your own settings \
+                 name"
             ),
         );
     }

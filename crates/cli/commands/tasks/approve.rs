@@ -138,8 +138,8 @@ fn require_shown(
     let wording = typed.approval.wording;
     if !parked_call::is_whole(approval) {
         let message = format!(
-            "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
-            (`[redacted:…]`)"
+            "call {short} cannot be approved: it cannot be shown in full, because part of it was \
+             cut or redacted (`[redacted:…]`)"
         );
         let reject = match wording {
             Wording::Command => named.within(format!("reject {short} -m TEXT")),
@@ -148,7 +148,8 @@ fn require_shown(
             }
         };
         return Err(CommandError::usage(message).hint(format!(
-            "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
+            "`{reject}` lets its agent ask again; tell it that the call must contain neither a \
+             secret nor `[redacted:…]`"
         )));
     }
     let whole = parked_call::whole(approval) + &format!("\ncall {short}, hash {hash}");

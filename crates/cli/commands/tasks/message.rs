@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn an_address_that_reaches_nobody_is_refused_with_what_to_do() {
-        let addresses = "write to a task by its id (`orchestrate status r-abcdef` lists them), or to `role:NAME`, `children` \
-                         or `all`";
+        let addresses = "write to a task by its id (`orchestrate status r-abcdef` lists them), or \
+                         to `role:NAME`, `children` or `all`";
         let no_role = |role: &str| format!("no agent of run r-abcdef has the role '{role}'");
         let no_relative = |word: &str| {
             format!("`{word}` is an address for agents: nobody is above or beside you")

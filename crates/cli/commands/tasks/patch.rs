@@ -48,9 +48,11 @@ mod tests {
     fn a_patch_has_our_colours_and_none_of_others() {
         let patch =
             "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\u{1b}[31mb\n same\n--- c\n";
-        let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[m\n\u{1b}[1m--- a/x\u{1b}[m\n\u{1b}[1m+++ b/x\u{1b}[m\n\
-            \u{1b}[36m@@ -1 +1 @@\u{1b}[m\n\u{1b}[31m-a\u{1b}[m\n\u{1b}[32m+\\u{1b}[31mb\u{1b}[m\n same\n\
-            \u{1b}[31m--- c\u{1b}[m\n";
+        let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[m\n\u{1b}[1m--- a/x\u{1b}[m\n\
+                        \u{1b}[1m+++ b/x\u{1b}[m\n\
+                        \u{1b}[36m@@ -1 +1 @@\u{1b}[m\n\u{1b}[31m-a\u{1b}[m\n\
+                        \u{1b}[32m+\\u{1b}[31mb\u{1b}[m\n same\n\
+                        \u{1b}[31m--- c\u{1b}[m\n";
         assert_eq!(shown(patch, true), expected);
         assert_eq!(shown(patch, false), plain(patch));
     }

@@ -350,7 +350,8 @@ mod tests {
     fn a_known_cause_has_a_hint() {
         let table = [
             (
-                "error: no matching package named `serde` found\nlocation searched: crates.io index",
+                "error: no matching package named `serde` found\nlocation searched: crates.io \
+                 index",
                 Some(FETCH_CRATES),
             ),
             (
@@ -434,7 +435,8 @@ mod tests {
                 Some(SETUP_ADDRESS),
             ),
             (
-                "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",
+                "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with \
+                 the network; …",
                 Some(SETUP_CHANGES),
             ),
             ("assertion `left == right` failed", None),

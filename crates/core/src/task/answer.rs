@@ -5,8 +5,8 @@ use serde_json::Value;
 /// What an agent is told of the answer that it has to end with.
 pub fn instruction(schema: &Value) -> String {
     format!(
-        "Your last reply has to be one JSON value that is valid for this JSON Schema, with no words \
-         before or after it:\n{schema:#}"
+        "Your last reply has to be one JSON value that is valid for this JSON Schema, with no \
+         words before or after it:\n{schema:#}"
     )
 }
 

@@ -303,7 +303,10 @@ impl Archive {
         let keys = self.repo.landing().ignored_settings();
         (!keys.is_empty()).then(|| {
             let keys = keys.join(", ");
-            format!("{keys} in the repository's own git configuration is not used for signing; set it in your own")
+            format!(
+                "{keys} in the repository's own git configuration is not used for signing; set it \
+                 in your own"
+            )
         })
     }
 
@@ -380,8 +383,9 @@ impl Archive {
         Ok(place.map(|place| {
             let (place, branch) = (place.display(), &landed.branch);
             format!(
-                "{branch} contains the result, and the changes staged in {place} take it back; they were left as they are: \
-                 `git restore --staged --worktree FILE` brings a file of the result again"
+                "{branch} contains the result, and the changes staged in {place} take it back; \
+                 they were left as they are: `git restore --staged --worktree FILE` brings a file \
+                 of the result again"
             )
         }))
     }
@@ -526,7 +530,8 @@ pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
         Some(match state.landing_concern(record)? {
             LandingConcern::RejectedInResult => {
                 format!(
-                    "{task} was rejected after it was merged, and nothing has replaced it: it is included"
+                    "{task} was rejected after it was merged, and nothing has replaced it: it is \
+                     included"
                 )
             }
             LandingConcern::BuiltOnRejected => {
@@ -538,7 +543,8 @@ pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
             }
             LandingConcern::HeldBy(agent) => {
                 format!(
-                    "{task} is part of the work of {agent}, which has ended without success: it is not included"
+                    "{task} is part of the work of {agent}, which has ended without success: it is \
+                     not included"
                 )
             }
         })

@@ -134,8 +134,8 @@ pub(crate) fn write(
     Ok(left(match found {
         Some(_) => "it has changed since the run began",
         None if plan.contains(char::REPLACEMENT_CHARACTER) => {
-            "it no longer exists, or its path is not UTF-8, which a run cannot record; tick them yourself, or rename the \
-            plan"
+            "it no longer exists, or its path is not UTF-8, which a run cannot record; tick them \
+             yourself, or rename the plan"
         }
         None => "it no longer exists",
     }))

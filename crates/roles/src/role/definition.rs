@@ -88,7 +88,8 @@ pub enum RoleError {
     },
     /// The name is too long or contains characters that are not allowed.
     #[error(
-        "name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} bytes"
+        "name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} \
+         bytes"
     )]
     Name(String),
     /// A value is not valid for its key.
@@ -149,7 +150,8 @@ pub enum RoleWarning {
     },
     /// A model that only another product knows.
     #[error(
-        "line {line}: the model `{model}` has no effect, since it names no provider; write provider/model"
+        "line {line}: the model `{model}` has no effect, since it names no provider; write \
+         provider/model"
     )]
     ForeignModel {
         /// The line in the file, from 1.
@@ -159,8 +161,9 @@ pub enum RoleWarning {
     },
     /// A tool with a pattern, which would restrict it in other products but not here.
     #[error(
-        "line {line}: `{written}` grants all of `{tool}`, since the pattern in parentheses has no effect here; use it in \
-        rules instead: `permission` in this file, `ask` and `deny` in the settings"
+        "line {line}: `{written}` grants all of `{tool}`, since the pattern in parentheses has no \
+         effect here; use it in rules instead: `permission` in this file, `ask` and `deny` in the \
+         settings"
     )]
     UnappliedPattern {
         /// The line in the file, from 1.

@@ -86,7 +86,8 @@ fn require_message(arguments: &Value) -> Result<(), ToolError> {
     match body.map(|body| body.bytes()) {
         None | Some(0) => Err(invalid("`message` is empty")),
         Some(bytes) if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
-            "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
+            "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file \
+             instead"
         ))),
         Some(_) => Ok(()),
     }

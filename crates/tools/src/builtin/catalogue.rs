@@ -242,7 +242,8 @@ mod tests {
                 .map(|tool| tool.name().to_owned())
                 .collect::<Vec<_>>()
         };
-        let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_pull git_push git_stash git_status";
+        let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_pull \
+                   git_push git_stash git_status";
         assert_eq!(names(registry.tools(Some(&Category::GIT))).join(" "), git);
         assert_eq!(
             names(registry.search("SANDBOX")),

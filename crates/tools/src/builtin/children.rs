@@ -131,7 +131,8 @@ fn describe(handle: &AgentHandle) -> String {
         |tokens| format!("{tokens} tokens"),
     );
     format!(
-        "agent {agent_id} ({role}) begins with your work so far, on the branch {branch}\ntools: {}\nbudget: {budget}",
+        "agent {agent_id} ({role}) begins with your work so far, on the branch {branch}\ntools: \
+         {}\nbudget: {budget}",
         tools.join(", ")
     )
 }

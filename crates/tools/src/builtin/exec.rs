@@ -314,12 +314,17 @@ fn git_advice(command: &str, granted: &BTreeSet<String>) -> Option<String> {
     let commits = has_tool.iter().any(|(_, tool)| *tool == COMMIT);
     if !lacks_tool.is_empty() && !commits {
         advice.push(match granted.contains(COMMIT) {
-            true => format!("the tool `{COMMIT}` stores your files, and your branch is merged for you when you finish"),
-            false => "leave your work in the files, which are committed for you when you finish".to_owned(),
+            true => format!(
+                "the tool `{COMMIT}` stores your files, and your branch is merged for you when you \
+                 finish"
+            ),
+            false => "leave your work in the files, which are committed for you when you finish"
+                .to_owned(),
         });
     }
     if subcommands.contains("push") {
-        let own = "your branch is merged for you when you finish; only the tool `git_push`, if you have it, pushes it";
+        let own = "your branch is merged for you when you finish; only the tool `git_push`, if you \
+                   have it, pushes it";
         advice.push(own.to_owned());
     }
     (!advice.is_empty()).then(|| {
@@ -360,17 +365,18 @@ pub(super) fn answer(
             )
         }
         Exit::CpuLimit => format!(
-            "{}; `tools.code_execution.cpu_seconds` sets it for a command, `tools.code_execution.agent_cpu_seconds` for \
-             all of an agent",
+            "{}; `tools.code_execution.cpu_seconds` sets it for a command, \
+             `tools.code_execution.agent_cpu_seconds` for all of an agent",
             finished.exit
         ),
         Exit::DiskLimit => format!(
-            "{}; delete what is not needed (commands that only free space still run); `worktree_mib` sets \
-            the limit",
+            "{}; delete what is not needed (commands that only free space still run); \
+             `worktree_mib` sets the limit",
             finished.exit
         ),
         Exit::FilesLimit => format!(
-            "{}; delete what is not needed (commands that only delete files still run); `worktree_files` sets the limit",
+            "{}; delete what is not needed (commands that only delete files still run); \
+             `worktree_files` sets the limit",
             finished.exit
         ),
         exit => exit.to_string(),
@@ -412,7 +418,8 @@ mod tests {
             (
                 "git add -A && git -c user.name=x commit -m 'git push'",
                 Some(
-                    "`git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`",
+                    "`git_add` instead of `git add`; use the tool `git_commit` instead of `git \
+                     commit`",
                 ),
             ),
             ("cd a && GIT_EDITOR=true git merge x", Some("`git_merge`")),

@@ -48,7 +48,8 @@ impl Tool for React {
             let size = text.len();
             let full = |left| {
                 let reason = format!(
-                    "the note has {size} bytes, and your notes have room for {left} more; clear them, or write less"
+                    "the note has {size} bytes, and your notes have room for {left} more; clear \
+                     them, or write less"
                 );
                 ToolError::Retry(reason)
             };

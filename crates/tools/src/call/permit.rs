@@ -163,8 +163,8 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
         .any(|effect| could_name_hosts(request, effect, scope))
     {
         return format!(
-            "the rule `{rule}` needs approval for the network without named hosts, which nobody can give in this run; \
-            name the hosts in `domains`, since a rule allows some"
+            "the rule `{rule}` needs approval for the network without named hosts, which nobody \
+             can give in this run; name the hosts in `domains`, since a rule allows some"
         );
     }
     let mut names = Vec::new();
@@ -193,7 +193,8 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
         None => "",
     };
     format!(
-        "the rule `{rule}` needs approval{about}, which nobody can give in this run; do without the call{set}"
+        "the rule `{rule}` needs approval{about}, which nobody can give in this run; do without \
+         the call{set}"
     )
 }
 
@@ -280,8 +281,8 @@ fn needs_first_form(
     Decision::Deny {
         rule: "built-in:role".to_owned(),
         reason: format!(
-            "`{tool}` with `{ARGUMENTS}` runs a command, and this agent's role does not grant `{wrapped}` \
-            ({permission}){instead}"
+            "`{tool}` with `{ARGUMENTS}` runs a command, and this agent's role does not grant \
+             `{wrapped}` ({permission}){instead}"
         ),
     }
 }

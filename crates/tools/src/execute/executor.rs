@@ -217,7 +217,9 @@ impl Executor {
                 if let Err(error) = rehearsed {
                     return Err(refused(call.record, error));
                 }
-                tracing::info!(agent = %scope.agent, %rule, hash = %call.record.hash, "a tool call waits for approval");
+                tracing::info!(agent = %scope.agent, %rule, hash = %call.record.hash, "a tool call \
+                                                                                       waits for \
+                                                                                       approval");
                 let mut record = call.record;
                 record.arguments = with_details(record.arguments, foreseen);
                 Ok(Decided::Parked {
@@ -470,8 +472,9 @@ impl Shared {
             return Ok(());
         };
         let reason = format!(
-            "the arguments contain `[redacted:{name}]`, which stands for a secret that agents do not see; nothing was done. \
-            Change only the text around it, or leave that file to the user"
+            "the arguments contain `[redacted:{name}]`, which stands for a secret that agents do \
+             not see; nothing was done. Change only the text around it, or leave that file to the \
+             user"
         );
         Err(ToolError::denied("secrets", reason))
     }

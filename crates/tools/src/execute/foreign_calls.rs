@@ -206,8 +206,8 @@ fn command(called: &str, given: &mut Given) -> Result<(), ToolError> {
     if let Some(milliseconds) = milliseconds {
         given.set("timeout", milliseconds.div_ceil(1_000).max(1));
     }
-    let why = "no command goes on in the background, since its processes end with the call; run it in the foreground, with \
-               a timeout";
+    let why = "no command goes on in the background, since its processes end with the call; run it \
+               in the foreground, with a timeout";
     given.refuse(&["run_in_background", "is_background", "background"], why)?;
     given.refuse(&["tty"], "commands have no terminal")?;
     let why = "no command runs outside the sandbox; `network` asks for the network";

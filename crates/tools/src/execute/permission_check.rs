@@ -183,7 +183,8 @@ impl PermissionCheck {
             Programs::FirstOf(choices) => of_choices(tool.name(), &guard, &choices, decision),
             Programs::Unknown => Answered::Unknown {
                 reason: format!(
-                    "`{tool}` chooses its program when it runs, and the rules about programs hold for that"
+                    "`{tool}` chooses its program when it runs, and the rules about programs hold \
+                     for that"
                 ),
             },
         })
@@ -200,7 +201,8 @@ fn of_choices(
 ) -> Answered {
     if choices.is_empty() {
         let reason = format!(
-            "`{tool}` finds nothing to run in this checkout; the rules about programs hold for what it finds in a run"
+            "`{tool}` finds nothing to run in this checkout; the rules about programs hold for \
+             what it finds in a run"
         );
         return unknown(reason);
     }

@@ -438,7 +438,8 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
 fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
     let (path, bytes, limit) = (shown(path), size(bytes), size(limit));
     ToolError::Retry(format!(
-        "{path} has {bytes}, more than the limit of {limit}; read parts of it with read_file or grep"
+        "{path} has {bytes}, more than the limit of {limit}; read parts of it with read_file or \
+         grep"
     ))
 }
 
@@ -456,7 +457,8 @@ pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
         Errno::XDEV => ToolError::denied(
             "built-in:worktree",
             format!(
-                "`{shown}` leads through a link out of the worktree, or through an absolute link; name the file itself"
+                "`{shown}` leads through a link out of the worktree, or through an absolute link; \
+                 name the file itself"
             ),
         ),
         Errno::LOOP => ToolError::denied(

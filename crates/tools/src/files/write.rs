@@ -309,7 +309,8 @@ fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {
     }
     let path = shown(path);
     let reason = format!(
-        "`{path}` has {links} hard links, some of which may be outside; delete it and write it again"
+        "`{path}` has {links} hard links, some of which may be outside; delete it and write it \
+         again"
     );
     Err(ToolError::denied("built-in:hard-links", reason))
 }

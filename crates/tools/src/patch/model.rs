@@ -177,7 +177,8 @@ pub(crate) enum PatchError {
     Twice { path: String },
     /// A hunk's old lines are not in the file.
     #[error(
-        "hunk {hunk} does not fit: the file has no lines that begin with `{first}`{below}; read the file again"
+        "hunk {hunk} does not fit: the file has no lines that begin with `{first}`{below}; read \
+         the file again"
     )]
     NotFound {
         hunk: usize,

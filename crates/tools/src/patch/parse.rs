@@ -361,7 +361,8 @@ fn refused(line: &str) -> Option<&'static str> {
         Some("a patch changes no modes; use chmod in a command")
     } else if line.starts_with("new file mode ") && !makes_plain_file {
         Some(
-            "a patch creates only plain files; leave the mode out, and use chmod or ln in a command",
+            "a patch creates only plain files; leave the mode out, and use chmod or ln in a \
+             command",
         )
     } else {
         None

@@ -15,19 +15,24 @@ use crate::files::error_classes;
 use crate::tool::{Category, Tool};
 
 /// The begin of the page.
-const HEAD: &str = "# Tools\n\nTo give agents a tool, list it in the `tools` of their role. Each is listed with the permission \
-                    that the role must grant, whether roles that list no tools have it, its other names, its \
-                    parameters, and what its structured result has.\n";
+const HEAD: &str = "# Tools\n\nTo give agents a tool, list it in the `tools` of their role. Each \
+                    is listed with the permission that the role must grant, whether roles that \
+                    list no tools have it, its other names, its parameters, and what its \
+                    structured result has.\n";
 /// What is said of errors, before the table of what the operating system says.
-const ERRORS: &str = "\n## Errors\n\nA call that fails has a class, which decides what happens next: `Retry` goes to the \
-                      model, which can repair the call; `Denied` was refused by a rule, the role or the sandbox; `File` \
-                      is an error of the disk that no other path or name avoids; `Timeout` and `Network` are tried again \
-                      where that is safe; `Execution` is any other failure of the tool itself; `Interrupted` means that \
-                      nobody knows how far it came.\n\nWhat the operating system says of a file, with its class:\n\n\
+const ERRORS: &str = "\n## Errors\n\nA call that fails has a class, which decides what happens \
+                      next: `Retry` goes to the model, which can repair the call; `Denied` was \
+                      refused by a rule, the role or the sandbox; `File` is an error of the disk \
+                      that no other path or name avoids; `Timeout` and `Network` are tried again \
+                      where that is safe; `Execution` is any other failure of the tool itself; \
+                      `Interrupted` means that nobody knows how far it came.\n\nWhat the operating \
+                      system says of a file, with its class:\n\n\
                       | error | class |\n|---|---|\n";
 /// What follows in the table: what no error of the system says.
-const OTHER_ERRORS: &str = "| a file larger than the limit, of which a part can be read | `Retry` |\n\
-                            | a pipe, a socket or a device | `Denied` |\n| every other error | `File` |\n";
+const OTHER_ERRORS: &str = "| a file larger than the limit, of which a part can be read | `Retry` \
+                            |\n\
+                            | a pipe, a socket or a device | `Denied` |\n| every other error | \
+                            `File` |\n";
 
 /// Returns the reference of a registry's tools, ordered by category and name.
 #[must_use]

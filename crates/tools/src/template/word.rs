@@ -194,6 +194,7 @@ fn is_name(text: &str) -> bool {
 
 fn no_shell(operator: char) -> String {
     format!(
-        "`{operator}` has no meaning, since no shell runs the command; put it in single quotes to pass it on"
+        "`{operator}` has no meaning, since no shell runs the command; put it in single quotes to \
+         pass it on"
     )
 }

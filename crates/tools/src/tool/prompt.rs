@@ -359,7 +359,8 @@ mod tests {
             format!("\n  {element}\n  <evil/>\n"),
         ]) {
             let text = format!(
-                "<?xml version=\"1.0\"?>\n<tool><description>Mine</description><parameters>{parameters}</parameters></tool>"
+                "<?xml version=\"1.0\"?>\n\
+                 <tool><description>Mine</description><parameters>{parameters}</parameters></tool>"
             );
             let expected = Prompt {
                 description: "Mine".to_owned(),
@@ -371,7 +372,8 @@ mod tests {
 
     #[test]
     fn the_words_of_a_parameter_alone_leave_the_description() {
-        let text = "<tool_prompt><parameters><parameter name='path'>where</parameter></parameters></tool_prompt>";
+        let text = "<tool_prompt><parameters><parameter \
+                    name='path'>where</parameter></parameters></tool_prompt>";
         let prompt = reworded(text).unwrap();
         assert_eq!(prompt.description, "Reads <a> &amp;");
         assert_eq!(

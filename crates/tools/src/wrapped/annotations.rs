@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn description_and_annotations_are_split_and_continued() {
-        let text = "\u{feff}First line.\r\n\r\nSecond\r\n\r\n@title A\r\n  long title\n@name x\n\n@param a {string}\n";
+        let text = "\u{feff}First line.\r\n\r\nSecond\r\n\r\n@title A\r\n  long title\n@name x\n\n\
+                    @param a {string}\n";
         let annotation = |line, name: &str, value: &str| Annotation {
             line,
             name: name.to_owned(),

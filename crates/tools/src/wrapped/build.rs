@@ -296,8 +296,8 @@ fn taken_by_tool(registry: &ToolRegistry, name: &str, wrapper: &Wrapper) -> Opti
     }
     (!wrapper.takes_arguments()).then(|| {
         format!(
-            "it means the tool `{}`, and only a wrapper with the parameter `{ARGUMENTS} {{array<string>}}` \
-            can be its second form",
+            "it means the tool `{}`, and only a wrapper with the parameter `{ARGUMENTS} \
+             {{array<string>}}` can be its second form",
             tool.name()
         )
     })

@@ -119,8 +119,8 @@ fn red_base(state: &RunState) -> String {
     };
     let (run, command) = (&state.run_id, output::one_line(&red.command, 60));
     format!(
-        "no task was started: on the base, `{command}` ended with {}; `orchestrate log {run}` shows its \
-         output, and `orchestrate resume {run}` checks again\n",
+        "no task was started: on the base, `{command}` ended with {}; `orchestrate log {run}` \
+         shows its output, and `orchestrate resume {run}` checks again\n",
         red.exit
     )
 }

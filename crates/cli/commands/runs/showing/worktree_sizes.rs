@@ -81,7 +81,8 @@ mod tests {
                     size(None, 40_000_000),
                     size(None, 10_000_000),
                 ],
-                "worktrees: 356 MB on the disk (T2 300 MB, checks and setup 50 MB, T4 3.0 MB, T3 2.0 MB, 1 more)\n",
+                "worktrees: 356 MB on the disk (T2 300 MB, checks and setup 50 MB, T4 3.0 MB, T3 \
+                 2.0 MB, 1 more)\n",
             ),
         ];
         for (sizes, expected) in table {

@@ -190,7 +190,8 @@ mod tests {
     proptest! {
         /// A canonical host is its own canonical form, whatever it was written as.
         #[test]
-        fn the_form_of_a_form_is_itself(text in "[a-zA-Z0-9.:x_ -]{0,24}|\\PC{0,12}|\\[[0-9a-f:.]{0,30}\\]") {
+        fn the_form_of_a_form_is_itself(text in "[a-zA-Z0-9.:x_ \
+                                                 -]{0,24}|\\PC{0,12}|\\[[0-9a-f:.]{0,30}\\]") {
             if let Ok(host) = Host::parse(&text) {
                 prop_assert_eq!(Host::parse(&host.to_string()), Ok(host));
             }

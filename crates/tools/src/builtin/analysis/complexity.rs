@@ -183,7 +183,8 @@ fn summary(functions: usize, files: usize) -> String {
     }
     let (functions, files) = (counted(functions, "function"), counted(files, "file"));
     format!(
-        "{functions} in {files}\ncognitive  cyclomatic  nesting  lines of code  parameters  function"
+        "{functions} in {files}\ncognitive  cyclomatic  nesting  lines of code  parameters  \
+         function"
     )
 }
 

@@ -68,7 +68,8 @@ fn out_of_time(surveyor: &Surveyor) -> ToolError {
         ""
     };
     ToolError::TooBroad(format!(
-        "the analysis of the whole project, which any path needs, ran out of time; {again}look for imports with grep"
+        "the analysis of the whole project, which any path needs, ran out of time; {again}look for \
+         imports with grep"
     ))
 }
 

@@ -330,7 +330,8 @@ fn limits(graph: &DependencyGraph) -> Vec<String> {
         ),
         (
             Ecosystem::Maven,
-            "[Maven's parents and properties are not followed; unused dependencies are not reported]",
+            "[Maven's parents and properties are not followed; unused dependencies are not \
+             reported]",
         ),
         (
             Ecosystem::CMake,

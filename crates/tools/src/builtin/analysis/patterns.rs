@@ -141,8 +141,9 @@ impl Search {
         }
         let code_in: Vec<Language> = self.patterns.keys().copied().collect();
         Err(invalid(&format!(
-            "`pattern` is no code in {}, the languages of these files, but only in {}; it has to be one whole \
-             expression, statement or declaration; name the `language` to see what is wrong",
+            "`pattern` is no code in {}, the languages of these files, but only in {}; it has to \
+             be one whole expression, statement or declaration; name the `language` to see what is \
+             wrong",
             names(&others),
             names(&code_in)
         )))
@@ -213,8 +214,9 @@ fn patterns(
     limits.check()?;
     match first {
         Some(ToolError::Retry(_)) if patterns.is_empty() => Err(invalid(
-            "`pattern` has to be one whole expression, statement or declaration of a language that is understood, such \
-             as `$X.unwrap()` or `print($$$ARGS)`; name the `language` to see what is wrong",
+            "`pattern` has to be one whole expression, statement or declaration of a language that \
+             is understood, such as `$X.unwrap()` or `print($$$ARGS)`; name the `language` to see \
+             what is wrong",
         )),
         _ => Ok(patterns),
     }

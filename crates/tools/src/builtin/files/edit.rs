@@ -312,7 +312,8 @@ impl Edit {
             1 => Ok(Edit { old, new, lines }),
             _ if wanted.replace_all => Ok(Edit { old, new, lines }),
             many => Err(ToolError::Retry(format!(
-                "`old` occurs {many} times in {}, at lines {}; add lines around it until it is unique, or set replace_all",
+                "`old` occurs {many} times in {}, at lines {}; add lines around it until it is \
+                 unique, or set replace_all",
                 shown(path),
                 list(&lines)
             ))),
@@ -478,7 +479,8 @@ mod tests {
     fn an_ambiguous_text_is_refused_with_its_lines() {
         assert_eq!(
             find("a\nb\na\n", "a", "c", false),
-            Err("`old` occurs 2 times in f, at lines 1, 3; add lines around it until it is unique, or set replace_all"
+            Err("`old` occurs 2 times in f, at lines 1, 3; add lines around it until it is unique, \
+                 or set replace_all"
                 .to_owned())
         );
         assert_eq!(
@@ -493,14 +495,18 @@ mod tests {
         assert_eq!(
             find(text, "let counter = 1;", "", false),
             Err(
-                "`old` was not found in f (0 matches); the lines most similar to its first line are:\n     2\tlet count = 1;"
+                "`old` was not found in f (0 matches); the lines most similar to its first line \
+                 are:\n     2\tlet count = 1;"
                     .to_owned()
             )
         );
         assert_eq!(
             find(text, "something else entirely", "", false),
-            Err("`old` was not found in f (0 matches), and no line resembles its first line; read the file again"
-                .to_owned())
+            Err(
+                "`old` was not found in f (0 matches), and no line resembles its first line; read \
+                 the file again"
+                    .to_owned()
+            )
         );
     }
 }

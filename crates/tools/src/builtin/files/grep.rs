@@ -561,7 +561,10 @@ impl Found {
                 (skip + 1).min(all)
             ));
         } else if mode == Mode::Content && hits > MAX_SHOWN {
-            lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {count} files; mode `count` shows where]"));
+            lines.push(format!(
+                "[the first {MAX_SHOWN} of {hits} matches in {count} files; mode `count` shows \
+                 where]"
+            ));
         }
         if self.skipped > 0 {
             lines.push(format!(

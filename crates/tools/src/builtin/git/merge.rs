@@ -51,8 +51,8 @@ pub(super) fn text(result: &MergeResult) -> String {
     let (name, other) = (shown(&result.branch), short(result.other.as_str()));
     if !result.conflicts.is_empty() {
         let mut lines = vec![format!(
-            "{name} ({other}) conflicts with your work. The merge is in your worktree: resolve these files, then call \
-            `git_commit`; `git_checkout` of HEAD gives it up."
+            "{name} ({other}) conflicts with your work. The merge is in your worktree: resolve \
+             these files, then call `git_commit`; `git_checkout` of HEAD gives it up."
         )];
         lines.extend(result.conflicts.iter().flat_map(conflict));
         return lines.join("\n");

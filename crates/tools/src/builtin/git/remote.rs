@@ -72,7 +72,8 @@ fn require_names(arguments: &Value) -> Result<(), ToolError> {
         !is_path && name.len() <= LONGEST_NAME && !name.chars().any(is_odd)
     };
     if !is_name(&remote) {
-        let reason = "`remote` is the name of a remote of the repository, such as `origin`, not an address or an option";
+        let reason = "`remote` is the name of a remote of the repository, such as `origin`, not an \
+                      address or an option";
         return Err(invalid(reason));
     }
     match branch {

@@ -312,7 +312,8 @@ mod tests {
     fn a_configuration_that_mypy_cannot_read_is_a_failure() {
         let no_section =
             "mypy.ini: File contains no section headers.\nfile: 'mypy.ini', line: 1\n'[mypy\\n'\n";
-        let open = "pyproject.toml: Expected ']' at the end of a table declaration (at line 1, column 11)\n";
+        let open = "pyproject.toml: Expected ']' at the end of a table declaration (at line 1, \
+                    column 11)\n";
         let part = "mypy.ini: [mypy]: strict: Not a boolean: perhaps\n";
         let failed = |line: &str| Some(format!("mypy cannot read its configuration: {line}"));
         let table = [
@@ -364,9 +365,11 @@ mod tests {
             files: vec!["src/a.py".to_owned()],
         };
         let lines = "src/a.py:1: error: own\nb.py:1: error: of another file\n\
-            mypy.ini:2: error: Error importing plugin \"nope\": No module named 'nope'  [misc]\n\
-            mypy.ini:3: note: of the plugin\n/w/go.mod:1: unknown directive: modul\n\
-            tsconfig.json(3,5): error TS5023: Unknown compiler option 'x'.\npackage.json(1,1): error TS1: other\n";
+                     mypy.ini:2: error: Error importing plugin \"nope\": No module named 'nope'  \
+                     [misc]\n\
+                     mypy.ini:3: note: of the plugin\n/w/go.mod:1: unknown directive: modul\n\
+                     tsconfig.json(3,5): error TS5023: Unknown compiler option 'x'.\n\
+                     package.json(1,1): error TS1: other\n";
         let found = parse::lines(lines, "/w")
             .into_iter()
             .filter(|found| is_wanted(found, &selection));

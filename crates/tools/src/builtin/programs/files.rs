@@ -140,8 +140,8 @@ impl Selection {
             [file, ..] => format!("{} and the others together", shown(file)),
         };
         ToolError::Retry(format!(
-            "found no {kind} for {what}: known are those of Rust, Go, Python and JavaScript or TypeScript; run another \
-            one with run_shell_command"
+            "found no {kind} for {what}: known are those of Rust, Go, Python and JavaScript or \
+             TypeScript; run another one with run_shell_command"
         ))
     }
 }

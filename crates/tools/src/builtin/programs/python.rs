@@ -93,8 +93,8 @@ fn runs(argv: &[String]) -> Effect {
 
 fn no_python(python: &str) -> ToolError {
     ToolError::Execution(format!(
-        "`{python}` does not start where commands run; install python3 from the system's packages, or make the \
-        virtual environment anew"
+        "`{python}` does not start where commands run; install python3 from the system's packages, \
+         or make the virtual environment anew"
     ))
 }
 

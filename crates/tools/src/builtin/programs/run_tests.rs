@@ -148,10 +148,12 @@ fn require_pattern(pattern: Option<&str>, candidates: &[Runner]) -> Result<(), T
 }
 
 fn no_tests() -> ToolError {
-    let kinds = "Cargo.toml, go.mod, pyproject.toml or test files of Python, package.json with a script `test`, pom.xml, \
-        build.gradle, CMakeLists.txt or a Makefile with a target `test`";
+    let kinds = "Cargo.toml, go.mod, pyproject.toml or test files of Python, package.json with a \
+                 script `test`, pom.xml, build.gradle, CMakeLists.txt or a Makefile with a target \
+                 `test`";
     ToolError::Retry(format!(
-        "found no tests that this can run: the worktree's root has none of {kinds}; run the tests with run_shell_command"
+        "found no tests that this can run: the worktree's root has none of {kinds}; run the tests \
+         with run_shell_command"
     ))
 }
 
@@ -254,7 +256,9 @@ fn is_report(entry: &Entry) -> bool {
 fn too_many_files(error: ToolError) -> ToolError {
     match error {
         ToolError::TooBroad(_) => ToolError::TooBroad(
-            "the project has too many files to look for reports; run the tests with run_shell_command".to_owned(),
+            "the project has too many files to look for reports; run the tests with \
+             run_shell_command"
+                .to_owned(),
         ),
         error => error,
     }

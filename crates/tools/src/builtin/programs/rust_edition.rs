@@ -132,7 +132,8 @@ mod tests {
 
     const ROOT: (&str, &str) = (
         "Cargo.toml",
-        "[workspace]\nmembers = [\"a\"]\n[workspace.package]\nedition = \"2024\"\n[package]\nname = \"r\"\n",
+        "[workspace]\nmembers = [\"a\"]\n[workspace.package]\nedition = \"2024\"\n[package]\nname \
+         = \"r\"\n",
     );
     const NAMED: &str = "[package]\nname = \"b\"\nedition = \"2018\"\n";
     const INHERITS: &str = "[package]\nname = \"a\"\nedition.workspace = true\n";
@@ -157,7 +158,8 @@ mod tests {
         }
         assert_eq!(edition(&[], "x.rs"), Ok("2015".to_owned()));
         // The first line that begins so is of another table.
-        let text = "[package.metadata.x]\nedition = \"2021\"\n[package]\nname = \"x\"\nedition = \"2018\"\n";
+        let text = "[package.metadata.x]\nedition = \"2021\"\n[package]\nname = \"x\"\nedition = \
+                    \"2018\"\n";
         assert_eq!(
             edition(&[("Cargo.toml", text)], "x.rs"),
             Ok("2018".to_owned())
@@ -175,7 +177,8 @@ mod tests {
             ROOT,
         ];
         assert_eq!(edition(&files, "x/e/src/lib.rs"), Ok("2021".to_owned()));
-        let own = "[package]\nname = \"o\"\nedition.workspace = true\n[workspace]\n[workspace.package]\nedition = \"2021\"\n";
+        let own = "[package]\nname = \"o\"\nedition.workspace = true\n[workspace]\n\
+                   [workspace.package]\nedition = \"2021\"\n";
         assert_eq!(
             edition(&[("Cargo.toml", own)], "src/lib.rs"),
             Ok("2021".to_owned())

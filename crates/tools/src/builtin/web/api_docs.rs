@@ -49,7 +49,8 @@ const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
     ),
 ];
 /// Said if the project's files lead to other registries than those that were decided about.
-const CHANGED: &str = "the project has manifests of other languages than when this call was decided about; make it again";
+const CHANGED: &str = "the project has manifests of other languages than when this call was \
+                       decided about; make it again";
 /// Maximum length of a library's name and of a version.
 const MAX_NAME: usize = 214;
 
@@ -190,10 +191,14 @@ async fn first_of(
     first.ok_or_else(|| {
         let advice = match services {
             [WebServiceName::GoPackages] if is_standard(library.name) => {
-                "name a package outside Go's standard library by its path, such as golang.org/x/net, and a library of \
-                 another registry with rust:, python: or npm: before the name"
+                "name a package outside Go's standard library by its path, such as \
+                 golang.org/x/net, and a library of another registry with rust:, python: or npm: \
+                 before the name"
             }
-            _ => "name its registry if it is another one, as rust:, python:, npm: or go: before the name",
+            _ => {
+                "name its registry if it is another one, as rust:, python:, npm: or go: before the \
+                 name"
+            }
         };
         ToolError::Retry(format!("{}; {advice}", not_found.join("; ")))
     })
@@ -474,7 +479,8 @@ fn answer(found: &APIDocumentation) -> Answer {
     let version = version.as_deref().unwrap_or("latest");
     let content = match content.trim() {
         "" if *is_cut => {
-            "(not read: what the registry has of it is larger than `tools.web_requests.max_response_size_mb`)"
+            "(not read: what the registry has of it is larger than \
+             `tools.web_requests.max_response_size_mb`)"
         }
         "" => "(the registry has no text)",
         _ => content.trim_end(),

@@ -100,7 +100,8 @@ fn worded(found: &[GitHubResult]) -> String {
         } = repository;
         let language = language.as_deref().unwrap_or("no language");
         format!(
-            "{}. {name}\n   {url}\n   {description}\n   {language}, {stars} stars, last pushed {updated}",
+            "{}. {name}\n   {url}\n   {description}\n   {language}, {stars} stars, last pushed \
+             {updated}",
             at + 1
         )
     };

@@ -276,8 +276,10 @@ mod tests {
             is_cut: true,
             ..response("text/html", &[0; 2048])
         };
-        let expected = "https://page.example/a is no text but binary data of 2 kB, decompressed from gzip, the first part \
-                        up to the limit `tools.web_requests.max_response_size_mb`; look for a page that has it as text";
+        let expected = "https://page.example/a is no text but binary data of 2 kB, decompressed \
+                        from gzip, the first part up to the limit \
+                        `tools.web_requests.max_response_size_mb`; look for a page that has it as \
+                        text";
         assert_eq!(Text::decode(&bomb).unwrap_err().to_string(), expected);
     }
 
@@ -377,7 +379,8 @@ mod tests {
         ];
         for (content_type, body, expected) in table {
             let expected = format!(
-                "https://page.example/a is no text but {expected}; look for a page that has it as text"
+                "https://page.example/a is no text but {expected}; look for a page that has it as \
+                 text"
             );
             assert_eq!(read(content_type, body), expected, "{content_type}");
         }

@@ -200,7 +200,8 @@ fn address_of(web: &WebRequests, service: WebServiceName) -> Result<WebUrl, Tool
     let set = web.services.get(&service).map(String::as_str);
     let url = set.or(service.own_url()).ok_or_else(|| {
         ToolError::Absent(format!(
-            "`{0}` has no address of its own; the user can set it in `tools.web_requests.services` as `{0}=URL`",
+            "`{0}` has no address of its own; the user can set it in `tools.web_requests.services` \
+             as `{0}=URL`",
             service.as_str()
         ))
     })?;

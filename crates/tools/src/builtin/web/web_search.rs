@@ -87,8 +87,9 @@ impl Tool for WebSearch {
 fn chosen(web: &WebRequests) -> Result<WebServiceName, ToolError> {
     web.search_service.ok_or_else(|| {
         ToolError::Absent(
-            "no search service is chosen; the user can choose one in `tools.web_requests.search_service`: searxng, \
-             brave, tavily or model (the search of the model's own endpoint)"
+            "no search service is chosen; the user can choose one in \
+             `tools.web_requests.search_service`: searxng, brave, tavily or model (the search of \
+             the model's own endpoint)"
                 .to_owned(),
         )
     })

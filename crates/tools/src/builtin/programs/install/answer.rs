@@ -19,8 +19,9 @@ use crate::answer::{InstallResults, PackageChange};
 /// Maximum number of packages and of files to name.
 const MAX_NAMED: usize = 20;
 /// What holds for packages that are in the worktree alone.
-const ELSEWHERE: &str = "what checks the result runs without the network, where only what git stores and the user's own \
-    caches have is found: say in your report that the user has to install it as well";
+const ELSEWHERE: &str = "what checks the result runs without the network, where only what git \
+                         stores and the user's own caches have is found: say in your report that \
+                         the user has to install it as well";
 
 /// What an installation has done.
 pub(super) struct Installed {
@@ -114,7 +115,8 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
         ));
     }
     if installed.from_source {
-        let text = "no wheel fits, so packages were built from their sources, which ran their code in the sandbox";
+        let text = "no wheel fits, so packages were built from their sources, which ran their code \
+                    in the sandbox";
         parts.push(format!("[{text}]"));
     }
     if failed.is_none() {

@@ -176,8 +176,8 @@ pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&
     if named.is_empty() {
         let examples: Vec<&str> = ecosystems.iter().map(|one| one.example()).collect();
         return format!(
-            "`{}` is no name {}, such as {}; addresses, local paths, repositories and options are not installed, and a \
-            version goes into `version`",
+            "`{}` is no name {}, such as {}; addresses, local paths, repositories and options are \
+             not installed, and a version goes into `version`",
             shown(package),
             of_either(ecosystems),
             any_of(&examples)

@@ -24,8 +24,9 @@ const WANTED: [&str; 16] = [
     "Environment variable not found",
 ];
 /// What an agent can say of a package that only the user can install.
-pub(super) const BY_USER: &str = "say in your report that the user has to install the package in the checkout, from which \
-    `.worktreeinclude` brings `.venv` or `node_modules` into worktrees";
+pub(super) const BY_USER: &str = "say in your report that the user has to install the package in \
+                                  the checkout, from which `.worktreeinclude` brings `.venv` or \
+                                  `node_modules` into worktrees";
 
 /// Returns what an agent is told if a package manager failed because a registry wants to know the
 /// user.

@@ -38,7 +38,8 @@ pub(super) struct Install {
 pub(super) type Manager = Candidate<Install>;
 
 const UV: &str = "uv (docs.astral.sh/uv)";
-const PIP: &str = "pip in the project's virtual environment (`create_virtual_environment`), or uv (docs.astral.sh/uv)";
+const PIP: &str = "pip in the project's virtual environment (`create_virtual_environment`), or uv \
+                   (docs.astral.sh/uv)";
 const NPM: &str = "npm (with node, from nodejs.org)";
 const PNPM: &str = "pnpm (`npm install --global pnpm`)";
 const YARN: &str = "yarn (`npm install --global yarn`)";
@@ -55,8 +56,8 @@ const NO_SCRIPTS: &str = "the packages' own install scripts are not run";
 const SOURCES: &str =
     "a package without a wheel is built from its source, which runs its code in the sandbox";
 const NO_CODE: &str = "no code of packages runs until a later command uses them";
-const NOT_RECORDED: &str = "pip records this nowhere in the project: add the package to the file that lists what the \
-    project needs";
+const NOT_RECORDED: &str = "pip records this nowhere in the project: add the package to the file \
+                            that lists what the project needs";
 /// Downloads do not fit into the sandbox's small home.
 const VARIABLES_OF_UV: &[(&str, &str)] = &[
     ("UV_NO_CACHE", "1"),
@@ -378,7 +379,8 @@ fn require_manifest(project: &Project, manifest: &str, command: &str) -> Result<
     match project.has(manifest) {
         true => Ok(()),
         false => Err(format!(
-            "`{command}` needs a {manifest} in the worktree's root, and there is none; create it first"
+            "`{command}` needs a {manifest} in the worktree's root, and there is none; create it \
+             first"
         )),
     }
 }
@@ -388,7 +390,10 @@ fn refuse_others(project: &Project, files: &[&str]) -> Result<(), String> {
         .iter()
         .find(|(file, _)| files.contains(file) && project.has(file));
     other.map_or(Ok(()), |(file, command)| {
-        Err(format!("this project has {file}, and `{command}` is not run by this tool; ask the user to run it"))
+        Err(format!(
+            "this project has {file}, and `{command}` is not run by this tool; ask the user to run \
+             it"
+        ))
     })
 }
 

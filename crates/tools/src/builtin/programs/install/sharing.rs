@@ -24,7 +24,8 @@ const CRATES_IO: [&str; 2] = [
     "sparse+https://index.crates.io/",
 ];
 /// The manifest of a package that depends on those of a lock file.
-const MANIFEST: &str = "[package]\nname = \"downloads\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[lib]\npath = \"lib.rs\"\n[dependencies]\n";
+const MANIFEST: &str = "[package]\nname = \"downloads\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\
+                        [lib]\npath = \"lib.rs\"\n[dependencies]\n";
 /// The settings of cargo that say where its packages are; no other is passed on, since some name
 /// programs.
 const SOURCES: [&str; 3] = ["replace-with", "registry", "protocol"];
@@ -99,12 +100,14 @@ impl Sharing {
     pub(super) fn for_whom(self) -> &'static str {
         match self {
             Sharing::Wheels => {
-                "what checks the result has no network, but finds the downloaded wheels: it has the package if the \
-                project's setup installs it from the file that lists what the project needs"
+                "what checks the result has no network, but finds the downloaded wheels: it has \
+                 the package if the project's setup installs it from the file that lists what the \
+                 project needs"
             }
             Sharing::Npm => {
-                "what checks the result has no network, but finds the downloaded packages: it has this one if the \
-                project's setup installs what the lock file lists, as `npm ci` does"
+                "what checks the result has no network, but finds the downloaded packages: it has \
+                 this one if the project's setup installs what the lock file lists, as `npm ci` \
+                 does"
             }
             Sharing::Cargo | Sharing::Go => {
                 "what checks the result, and later agents, have the package as well"

@@ -36,8 +36,9 @@ use crate::tool::arguments::{given_text, invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Programs, Prompt, Tool, ToolContext};
 
 /// What an agent is told if the project's files were changed after the call was decided about.
-const CHANGED: &str = "the project's files name another package manager or other registries than when this call was decided \
-    about; nothing was installed. Make the call again";
+const CHANGED: &str = "the project's files name another package manager or other registries than \
+                       when this call was decided about; nothing was installed. Make the call \
+                       again";
 
 /// The `install_package` tool.
 pub(crate) struct InstallPackage(pub(crate) Prompt);
@@ -232,8 +233,8 @@ impl Arguments {
         match of_project.iter().copied().filter(fits).collect::<Vec<_>>().as_slice() {
             [one] => Ok(*one),
             [] if of_project.is_empty() => Err(ToolError::Retry(
-                "found no project of Python, JavaScript, Rust or Go in the worktree's root; create its manifest first, \
-                or say which `language` the package is for"
+                "found no project of Python, JavaScript, Rust or Go in the worktree's root; create \
+                 its manifest first, or say which `language` the package is for"
                     .to_owned(),
             )),
             [] => Err(invalid(&self.refusal(&of_project))),
@@ -312,8 +313,9 @@ fn require_egress(scope: &CallScope) -> Result<(), ToolError> {
         return Ok(());
     };
     let reason = format!(
-        "a package manager needs a network that leads to its registries alone, which this machine's sandbox cannot \
-        give: failed to {error}; work with what is installed, or ask the user to add the package"
+        "a package manager needs a network that leads to its registries alone, which this \
+         machine's sandbox cannot give: failed to {error}; work with what is installed, or ask the \
+         user to add the package"
     );
     Err(ToolError::denied("built-in:no-network", reason))
 }

@@ -18,9 +18,10 @@ pub(super) fn refusal(settings: &[RegistrySetting], managers: &[Manager]) -> Opt
         .filter(|setting| !setting.is_given)
         .find(is_for_one)?;
     Some(format!(
-        "the user's `{}` names a registry, and no job is given that setting, since it seems to contain a password or a token, \
-         is not in UTF-8, or is not in its usual place; nothing was installed, so that no other registry is asked in its \
-         place. Instead, do without the package, or {}",
+        "the user's `{}` names a registry, and no job is given that setting, since it seems to \
+         contain a password or a token, is not in UTF-8, or is not in its usual place; nothing was \
+         installed, so that no other registry is asked in its place. Instead, do without the \
+         package, or {}",
         withheld.place,
         login::BY_USER
     ))

@@ -91,7 +91,9 @@ impl Shutdown {
             // A closed channel means that the run is gone: only the own level can still rise.
             tokio::select! {
                 changed = own.changed() => if changed.is_err() { return },
-                changed = run.changed() => if changed.is_err() { std::future::pending::<()>().await },
+                changed = run.changed() => if changed.is_err() {
+                    std::future::pending::<()>().await;
+                },
             }
         }
     }

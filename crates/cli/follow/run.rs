@@ -41,7 +41,9 @@ const KILL_PATIENCE: Duration = Duration::from_secs(3);
 /// The status of a run that was killed before it could record its end.
 const INTERRUPTED: &str = "interrupted";
 /// What `--verbose` logs: our own crates, without the internals of dependencies.
-const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
+const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,\
+                      orchestrate_model=info,orchestrate_git=info,orchestrate_sandbox=info,\
+                      orchestrate_journal=info";
 
 /// Creates the program's async runtime.
 pub(crate) fn runtime() -> Result<Runtime, CommandError> {
@@ -289,7 +291,10 @@ async fn attend(
                 }
                 let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
                 let code = || shutdown.asked_exit_code().unwrap_or(EXIT_INTERRUPTED);
-                return Ok(ended.map_or_else(|_| Ended::Killed(code()), |ended| Ended::ByItself(Box::new(ended))));
+                return Ok(match ended {
+                    Ok(ended) => Ended::ByItself(Box::new(ended)),
+                    Err(_) => Ended::Killed(code()),
+                });
             }
             request = signals.next() => {
                 if request.hung_up {

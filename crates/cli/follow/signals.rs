@@ -56,11 +56,21 @@ impl Signals {
             }
             _ = self.terminate.recv() => {
                 let words = "terminated: stopping; the state is kept";
-                Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_TERMINATED, hung_up: false }
+                Request {
+                    level: ShutdownLevel::Stop,
+                    words,
+                    exit_code: EXIT_TERMINATED,
+                    hung_up: false,
+                }
             }
             _ = self.hang_up.recv() => {
                 let words = "terminal closed: stopping; the state is kept";
-                Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_INTERRUPTED, hung_up: true }
+                Request {
+                    level: ShutdownLevel::Stop,
+                    words,
+                    exit_code: EXIT_INTERRUPTED,
+                    hung_up: true,
+                }
             }
         }
     }

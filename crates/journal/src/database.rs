@@ -49,7 +49,8 @@ const TABLES: &str = "
 CREATE TABLE runs (
     id    INTEGER PRIMARY KEY,
     run   TEXT NOT NULL UNIQUE,
-    epoch INTEGER NOT NULL            -- counts the coordinators that held the lease; only the newest may write
+    epoch INTEGER NOT NULL            -- counts the coordinators that held the lease; only the
+                                      -- newest may write
 ) STRICT;
 CREATE TABLE events (
     run   INTEGER NOT NULL REFERENCES runs (id),
@@ -59,12 +60,15 @@ CREATE TABLE events (
     type  TEXT NOT NULL,
     task  TEXT,
     body  TEXT NOT NULL,              -- the fact as JSON
-    sum   INTEGER                     -- the checksum of all this; null in facts that older versions recorded
+    sum   INTEGER                     -- the checksum of all this; null in facts that older
+                                      -- versions recorded
 ) STRICT;
 CREATE UNIQUE INDEX events_by_seq ON events (run, seq);
 CREATE INDEX events_by_task ON events (run, task, seq) WHERE task IS NOT NULL;
-CREATE INDEX events_of_status ON events (run, seq) WHERE type IN ('run.started', 'run.resumed', 'run.finished');
-CREATE TRIGGER events_are_final BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'facts are never changed'); END;
+CREATE INDEX events_of_status ON events (run, seq)
+    WHERE type IN ('run.started', 'run.resumed', 'run.finished');
+CREATE TRIGGER events_are_final BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'facts are never changed'); END;
 CREATE TABLE blobs (
     id    TEXT NOT NULL UNIQUE,       -- SHA-256 in lower-case hexadecimal
     size  INTEGER NOT NULL,
@@ -75,7 +79,7 @@ CREATE TABLE inbox (
     run     INTEGER NOT NULL REFERENCES runs (id),
     sent_ms INTEGER NOT NULL,
     body    TEXT NOT NULL,            -- the command as JSON
-    done    INTEGER,                  -- null while open, 1 if it was carried out, 0 if it was refused
+    done    INTEGER,                  -- null while open, 1 if carried out, 0 if refused
     answer  TEXT
 ) STRICT;
 CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;

@@ -179,8 +179,10 @@ impl Store {
                                       AND CASE WHEN json_valid(body) THEN
                                           json_extract(body, '$.settings.plan_file')
                                       END IS NOT NULL),
-                              EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'agent.spawned')
-                              OR NOT EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'run.finished') DESC,
+                              EXISTS (SELECT 1 FROM events
+                                      WHERE run = runs.id AND type = 'agent.spawned')
+                              OR NOT EXISTS (SELECT 1 FROM events
+                                             WHERE run = runs.id AND type = 'run.finished') DESC,
                               id DESC
                      LIMIT 1",
                 )?
@@ -272,9 +274,11 @@ impl Store {
         let found = self.facts(run, limit, |connection, each| {
             let mut query = connection.prepare_cached(
                 "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
-                 WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3 ORDER BY seq",
+                 WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3
+                 ORDER BY seq",
             )?;
-            each_row(&mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?, each)
+            let of_task = params![run.as_str(), task.as_str(), to_sql(after_seq)];
+            each_row(&mut query.query(of_task)?, each)
         });
         found?.all()
     }

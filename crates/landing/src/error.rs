@@ -90,7 +90,10 @@ pub enum LandingError {
         unknown: String,
     },
     /// Conflicts are left in the worktree whose files are to be taken.
-    #[error("take what you changed for {task}: these conflicts are not resolved: {}", files.join(", "))]
+    #[error(
+        "take what you changed for {task}: these conflicts are not resolved: {}",
+        files.join(", ")
+    )]
     InConflict {
         /// The task.
         task: TaskId,

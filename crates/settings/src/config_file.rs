@@ -856,14 +856,16 @@ mod tests {
             "tools.json tools.code_execution.timeout_seconds = 30",
             "tools.json tools.file_operations.forbidden_paths = /etc, a/b",
         ];
-        let inner = r#"{"code_execution": {"timeout_seconds": 30}, "file_operations": {"forbidden_paths": ["/etc/", "a//b"]}}"#;
+        let inner = r#"{"code_execution": {"timeout_seconds": 30},
+            "file_operations": {"forbidden_paths": ["/etc/", "a//b"]}}"#;
         assert_eq!(tool_settings(inner), expected);
         assert_eq!(tool_settings(&format!(r#"{{"tools": {inner}}}"#)), expected);
     }
 
     #[test]
     fn every_problem_of_json_is_found() {
-        let wrong = r#"{"code_execution": {"timeout_second": 30, "memory_limit_mb": "much"}, "max_agents": 3}"#;
+        let wrong = r#"{"code_execution": {"timeout_second": 30, "memory_limit_mb": "much"},
+            "max_agents": 3}"#;
         assert_eq!(
             tool_settings(wrong),
             [
@@ -900,7 +902,8 @@ mod tests {
                 "RALPH_RESOURCE_LIMITS:1:60: duplicate key: `code_execution` at line 1 column 60",
             ),
             (
-                r#"{"code_execution": {"memory_limit_mb": 64}, "tools": {"code_execution": {"memory_limit_mb": 65}}}"#,
+                r#"{"code_execution": {"memory_limit_mb": 64},
+                    "tools": {"code_execution": {"memory_limit_mb": 65}}}"#,
                 "RALPH_RESOURCE_LIMITS: `tools.code_execution.memory_limit_mb` is set twice",
             ),
         ];
@@ -916,7 +919,8 @@ mod tests {
 
     #[test]
     fn limits_of_resources_are_numbers() {
-        let text = r#"{"max_agents": 4, "timeout": "5m", "code_execution": {"memory_limit_mb": 512}, "budget_usd": 2.5}"#;
+        let text = r#"{"max_agents": 4, "timeout": "5m", "budget_usd": 2.5,
+            "code_execution": {"memory_limit_mb": 512}}"#;
         let given = |line: &str| format!("RALPH_RESOURCE_LIMITS {line}");
         assert_eq!(
             resource_limits(text),

@@ -90,7 +90,9 @@ pub(crate) async fn on_base(
 ) -> Result<OnBase, ChecksError> {
     let mut known = tokio::select! {
         known = site.base.set_up.lock() => known,
-        () = shutdown.reached(ShutdownLevel::Stop) => return Ok(OnBase::Failed(CheckResult::interrupted())),
+        () = shutdown.reached(ShutdownLevel::Stop) => {
+            return Ok(OnBase::Failed(CheckResult::interrupted()));
+        }
     };
     if let Some(known) = &*known {
         return Ok(known.clone());

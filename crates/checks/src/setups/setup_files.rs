@@ -353,8 +353,10 @@ mod tests {
     #[test]
     fn of_a_package_only_what_decides_an_installation_counts() {
         let of = |text: &str| installed(text.as_bytes());
-        let base = r#"{"name": "x", "scripts": {"test": "a", "prepare": "p"}, "dependencies": {"y": "1"}}"#;
-        let same = r#"{"name": "x", "dependencies": {"y": "1"}, "scripts": {"prepare": "p", "test": "b"}, "version": "2"}"#;
+        let base = r#"{"name": "x", "dependencies": {"y": "1"},
+            "scripts": {"test": "a", "prepare": "p"}}"#;
+        let same = r#"{"name": "x", "scripts": {"prepare": "p", "test": "b"},
+            "dependencies": {"y": "1"}, "version": "2"}"#;
         assert_eq!(of(base), of(same));
         for (part, other) in [
             ("\"1\"", "\"2\""),

@@ -25,7 +25,8 @@ use crate::show::output;
 
 const HEAD: &str = "\
 # Settings of orchestrate for this project. To set a value that is a comment, remove its `#`.
-# A project can narrow what its user allows, never widen it; its commands run only with the user's consent.
+# A project can narrow what its user allows, never widen it; its commands run only with the user's \
+consent.
 ";
 /// The file with the patterns of what comes along into worktrees, at the top of the checkout.
 const INCLUDE_FILE: &str = ".worktreeinclude";

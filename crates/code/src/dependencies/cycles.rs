@@ -157,12 +157,14 @@ mod tests {
             let (components, reach) = (found(&edges), reached(&edges));
             let mut expected: Vec<Vec<usize>> = Vec::new();
             for node in (0..edges.len()).filter(|node| reach[*node][*node]) {
-                let group = (0..edges.len()).filter(|other| reach[node][*other] && reach[*other][node]).collect();
+                let is_of_group = |other: &usize| reach[node][*other] && reach[*other][node];
+                let group = (0..edges.len()).filter(is_of_group).collect();
                 if !expected.contains(&group) {
                     expected.push(group);
                 }
             }
-            let members: Vec<Vec<usize>> = components.iter().map(|component| component.members.clone()).collect();
+            let members: Vec<Vec<usize>> =
+                components.iter().map(|component| component.members.clone()).collect();
             prop_assert_eq!(members, expected);
             for Component { members, shortest } in &components {
                 let next = shortest.iter().cycle().skip(1);

@@ -291,7 +291,9 @@ impl Dispatcher {
             let next = level.next();
             input = tokio::select! {
                 changed = state.changed() => {
-                    if changed.is_err() { return Err(CoordinatorError::Ended(self.context.run.clone())) }
+                    if changed.is_err() {
+                        return Err(CoordinatorError::Ended(self.context.run.clone()));
+                    }
                     Input::Changed
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
@@ -300,7 +302,10 @@ impl Dispatcher {
                     self.command(command).await?;
                     Input::Changed
                 }
-                () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
+                () = shutdown.reached(next), if next > level => {
+                    level = shutdown.level();
+                    Input::Changed
+                }
                 () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
                     self.out_of_time = true;
                     self.shutdown.raise(ShutdownLevel::Stop);

@@ -41,7 +41,10 @@ pub(crate) trait Request: Into<LinkRequest> {
 /// Declares each request as a struct with the type of its reply, and the enums of all requests and
 /// of all replies.
 macro_rules! requests {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $field:ident: $type:ty),* } -> $reply:ty;)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$about:meta])* $field:ident: $type:ty),* } -> $reply:ty;
+    )+) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,7 +199,8 @@ requests! {
     /// Records that one of the agent's descendants is to be stopped, and that the call waits for
     /// that, and returns `None`; if nothing is left to stop, or the wait is over, returns what is
     /// left of them.
-    TerminateAgent { call: CallOfTurn, agent: AgentId } -> Ruling<Option<Vec<KeptWork>>, StopRefused>;
+    TerminateAgent { call: CallOfTurn, agent: AgentId }
+        -> Ruling<Option<Vec<KeptWork>>, StopRefused>;
 
     /// Returns what is known of an agent of the run, or why nothing is.
     ReadAgentStatus { agent: AgentId } -> Result<AgentStatus, String>;

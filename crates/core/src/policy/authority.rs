@@ -232,7 +232,11 @@ mod tests {
         /// The meet is the greatest authority below both, and so it does not matter in which order,
         /// how often and in how many steps authorities are met.
         #[test]
-        fn the_meet_is_the_greatest_below_both(a in any_authority(), b in any_authority(), c in any_authority()) {
+        fn the_meet_is_the_greatest_below_both(
+            a in any_authority(),
+            b in any_authority(),
+            c in any_authority(),
+        ) {
             let meet = a.meet(&b);
             prop_assert!(meet.is_within(&a) && meet.is_within(&b));
             prop_assert!(!(c.is_within(&a) && c.is_within(&b)) || c.is_within(&meet),

@@ -189,7 +189,9 @@ mod tests {
         /// Whatever the task is called, its id is valid, short, new, and a branch's name as it is
         /// if it is ASCII.
         #[test]
-        fn every_title_yields_a_valid_id(titles in proptest::collection::vec("\\PC{0,60}|integration|[a-z ]{0,9}", 1..9)) {
+        fn every_title_yields_a_valid_id(
+            titles in proptest::collection::vec("\\PC{0,60}|integration|[a-z ]{0,9}", 1..9),
+        ) {
             let mut taken: BTreeSet<TaskId> = BTreeSet::new();
             for title in titles {
                 let id = child_id(&title, |id| taken.contains(id));

@@ -92,20 +92,24 @@ fn is_possible_part(path: &[u8], is_link: bool) -> bool {
 /// Reports whether HFS+ takes a part for `name`; like git, this stops at the first malformed
 /// character.
 fn is_hfs_alias(part: &[u8], name: &[u8]) -> bool {
-    let chunk = part
-        .utf8_chunks()
-        .next()
-        .map(|chunk| chunk.valid())
-        .unwrap_or_default();
-    let mut letters = chunk.chars().take_while(|c| !matches!(c, '\u{fffe}' | '\u{ffff}')).filter(
-        |c| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'),
-    );
+    let chunk = part.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let mut letters = chunk
+        .chars()
+        .take_while(|c| !matches!(c, '\u{fffe}' | '\u{ffff}'))
+        .filter(|c| !is_ignored_by_hfs(*c));
     let is_begun = name.iter().all(|byte| {
         letters
             .next()
             .is_some_and(|c| c.eq_ignore_ascii_case(&char::from(*byte)))
     });
     is_begun && letters.next().is_none()
+}
+
+fn is_ignored_by_hfs(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+    )
 }
 
 fn is_ntfs_alias(path: &[u8], is_link: bool) -> bool {

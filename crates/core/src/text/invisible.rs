@@ -9,9 +9,10 @@
 /// Reports whether a character is invisible or changes the reading direction.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -103,7 +104,9 @@ fn is_sign(c: char) -> bool {
 /// Reports whether a character belongs to a script that uses joiners.
 fn is_joined(c: char) -> bool {
     !is_invisible(c)
-        && matches!(c, '\u{600}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1b00}'..='\u{1b7f}')
+        && matches!(c,
+            '\u{600}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            | '\u{1b00}'..='\u{1b7f}')
 }
 
 #[cfg(test)]
@@ -112,9 +115,16 @@ mod tests {
 
     #[test]
     fn what_hides_something_is_found() {
-        for c in "\u{3164}\u{115f}\u{1160}\u{ffa0}\u{fe0f}\u{fe00}\u{e0041}\u{e0100}\u{200b}\u{200d}\u{202e}\u{ad}\u{34f}\u{2800}\u{180e}".chars() {
+        let hiding = "\u{3164}\u{115f}\u{1160}\u{ffa0}\u{fe0f}\u{fe00}\u{e0041}\u{e0100}\
+                      \u{200b}\u{200d}\u{202e}\u{ad}\u{34f}\u{2800}\u{180e}";
+        for c in hiding.chars() {
             let text = format!("a{c}b");
-            assert_eq!(hidden(&text).collect::<Vec<_>>(), [(1, c)], "U+{:04X}", u32::from(c));
+            assert_eq!(
+                hidden(&text).collect::<Vec<_>>(),
+                [(1, c)],
+                "U+{:04X}",
+                u32::from(c)
+            );
             assert_eq!(without_hidden(&text), "ab");
         }
         assert_eq!(

@@ -102,7 +102,8 @@ mod tests {
         #[test]
         fn a_number_within_the_material_is_passed_over(taken in 0_u64..50, upper in any::<bool>()) {
             let candidate = |round: u64| format!("{round:0digits$x}", digits = NUMBER_DIGITS);
-            let mut material: String = (0..taken).map(|round| format!("</data-{}> ", candidate(round))).collect();
+            let ends = (0..taken).map(|round| format!("</data-{}> ", candidate(round)));
+            let mut material: String = ends.collect();
             if upper {
                 material = material.to_uppercase();
             }

@@ -533,9 +533,10 @@ mod tests {
         let mut half = added("T2", 1);
         half.events.extend(added("T1", 1).events);
         let told = commit(&mut writer, vec![added("T1", 1), half, added("T2", 1)]);
-        assert!(
-            matches!(&told[..], [Ok(first), Err(JournalError::Illegal(_)), Ok(last)] if *first == [2] && *last == [3])
-        );
+        let [Ok(first), Err(JournalError::Illegal(_)), Ok(last)] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert_eq!((&first[..], &last[..]), (&[2][..], &[3][..]));
         assert_eq!(store.state(&run).unwrap(), *writer.state());
     }
 

@@ -366,7 +366,8 @@ mod tests {
             ),
             (
                 429,
-                r#"{"type":"error","error":{"type":"rate_limit_error","message":"cap","details":{"error_code":"org_spend_limit_reached"}}}"#,
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"cap",
+                    "details":{"error_code":"org_spend_limit_reached"}}}"#,
                 Quota,
                 "cap",
             ),
@@ -384,19 +385,22 @@ mod tests {
             ),
             (
                 400,
-                r#"{"error":{"code":400,"message":"the request exceeds","type":"exceed_context_size_error","n_ctx":4096}}"#,
+                r#"{"error":{"code":400,"message":"the request exceeds",
+                    "type":"exceed_context_size_error","n_ctx":4096}}"#,
                 Context,
                 "the request exceeds",
             ),
             (
                 400,
-                r#"{"object":"error","message":"This model's maximum context length is 8192","code":400}"#,
+                r#"{"object":"error","code":400,
+                    "message":"This model's maximum context length is 8192"}"#,
                 Context,
                 "This model's maximum context length is 8192",
             ),
             (
                 400,
-                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
+                r#"{"type":"error","error":{"type":"invalid_request_error",
+                    "message":"prompt is too long: 9 > 8"}}"#,
                 Context,
                 "prompt is too long: 9 > 8",
             ),
@@ -467,7 +471,8 @@ mod tests {
         for garbage in ["soon", "-1", "NaN", "1e400", ""] {
             assert_eq!(delay(None, Some(garbage)), None, "{garbage}");
         }
-        let body = r#"[{"error":{"code":429,"message":"m","details":[{"@type":"x"},{"retryDelay":"34s"}]}}]"#;
+        let body = r#"[{"error":{"code":429,"message":"m",
+            "details":[{"@type":"x"},{"retryDelay":"34s"}]}}]"#;
         let Fault::Refused(refusal) = refused(429, &Headers::default(), body) else {
             panic!()
         };

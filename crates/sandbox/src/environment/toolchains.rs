@@ -122,38 +122,58 @@ const fn row(
 pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     Toolchain {
         variables: &[("PYENV_ROOT", Folder), ("PYENV_VERSION", OfUser)],
-        ..row("pyenv", &[Named("PYENV_ROOT"), Usual(".pyenv")], &["bin", "libexec", "plugins", "pyenv.d", "shims", "version", "versions"])
+        ..row("pyenv", &[Named("PYENV_ROOT"), Usual(".pyenv")],
+            &["bin", "libexec", "plugins", "pyenv.d", "shims", "version", "versions"])
     },
     Toolchain {
         variables: &[("RBENV_ROOT", Folder), ("RBENV_VERSION", OfUser)],
-        ..row("rbenv", &[Named("RBENV_ROOT"), Usual(".rbenv")], &["bin", "libexec", "plugins", "rbenv.d", "shims", "version", "versions"])
+        ..row("rbenv", &[Named("RBENV_ROOT"), Usual(".rbenv")],
+            &["bin", "libexec", "plugins", "rbenv.d", "shims", "version", "versions"])
     },
     Toolchain {
         variables: &[("NODENV_ROOT", Folder), ("NODENV_VERSION", OfUser)],
-        ..row("nodenv", &[Named("NODENV_ROOT"), Usual(".nodenv")], &["bin", "libexec", "plugins", "nodenv.d", "shims", "version", "versions"])
+        ..row("nodenv", &[Named("NODENV_ROOT"), Usual(".nodenv")],
+            &["bin", "libexec", "plugins", "nodenv.d", "shims", "version", "versions"])
     },
     Toolchain {
         programs: &["uv", "uvx"],
-        variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")), ("UV_OFFLINE", Offline("1"))],
-        ..row("uv", &[Named("UV_PYTHON_INSTALL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/python"), Usual(".local/share/uv/python")], &["."])
+        variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")),
+            ("UV_OFFLINE", Offline("1"))],
+        ..row("uv",
+            &[Named("UV_PYTHON_INSTALL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/python"),
+                Usual(".local/share/uv/python")],
+            &["."])
     },
     Toolchain {
-        ..row("uv tools", &[Named("UV_TOOL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/tools"), Usual(".local/share/uv/tools")], &["."])
+        ..row("uv tools",
+            &[Named("UV_TOOL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/tools"),
+                Usual(".local/share/uv/tools")],
+            &["."])
     },
-    row("pipx", &[Named("PIPX_HOME"), BelowNamed("XDG_DATA_HOME", "pipx"), Usual(".local/share/pipx"), Usual(".local/pipx")], &["venvs", "shared", "py"]),
+    row("pipx",
+        &[Named("PIPX_HOME"), BelowNamed("XDG_DATA_HOME", "pipx"), Usual(".local/share/pipx"),
+            Usual(".local/pipx")],
+        &["venvs", "shared", "py"]),
     Toolchain {
         programs: &["python3", "python", "pip", "pip3"],
         variables: &[("PYTHONUSERBASE", Folder)],
         ..row("pip --user", &[Named("PYTHONUSERBASE"), Usual(".local")], &["lib/python3*"])
     },
-    row("poetry", &[Named("POETRY_HOME"), BelowNamed("XDG_DATA_HOME", "pypoetry"), Usual(".local/share/pypoetry")], &["venv"]),
+    row("poetry",
+        &[Named("POETRY_HOME"), BelowNamed("XDG_DATA_HOME", "pypoetry"),
+            Usual(".local/share/pypoetry")],
+        &["venv"]),
     Toolchain {
         variables: &[("NVM_DIR", Folder)],
-        ..row("nvm", &[Named("NVM_DIR"), Usual(".nvm"), Usual(".config/nvm")], &["alias", "nvm.sh", "nvm-exec", "versions"])
+        ..row("nvm", &[Named("NVM_DIR"), Usual(".nvm"), Usual(".config/nvm")],
+            &["alias", "nvm.sh", "nvm-exec", "versions"])
     },
     Toolchain {
         variables: &[("FNM_DIR", Folder)],
-        ..row("fnm", &[Named("FNM_DIR"), BelowNamed("XDG_DATA_HOME", "fnm"), Usual(".local/share/fnm"), Usual(".fnm")], &["aliases", "node-versions"])
+        ..row("fnm",
+            &[Named("FNM_DIR"), BelowNamed("XDG_DATA_HOME", "fnm"), Usual(".local/share/fnm"),
+                Usual(".fnm")],
+            &["aliases", "node-versions"])
     },
     Toolchain {
         variables: &[("VOLTA_HOME", Folder)],
@@ -163,21 +183,31 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
         // Starts the version of a manager that a project pins, as far as the user has used it.
         programs: &["corepack", "pnpm", "yarn"],
         variables: &[("COREPACK_HOME", Offline("{}")), ("COREPACK_ENABLE_NETWORK", Offline("0"))],
-        ..row("corepack", &[Named("COREPACK_HOME"), BelowNamed("XDG_CACHE_HOME", "node/corepack"), Usual(".cache/node/corepack")], &["."])
+        ..row("corepack",
+            &[Named("COREPACK_HOME"), BelowNamed("XDG_CACHE_HOME", "node/corepack"),
+                Usual(".cache/node/corepack")],
+            &["."])
     },
     Toolchain {
         programs: &["pnpm"],
         variables: &[("PNPM_HOME", Folder)],
-        ..row("pnpm", &[Named("PNPM_HOME"), BelowNamed("XDG_DATA_HOME", "pnpm"), Usual(".local/share/pnpm")], &[".tools", "bin", "global", "nodejs"])
+        ..row("pnpm",
+            &[Named("PNPM_HOME"), BelowNamed("XDG_DATA_HOME", "pnpm"), Usual(".local/share/pnpm")],
+            &[".tools", "bin", "global", "nodejs"])
     },
     Toolchain {
         variables: &[("ASDF_DATA_DIR", Folder), ("ASDF_DIR", OfUser)],
-        ..row("asdf", &[Named("ASDF_DATA_DIR"), Usual(".asdf")], &["asdf.sh", "bin", "installs", "lib", "libexec", "plugins", "shims"])
+        ..row("asdf", &[Named("ASDF_DATA_DIR"), Usual(".asdf")],
+            &["asdf.sh", "bin", "installs", "lib", "libexec", "plugins", "shims"])
     },
     Toolchain {
         // A configuration that is trusted here runs nothing outside the sandbox.
-        variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")), ("MISE_OFFLINE", Offline("1"))],
-        ..row("mise", &[Named("MISE_DATA_DIR"), BelowNamed("XDG_DATA_HOME", "mise"), Usual(".local/share/mise")], &["installs", "plugins", "shims"])
+        variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")),
+            ("MISE_OFFLINE", Offline("1"))],
+        ..row("mise",
+            &[Named("MISE_DATA_DIR"), BelowNamed("XDG_DATA_HOME", "mise"),
+                Usual(".local/share/mise")],
+            &["installs", "plugins", "shims"])
     },
     Toolchain {
         variables: &[("SDKMAN_DIR", Folder)],
@@ -193,7 +223,8 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
         variables: &[("BUN_INSTALL", Folder)],
         ..row("bun", &[Named("BUN_INSTALL"), Usual(".bun")], &["bin", "install/global"])
     },
-    row("homebrew", &[Named("HOMEBREW_PREFIX"), Usual("/home/linuxbrew/.linuxbrew")], &["Cellar", "bin", "include", "lib", "libexec", "opt", "sbin", "share"]),
+    row("homebrew", &[Named("HOMEBREW_PREFIX"), Usual("/home/linuxbrew/.linuxbrew")],
+        &["Cellar", "bin", "include", "lib", "libexec", "opt", "sbin", "share"]),
     Toolchain {
         programs: &["go"],
         // A repository of the version control may name an address with a password.
@@ -207,21 +238,27 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
             ("GONOSUMDB", OfUser),
             ("GOSUMDB", OfUser),
         ],
-        ..row("go modules", &[Named("GOMODCACHE"), BelowNamed("GOPATH", "pkg/mod"), Usual("go/pkg/mod")], &["."])
+        ..row("go modules",
+            &[Named("GOMODCACHE"), BelowNamed("GOPATH", "pkg/mod"), Usual("go/pkg/mod")],
+            &["."])
     },
     Toolchain {
         programs: &["mvn", "mvnw"],
         // Since 3.9, Maven reads a second repository that it does not write.
         variables: &[
-            ("MAVEN_ARGS", Text("-Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true")),
-            ("MAVEN_ARGS", Offline("-o -Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true")),
+            ("MAVEN_ARGS", Text("-Dmaven.repo.local.tail={} \
+                -Dmaven.repo.local.tail.ignoreAvailability=true")),
+            ("MAVEN_ARGS", Offline("-o -Dmaven.repo.local.tail={} \
+                -Dmaven.repo.local.tail.ignoreAvailability=true")),
         ],
         ..row("maven packages", &[Usual(".m2/repository")], &["."])
     },
     Toolchain {
         programs: &["gradle", "gradlew", "java"],
         variables: &[("GRADLE_RO_DEP_CACHE", Folder)],
-        ..row("gradle packages", &[BelowNamed("GRADLE_USER_HOME", "caches"), Usual(".gradle/caches")], &["modules-2"])
+        ..row("gradle packages",
+            &[BelowNamed("GRADLE_USER_HOME", "caches"), Usual(".gradle/caches")],
+            &["modules-2"])
     },
 ];
 

@@ -94,7 +94,7 @@ pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem {
         name: "poetry", kind: Kind::Python, manager: "poetry",
         locks: &["poetry.lock"], manifests: &["poetry.toml"],
-        setup: |_| Some("POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction".to_owned()),
+        setup: |_| Some(POETRY_SETUP.to_owned()),
         brought: &ENVIRONMENTS, verify: python_check,
     },
     Ecosystem {
@@ -119,13 +119,16 @@ pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
         name: "maven", kind: Kind::Jvm, manager: "mvn",
         locks: &[], manifests: &["pom.xml"],
         setup: |_| None,
-        brought: &[], verify: |files, _| Some(format!("{} -o -B test", wrapped(files, "mvn", "mvnw"))),
+        brought: &[],
+        verify: |files, _| Some(format!("{} -o -B test", wrapped(files, "mvn", "mvnw"))),
     },
     Ecosystem {
         name: "gradle", kind: Kind::Jvm, manager: "gradle",
-        locks: &[], manifests: &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"],
+        locks: &[],
+        manifests: &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"],
         setup: |_| None,
-        brought: &[], verify: |files, _| Some(format!("{} --offline test", wrapped(files, "gradle", "gradlew"))),
+        brought: &[],
+        verify: |files, _| Some(format!("{} --offline test", wrapped(files, "gradle", "gradlew"))),
     },
     Ecosystem {
         name: "cmake", kind: Kind::CMake, manager: "cmake",
@@ -158,13 +161,16 @@ pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
         name: "make", kind: Kind::Make, manager: "make",
         locks: &[], manifests: &["GNUmakefile", "makefile", "Makefile"],
         setup: |_| None,
-        brought: &[], verify: |files, _| Some(format!("make {}", make_target(files, &["check", "test"])?)),
+        brought: &[],
+        verify: |files, _| Some(format!("make {}", make_target(files, &["check", "test"])?)),
     },
 ];
 
 /// Configures, builds and tests in a folder of its own, as CMake's own tutorial does.
 const CMAKE_CHECK: &str =
     "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
+/// The environment is created in the project, where commands find it.
+const POETRY_SETUP: &str = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction";
 /// Where gems are installed, so that they are part of the worktree.
 const BUNDLE_PATH: &str = "BUNDLE_PATH=vendor/bundle";
 

@@ -462,7 +462,8 @@ mod tests {
         let template = CommandTemplate::parse("find {arguments}", &["arguments"]).unwrap();
         let arguments = json!({"arguments": [".", "-type", "f", "-name", "*.vala"]});
         let argv = ["find", ".", "-type", "f", "-name", "*.vala"];
-        let expected = json!({"command": "find . -type f -name '*.vala'", "argv": argv, "cwd": "", "network": false});
+        let command = "find . -type f -name '*.vala'";
+        let expected = json!({"command": command, "argv": argv, "cwd": "", "network": false});
         assert_eq!(
             tool.deserialize_wrapped(&arguments, Some(&template)),
             Ok(expected.clone())

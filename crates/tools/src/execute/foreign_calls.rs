@@ -37,8 +37,9 @@ pub(crate) fn more_parameters(tool: &str) -> Option<Value> {
     let count = json!({"type": "integer", "minimum": 0});
     Some(match tool {
         "grep" => json!({
-            "before": count, "after": count, "limit": {"type": "integer", "minimum": 1}, "skip": count,
-            "ignore_case": {"type": "boolean"}, "multiline": {"type": "boolean"}, "type": {"type": "string"},
+            "before": count, "after": count, "skip": count,
+            "limit": {"type": "integer", "minimum": 1}, "type": {"type": "string"},
+            "ignore_case": {"type": "boolean"}, "multiline": {"type": "boolean"},
         }),
         "read_file" => json!({
             "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 50},
@@ -48,14 +49,16 @@ pub(crate) fn more_parameters(tool: &str) -> Option<Value> {
             "edits": {"type": "array", "minItems": 1, "maxItems": 100, "items": {
                 "type": "object",
                 "properties": {
-                    "old": {"type": "string"}, "new": {"type": "string"}, "replace_all": {"type": "boolean"},
+                    "old": {"type": "string"}, "new": {"type": "string"},
+                    "replace_all": {"type": "boolean"},
                 },
                 "required": ["old", "new"],
                 "additionalProperties": false,
             }},
         }),
         "list_directory" => json!({
-            "ignore": {"type": "array", "items": {"type": "string"}}, "depth": {"type": "integer", "minimum": 1},
+            "ignore": {"type": "array", "items": {"type": "string"}},
+            "depth": {"type": "integer", "minimum": 1},
             "limit": {"type": "integer", "minimum": 1}, "offset": {"type": "integer", "minimum": 1},
         }),
         "search_files" => json!({"ignore_case": {"type": "boolean"}}),

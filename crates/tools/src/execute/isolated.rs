@@ -159,7 +159,9 @@ fn start(
         let call = async {
             tokio::select! {
                 result = tool.execute(&context, arguments) => result,
-                () = stop.cancelled() => Err(ToolError::Interrupted("the call has ended".to_owned())),
+                () = stop.cancelled() => {
+                    Err(ToolError::Interrupted("the call has ended".to_owned()))
+                }
             }
         };
         let result = context

@@ -157,7 +157,9 @@ mod tests {
 
     #[test]
     fn nothing_is_left_out_for_how_it_looks_and_controls_are_escaped() {
-        let arguments = json!({"command": "sh sk-aaaaaaaaaaaa-wipe.sh \u{1b}[31m\nx", "api_key": "hunter2", "n": 3});
+        let arguments = json!({
+            "command": "sh sk-aaaaaaaaaaaa-wipe.sh \u{1b}[31m\nx", "api_key": "hunter2", "n": 3,
+        });
         let expected = "run_shell_command(command: \"sh sk-aaaaaaaaaaaa-wipe.sh \\u{1b}[31m\\nx\", \
                         api_key: \"hunter2\", n: 3)";
         assert_eq!(describe_call("run_shell_command", &arguments), expected);

@@ -328,7 +328,8 @@ mod tests {
     use serde_json::json;
 
     const OWN: &str = r#"<tool><description>Reads &lt;a&gt; &amp;amp;</description>
-        <parameters><![CDATA[{"type":"object","properties":{"path":{"type":"string"}}}]]></parameters></tool>"#;
+        <parameters><![CDATA[{"type":"object","properties":{"path":{"type":"string"}}}]]>
+        </parameters></tool>"#;
 
     fn reworded(text: &str) -> Result<Prompt, ToolsError> {
         let file = PromptFile {
@@ -349,8 +350,10 @@ mod tests {
 
     #[test]
     fn a_project_rewords_and_changes_nothing_else() {
-        let json = r#"{"properties": {"path":{"description":"where","type":"integer"},"evil":{"type":"string"}}}"#;
-        let element = r#"<parameter name="path" required="true"><description>where</description><type>integer</type></parameter>"#;
+        let json = r#"{"properties": {"path":{"description":"where","type":"integer"},
+            "evil":{"type":"string"}}}"#;
+        let element = r#"<parameter name="path" required="true"><description>where</description>
+            <type>integer</type></parameter>"#;
         let alias = "<parameter><name>filepath</name><description> where</description></parameter>";
         let named = "<path>where</path><!-- of it -->";
         let table = [json, element, alias, named].map(str::to_owned);
@@ -364,7 +367,10 @@ mod tests {
             );
             let expected = Prompt {
                 description: "Mine".to_owned(),
-                parameters: json!({"type": "object", "properties": {"path": {"type": "string", "description": "where"}}}),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {"path": {"type": "string", "description": "where"}},
+                }),
             };
             assert_eq!(reworded(&text).unwrap(), expected, "{parameters}");
         }

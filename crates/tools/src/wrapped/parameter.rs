@@ -310,7 +310,12 @@ pub(super) fn object_schema(parameters: &[Parameter], types: &[ObjectType]) -> V
         .filter(|parameter| parameter.required)
         .map(|parameter| parameter.name.as_str())
         .collect();
-    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
 }
 
 fn described(mut schema: Value, text: &str) -> Value {
@@ -434,10 +439,14 @@ mod tests {
             "edits",
             Kind::Array(Box::new(Kind::Named("edit".to_owned()))),
         );
-        let item = json!({"type": "object", "properties": {"line": {"type": "integer"}}, "required": ["line"],
-            "additionalProperties": false, "description": "One edit"});
-        let expected = json!({"type": "object", "properties": {"edits": {"type": "array", "items": item}},
-            "required": ["edits"], "additionalProperties": false});
+        let item = json!({
+            "type": "object", "properties": {"line": {"type": "integer"}}, "required": ["line"],
+            "additionalProperties": false, "description": "One edit",
+        });
+        let expected = json!({
+            "type": "object", "properties": {"edits": {"type": "array", "items": item}},
+            "required": ["edits"], "additionalProperties": false,
+        });
         assert_eq!(object_schema(&[edits], &[edit]), expected);
     }
 }

@@ -19,13 +19,14 @@ macro_rules! files {
 /// The files with their paths.
 #[rustfmt::skip]
 const FILES: &[(&str, &str)] = files![
-    "aliases/Agent" "aliases/Bash" "aliases/Edit" "aliases/Glob" "aliases/LS" "aliases/MultiEdit" "aliases/Read"
-    "aliases/SendMessage" "aliases/Skill" "aliases/Task" "aliases/TodoWrite" "aliases/WebFetch" "aliases/WebSearch"
-    "aliases/Write" "aliases/activate_skill" "aliases/create_file" "aliases/exec_command" "aliases/execute"
-    "aliases/google_search" "aliases/google_web_search" "aliases/grep_search" "aliases/list" "aliases/list_dir"
-    "aliases/read_many_files" "aliases/replace" "aliases/run_command" "aliases/send_message" "aliases/shell"
-    "aliases/str_replace" "aliases/task-tool" "aliases/todo" "aliases/update_plan" "aliases/view" "aliases/web"
-    "aliases/web_fetch" "aliases/write_todos"
+    "aliases/Agent" "aliases/Bash" "aliases/Edit" "aliases/Glob" "aliases/LS" "aliases/MultiEdit"
+    "aliases/Read" "aliases/SendMessage" "aliases/Skill" "aliases/Task" "aliases/TodoWrite"
+    "aliases/WebFetch" "aliases/WebSearch" "aliases/Write" "aliases/activate_skill"
+    "aliases/create_file" "aliases/exec_command" "aliases/execute" "aliases/google_search"
+    "aliases/google_web_search" "aliases/grep_search" "aliases/list" "aliases/list_dir"
+    "aliases/read_many_files" "aliases/replace" "aliases/run_command" "aliases/send_message"
+    "aliases/shell" "aliases/str_replace" "aliases/task-tool" "aliases/todo" "aliases/update_plan"
+    "aliases/view" "aliases/web" "aliases/web_fetch" "aliases/write_todos"
     "WebFetch" "glob" "grep" "ls"
 ];
 

@@ -49,7 +49,8 @@ impl WebClient {
                     Ok((stream, _)) => {
                         // Meanwhile none is accepted: a program has one that waits.
                         let permit = self.connections.permit(&own).await.map_err(io::Error::other)?;
-                        let served = serve(Client::new(stream, Arc::clone(&meter)), Arc::clone(&connector));
+                        let client = Client::new(stream, Arc::clone(&meter));
+                        let served = serve(client, Arc::clone(&connector));
                         connections.spawn(async move {
                             served.await;
                             drop(permit);

@@ -33,8 +33,11 @@ for program do
   case "$program" in */go) option=version ;; *) option=--version ;; esac
   failed=
   said=$("$program" $option 2>/dev/null </dev/null) || failed=failed
-  if [ -n "$failed" ] && [ -z "$said" ]; then said=$("$program" $option 2>&1 >/dev/null </dev/null); fi
-  printf '%s\t%s\t%s\n' "$at" "$failed" "$(printf '%s' "$said" | grep -v '^[[:space:]]*$' | head -n 1)"
+  if [ -n "$failed" ] && [ -z "$said" ]; then
+    said=$("$program" $option 2>&1 >/dev/null </dev/null)
+  fi
+  said=$(printf '%s' "$said" | grep -v '^[[:space:]]*$' | head -n 1)
+  printf '%s\t%s\t%s\n' "$at" "$failed" "$said"
   at=$((at + 1))
 done"#;
 

@@ -281,7 +281,8 @@ pub(super) async fn complete(
             }
             Some((error, wait)) = outages.recv() => {
                 if leaves_after.is_some() {
-                    return Ok(Answer::Out(Out { failure: Failure::Outage(wait), rejecting: None, error }));
+                    let failure = Failure::Outage(wait);
+                    return Ok(Answer::Out(Out { failure, rejecting: None, error }));
                 }
                 note_outage(workplace, request.origin.turn, error).await?;
             }

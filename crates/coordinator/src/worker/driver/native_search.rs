@@ -71,8 +71,9 @@ impl NativeSearch {
             model: self.model.clone(),
             query: search.query.clone(),
         };
+        let searched = tokio::time::timeout(search.timeout, model.search(&request));
         tokio::select! {
-            answered = tokio::time::timeout(search.timeout, model.search(&request)) => match answered {
+            answered = searched => match answered {
                 Ok(Ok(reply)) => Ok(reply),
                 Ok(Err(error)) => {
                     let used = if error.may_be_charged_for() { most } else { SearchUse::default() };

@@ -133,7 +133,9 @@ pub(super) async fn announce(
             }
             Reservation::Fits | Reservation::Waits => tokio::select! {
                 decided = link.ask(AwaitBudget { amount }) => decided?,
-                () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+                () = workplace.shutdown.reached(ShutdownLevel::Stop) => {
+                    return Ok(Some(DriverEnd::Interrupted));
+                }
             },
         }
     }

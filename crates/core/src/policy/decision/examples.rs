@@ -200,7 +200,8 @@ mod tests {
                 "Bash(git:*)",
                 &[],
                 &["argv: git commit -m it's"],
-                r"the example `git commit -m 'it'\''s'` under `not_match` is matched; a rule that asks or denies matches a command if any part of it may match",
+                "the example `git commit -m 'it'\\''s'` under `not_match` is matched; a rule that \
+                 asks or denies matches a command if any part of it may match",
             ),
             (
                 Deny,

@@ -476,6 +476,37 @@ fn innocent_lines_pass() {
     assert!(denied.is_empty(), "{denied:#?}");
 }
 
+/// What stands around a command and leaves it what it is.
+const BEFORE: [&str; 7] = [
+    "",
+    "ls; ",
+    "echo x | ",
+    "cat <<E\nx\nE\n",
+    "true && ",
+    "echo $((1<<2))\n",
+    "! ",
+];
+const AFTER: [&str; 8] = [
+    "",
+    " x",
+    "; ls",
+    " | cat",
+    " && echo y",
+    " >z",
+    "\ntrue",
+    " # z",
+];
+
+/// Words of a push among the arguments of an unknown program.
+const WORDS: [&str; 6] = [
+    "git push",
+    "'git push'",
+    "-c'git push'",
+    "--x='git push'",
+    "git -C x push",
+    "-xg\"i\"t\\ push",
+];
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -487,14 +518,14 @@ proptest! {
         denies("Bash(git push*)", &line);
     }
 
-    /// `z…` is no program that is known, whatever stands around it.
+    /// An unknown program, which begins with `z`, is denied whatever stands around it.
     #[test]
     fn an_unknown_program_with_the_words_is_denied(
-        before in prop::sample::select(&["", "ls; ", "echo x | ", "cat <<E\nx\nE\n", "true && ", "echo $((1<<2))\n", "! "][..]),
+        before in prop::sample::select(&BEFORE[..]),
         program in "z[a-z0-9]{0,6}",
         options in "( -{1,2}[a-z]{1,3}| [a-z0-9./]{1,4}){0,3}",
-        words in prop::sample::select(&["git push", "'git push'", "-c'git push'", "--x='git push'", "git -C x push", "-xg\"i\"t\\ push"][..]),
-        after in prop::sample::select(&["", " x", "; ls", " | cat", " && echo y", " >z", "\ntrue", " # z"][..]),
+        words in prop::sample::select(&WORDS[..]),
+        after in prop::sample::select(&AFTER[..]),
     ) {
         let line = format!("{before}{program}{options} {words}{after}");
         prop_assert!(denies("Bash(git push*)", &line), "{line}");

@@ -288,7 +288,8 @@ mod tests {
             let [a, b, c, d] = own.octets().map(u16::from);
             let (high, low) = ((a << 8) | b, (c << 8) | d);
             prop_assert_eq!(special_use(own.to_ipv6_mapped().into()), expected);
-            prop_assert_eq!(special_use(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low).into()), expected);
+            let translated = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low);
+            prop_assert_eq!(special_use(translated.into()), expected);
         }
 
         /// The standard library's own tests for local addresses find nothing that is taken for
@@ -296,12 +297,13 @@ mod tests {
         #[test]
         fn no_local_address_is_global(bits in any::<u32>(), wide in any::<u128>()) {
             let own = Ipv4Addr::from_bits(bits);
-            let is_local = own.is_private() || own.is_loopback() || own.is_link_local() || own.is_broadcast()
-                || own.is_documentation() || own.is_multicast() || own.is_unspecified();
+            let is_local = own.is_private() || own.is_loopback() || own.is_link_local()
+                || own.is_broadcast() || own.is_documentation() || own.is_multicast()
+                || own.is_unspecified();
             prop_assert!(!is_local || special_use(own.into()).is_some());
             let own = Ipv6Addr::from_bits(wide);
-            let is_local = own.is_loopback() || own.is_unspecified() || own.is_multicast() || own.is_unique_local()
-                || own.is_unicast_link_local();
+            let is_local = own.is_loopback() || own.is_unspecified() || own.is_multicast()
+                || own.is_unique_local() || own.is_unicast_link_local();
             prop_assert!(!is_local || special_use(own.into()).is_some());
         }
     }

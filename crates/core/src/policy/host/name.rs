@@ -205,11 +205,17 @@ mod tests {
             let rest = bits & 0x00ff_ffff;
             let low = bits & 0xffff;
             for text in [
-                format!("{a}.{b}.{c}.{d}"), format!("{a:#x}.{b:#o}.{c}.{d}").replace("0o", "0"), format!("{a}.{rest}"),
-                format!("{a}.{b}.{low:#x}"), bits.to_string(), format!("{bits:#X}").replace("0X", "0x"),
-                format!("[::ffff:{a}.{b}.{c}.{d}]"), format!("{a}.{b}.{c}.{d}."),
+                format!("{a}.{b}.{c}.{d}"),
+                format!("{a:#x}.{b:#o}.{c}.{d}").replace("0o", "0"),
+                format!("{a}.{rest}"),
+                format!("{a}.{b}.{low:#x}"),
+                bits.to_string(),
+                format!("{bits:#X}").replace("0X", "0x"),
+                format!("[::ffff:{a}.{b}.{c}.{d}]"),
+                format!("{a}.{b}.{c}.{d}."),
             ] {
-                prop_assert_eq!(Host::parse(&text), Ok(Host::Address(IpAddr::from([a, b, c, d]))), "{}", text);
+                let expected = Host::Address(IpAddr::from([a, b, c, d]));
+                prop_assert_eq!(Host::parse(&text), Ok(expected), "{}", text);
             }
         }
     }

@@ -136,8 +136,11 @@ mod tests {
     proptest! {
         /// A pattern covers another one only if it matches all that the other one matches.
         #[test]
-        fn covering_is_matching_all(wide in "(\\*\\.)?(a|b)(\\.(a|b)){0,2}", narrow in "(\\*\\.)?(a|b)(\\.(a|b)){0,2}",
-            host in "(a|b)(\\.(a|b)){0,4}") {
+        fn covering_is_matching_all(
+            wide in "(\\*\\.)?(a|b)(\\.(a|b)){0,2}",
+            narrow in "(\\*\\.)?(a|b)(\\.(a|b)){0,2}",
+            host in "(a|b)(\\.(a|b)){0,4}",
+        ) {
             let [wide, narrow] = [&wide, &narrow].map(|text| HostPattern::parse(text).unwrap());
             let host = Host::parse(&host).unwrap();
             prop_assert!(!(wide.covers(&narrow) && narrow.matches(&host)) || wide.matches(&host));

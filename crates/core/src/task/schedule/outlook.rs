@@ -527,7 +527,8 @@ mod tests {
             let mut plan: Vec<(u8, Task)> = Vec::new();
             for (number, (waits, [verdict, tests], when)) in tasks.iter().enumerate() {
                 let (verdict, tests_what_it_follows) = (*verdict, *tests);
-                let mut task = Task { id: name(number), verdict, tests_what_it_follows, ..Task::default() };
+                let id = name(number);
+                let mut task = Task { id, verdict, tests_what_it_follows, ..Task::default() };
                 for (distance, depends) in waits {
                     let Some(on) = number.checked_sub(*distance).map(name) else { continue };
                     let list = if *depends { &mut task.depends } else { &mut task.after };
@@ -559,11 +560,13 @@ mod tests {
                 let places = || 0..schedule.graph.nodes.size();
                 let mut ready: Vec<TaskId> = schedule.ready(of);
                 ready.sort_by_key(|id| schedule.place(id));
+                let found = places().filter(|at| outlook.is_ready(*at));
                 let found: Vec<TaskId> =
-                    places().filter(|at| outlook.is_ready(*at)).filter_map(|at| schedule.id(at)).cloned().collect();
+                    found.filter_map(|at| schedule.id(at)).cloned().collect();
                 prop_assert_eq!(found, ready);
                 let skipped = places().filter_map(|at| Some((at, outlook.skipped_because(at)?)));
-                let skipped = skipped.filter_map(|(at, on)| Some((schedule.id(at)?.clone(), schedule.id(on)?.clone())));
+                let id = |at| schedule.id(at).cloned();
+                let skipped = skipped.filter_map(|(at, on)| Some((id(at)?, id(on)?)));
                 prop_assert_eq!(skipped.collect::<Vec<_>>(), schedule.skipped(of));
             }
         }

@@ -533,7 +533,8 @@ impl Search<'_> {
         else {
             return Ok(false);
         };
-        let is_exact = matches!(self.relocation.content(kind, &bytes), Ok(Relocated::Other(new)) if !self.names_it(&new));
+        let relocated = self.relocation.content(kind, &bytes);
+        let is_exact = matches!(relocated, Ok(Relocated::Other(new)) if !self.names_it(&new));
         if is_exact {
             self.rewritten.push((path.to_vec(), kind));
         }

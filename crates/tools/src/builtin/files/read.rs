@@ -215,7 +215,12 @@ async fn page_of_artifact(
     let extent = Extent::Lines(kept.total_lines);
     let page = Page::of_lines(&arguments.path, lines, arguments.offset, extent, allowed)?;
     let content = page.content(&kept.text, 1);
-    let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total, "content": content});
+    let data = json!({
+        "first_line": page.first,
+        "last_line": page.last,
+        "total_lines": page.total,
+        "content": content,
+    });
     Ok(Answer::new(page.text, data))
 }
 

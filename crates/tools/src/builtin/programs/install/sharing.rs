@@ -36,8 +36,10 @@ try:
     import pip
 except ImportError:
     import ensurepip, pathlib
-    folders = [pathlib.Path(ensurepip.__file__).parent / '_bundled', pathlib.Path('/usr/share/python-wheels')]
-    sys.path.insert(0, str([wheel for folder in folders for wheel in sorted(folder.glob('pip-*.whl'))][-1]))
+    bundled = pathlib.Path(ensurepip.__file__).parent / '_bundled'
+    folders = [bundled, pathlib.Path('/usr/share/python-wheels')]
+    wheels = [wheel for folder in folders for wheel in sorted(folder.glob('pip-*.whl'))]
+    sys.path.insert(0, str(wheels[-1]))
 sys.argv[0] = 'pip'
 runpy.run_module('pip', run_name='__main__')
 ";

@@ -239,8 +239,14 @@ impl Arguments {
             )),
             [] => Err(invalid(&self.refusal(&of_project))),
             several => {
-                let names: Vec<&str> = several.iter().map(|ecosystem| ecosystem.language()).collect();
-                Err(invalid(&format!("this project is one of {}; say which with `language`", names.join(" and "))))
+                let names: Vec<&str> = several
+                    .iter()
+                    .map(|ecosystem| ecosystem.language())
+                    .collect();
+                Err(invalid(&format!(
+                    "this project is one of {}; say which with `language`",
+                    names.join(" and ")
+                )))
             }
         }
     }

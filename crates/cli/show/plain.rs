@@ -2,6 +2,7 @@
 //!
 //! Everything here is a pure function; `output` applies all of this to what it prints.
 
+use orchestrate_core::text::in_one_line;
 use orchestrate_core::text::invisible::{hidden, is_invisible, shown};
 
 /// The prefix of each line of external text, so that none of it can be mistaken for our own text,
@@ -27,8 +28,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Like [`plain`], but in one line of at most `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let safe = plain(&joined);
+    let safe = plain(&in_one_line(text));
     if safe.chars().count() <= width {
         return safe;
     }

@@ -162,7 +162,7 @@ fn tree(
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     // The parser takes nothing for the end of the text, also behind it.
-    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    let mut read = |at: usize, _| bytes.split_at(at.min(bytes.len())).1;
     PARSER.with_borrow_mut(|parser| {
         parser
             .set_language(&grammar)

@@ -1,7 +1,6 @@
 //! Divides the Markdown files of roles and skills into YAML front matter and body, and parses the
 //! former. Other products write these files, with byte order marks and any line ends.
 
-use orchestrate_core::text::parts::Parts;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -80,7 +79,9 @@ pub(crate) fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut end = first.len();
     for line in lines {
         if line.trim_end() == "---" {
-            return Some((text.get(first.len()..end), text.tail(end + line.len())));
+            let (before, from_line) = text.split_at(end);
+            let (_, body) = from_line.split_at(line.len());
+            return Some((before.strip_prefix(first), body));
         }
         end += line.len();
     }

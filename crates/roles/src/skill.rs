@@ -5,6 +5,7 @@
 //! specification (agentskills.io). Keys that it does not define are ignored, since products add
 //! their own.
 
+use orchestrate_core::text::in_one_line;
 use serde_json::Value;
 
 use crate::front_and_body::{Front, normalized, split, text};
@@ -133,7 +134,7 @@ fn parse(folder: &str, file: &str) -> Result<Skill, SkillProblem> {
     let description = description.ok_or(SkillProblem::Missing("description"))?;
     Ok(Skill {
         name,
-        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        description: in_one_line(&description),
         body: body.trim().to_owned(),
         is_for_people: front.get("disable-model-invocation") == Some(&Value::Bool(true)),
     })

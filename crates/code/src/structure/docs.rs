@@ -80,7 +80,7 @@ fn first_paragraph<'l>(lines: impl Iterator<Item = &'l str>) -> Option<String> {
 /// Returns the first characters of a text, with a mark if there are more.
 pub(crate) fn cut(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        Some((at, _)) => format!("{}…", text.split_at(at).0),
         None => text.to_owned(),
     }
 }

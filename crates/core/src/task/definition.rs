@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::ids::TaskId;
 use crate::task::review_mode::{ReviewMode, review_of_task};
+use crate::text::{in_one_line, shortened};
 
 /// The maximum number of a command's characters in a label: a line of a log.
 const MAX_LABEL_CHARS: usize = 60;
@@ -101,11 +102,7 @@ impl Task {
             Work::Run(command) if self.title.is_empty() => command.as_str(),
             _ => "",
         };
-        let mut called = command.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some((end, _)) = called.char_indices().nth(MAX_LABEL_CHARS) {
-            called.truncate(end);
-            called.push('…');
-        }
+        let called = shortened(&in_one_line(command), MAX_LABEL_CHARS);
         match format!("{}{called}", self.title) {
             called if called.is_empty() => self.id.to_string(),
             called => format!("{}: {called}", self.id),

@@ -22,5 +22,5 @@ pub(crate) use redacted::REDACTED;
 pub(crate) use same_text::without_times;
 pub use shell::shell_word;
 pub(crate) use truncation::is_truncated;
-pub use truncation::{cut, truncate};
+pub use truncation::{cut, in_one_line, shortened, truncate};
 pub use untrusted::block;

@@ -16,6 +16,20 @@ pub fn truncate(text: &str, chars: usize) -> String {
     }
 }
 
+/// Returns the first `chars` characters of a text with a mark if there are more; a text that is not
+/// longer as it is.
+pub fn shortened(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((at, _)) => format!("{}…", text.split_at(at).0),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the words of a text in one line.
+pub fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Truncates a text in the middle, keeping head and tail, with a mark; never inside a character.
 pub fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
@@ -42,6 +56,13 @@ mod tests {
         let short = truncate("één of twee", 3);
         assert_eq!(short, "één… (8 more characters)");
         assert!(is_truncated(&short) && !is_truncated("één"));
+    }
+
+    #[test]
+    fn a_shortened_text_has_a_mark() {
+        assert_eq!(shortened("één", 3), "één");
+        assert_eq!(shortened("één of", 3), "één…");
+        assert_eq!(in_one_line(" a\n  b\t"), "a b");
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use orchestrate_core::text::parts::Parts;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -33,12 +32,8 @@ fn beginning_of(text: &str) -> String {
     if text.len() <= MAX_INVALID_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(MAX_INVALID_BYTES);
-    format!(
-        "{}… [{} more bytes left out]",
-        text.head(end),
-        text.len() - end
-    )
+    let (shown, rest) = text.split_at(text.floor_char_boundary(MAX_INVALID_BYTES));
+    format!("{shown}… [{} more bytes left out]", rest.len())
 }
 
 /// Returns the arguments as an object for the conversation; providers reject anything else. Invalid

@@ -7,6 +7,7 @@
 
 use orchestrate_core::Redactor;
 use orchestrate_core::policy::host::without_user;
+use orchestrate_core::text::shortened;
 use serde_json::Value;
 
 use crate::answer::Answer;
@@ -39,16 +40,8 @@ pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
 
 /// Formats a name that a model wrote: escaped, and cut if it is longer than any of ours.
 pub(crate) fn brief_name(name: &str) -> String {
-    let shown: String = name
-        .chars()
-        .take(MAX_SHOWN_NAME)
-        .flat_map(char::escape_debug)
-        .collect();
-    if name.chars().nth(MAX_SHOWN_NAME).is_some() {
-        format!("{shown}…")
-    } else {
-        shown
-    }
+    let brief = shortened(name, MAX_SHOWN_NAME);
+    brief.chars().flat_map(char::escape_debug).collect()
 }
 
 /// Redacts the run's secrets from a tool's result, before it is shaped, stored or shown.
@@ -144,10 +137,7 @@ fn show(value: &Value) -> String {
         Value::String(text) => format!("\"{}\"", text.escape_debug()),
         other => other.to_string().escape_debug().to_string(),
     };
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
-    }
+    shortened(&text, MAX_SHOWN)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use orchestrate_core::text::in_one_line;
 use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
@@ -229,7 +230,7 @@ fn text(text: &str) -> String {
 
 /// Returns a text as one line.
 fn line(text: &str) -> String {
-    shown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    shown(&in_one_line(text))
 }
 
 /// Returns a text as one line of a table's cell.

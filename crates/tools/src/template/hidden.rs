@@ -112,10 +112,13 @@ fn require_fixed_program(words: &[Word]) -> Result<(), String> {
             "a slot takes the place of a program's name; the program must be fixed".to_owned(),
         );
     };
+    let Some((first, behind)) = rest.split_first() else {
+        return Ok(());
+    };
     if !rest.iter().any(Word::has_slot) {
         return Ok(());
     }
-    let command = rest.first().and_then(Word::fixed).unwrap_or_default();
+    let command = first.fixed().unwrap_or_default();
     if HIDING.contains(&program) {
         Err(hands_on(program))
     } else if INTERPRETERS.contains(&program) {
@@ -123,7 +126,7 @@ fn require_fixed_program(words: &[Word]) -> Result<(), String> {
     } else if LAUNCHERS.contains(&program) {
         require_launched(program, rest)
     } else if LAUNCHING_COMMANDS.contains(&(program, command)) {
-        require_launched(program, rest.get(1..).unwrap_or_default())
+        require_launched(program, behind)
     } else if program == "git" {
         require_git(rest)
     } else {

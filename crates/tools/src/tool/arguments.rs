@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use orchestrate_core::text::shortened;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -155,7 +156,7 @@ pub(crate) fn conform(
     if mistakes.is_empty() {
         Ok(conformed)
     } else {
-        Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS)))
+        Err(invalid(&shortened(&mistakes.join("; "), MISTAKES_CHARS)))
     }
 }
 
@@ -282,14 +283,7 @@ pub(crate) fn required_names(schema: &Value) -> String {
 
 fn brief(value: &Value) -> String {
     const SHOWN: usize = 60;
-    cut(&value.to_string(), SHOWN)
-}
-
-fn cut(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    shortened(&value.to_string(), SHOWN)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The event of a call's end, the same for every driver.
 
 use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
+use orchestrate_core::text::{in_one_line, shortened};
 use orchestrate_core::{BlobId, TaskId};
 use orchestrate_tools::ToolOutput;
 
@@ -31,7 +32,7 @@ pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
             .error
             .as_deref()
             .filter(|_| !end.success)
-            .map(in_one_line),
+            .map(|error| shortened(&in_one_line(error), MAX_ERROR_CHARS)),
         exit_code: end.exit_code,
         result,
         duration_ms: u64::try_from(end.execution_time.as_millis()).unwrap_or(u64::MAX),
@@ -48,13 +49,5 @@ fn outcome(end: &ToolOutput) -> ToolOutcome {
         Some(ErrorKind::Timeout) => ToolOutcome::TimedOut,
         Some(ErrorKind::Interrupted) => ToolOutcome::Interrupted,
         _ => ToolOutcome::Failed,
-    }
-}
-
-fn in_one_line(error: &str) -> String {
-    let line = error.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_ERROR_CHARS) {
-        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
-        None => line,
     }
 }

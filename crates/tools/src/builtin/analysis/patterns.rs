@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, Language, LanguageHint, Pattern, PatternMatch, Source};
 use orchestrate_core::text::invisible::shown;
+use orchestrate_core::text::{in_one_line, shortened};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -288,11 +289,5 @@ fn line(path: &str, found: &PatternMatch) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let begin: String = words.chars().take(MAX_CHARACTERS).collect();
-    if begin.len() < words.len() {
-        format!("{begin}…")
-    } else {
-        begin
-    }
+    shortened(&in_one_line(text), MAX_CHARACTERS)
 }

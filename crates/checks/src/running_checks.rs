@@ -3,10 +3,11 @@
 //! are noted in a file while they run.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use orchestrate_core::Redactor;
+use orchestrate_core::collections::Mutex;
 use orchestrate_journal::unix_ms;
 use orchestrate_sandbox::LiveOutput;
 use serde::{Deserialize, Serialize};
@@ -159,7 +160,7 @@ impl RunningChecks {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        let mut entries = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.running.lock();
         entries.retain(|entry| entry.lives.strong_count() > 0);
         entries
     }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::egress::EgressDecision;
 use orchestrate_core::policy::host::WebUrl;
 use orchestrate_core::policy::setup_hosts::SetupHosts;
@@ -50,19 +51,11 @@ struct SetupEgress {
 
 impl SetupEgress {
     fn note(&self, text: String) {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(text);
+        self.notes.lock().insert(text);
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .cloned()
-            .collect()
+        self.notes.lock().iter().cloned().collect()
     }
 }
 

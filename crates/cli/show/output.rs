@@ -13,9 +13,10 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{MutexGuard, PoisonError, RwLock};
 
 use orchestrate_core::Redactor;
+use orchestrate_core::collections::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -172,7 +173,7 @@ pub(crate) fn live(lines: &[String]) {
 }
 
 fn standing() -> MutexGuard<'static, Vec<String>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+    LIVE.lock()
 }
 
 /// Writes whole lines to standard error, above the live lines.

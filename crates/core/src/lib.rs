@@ -8,7 +8,7 @@
 
 pub mod agent;
 pub mod checks;
-mod collections;
+pub mod collections;
 pub mod event;
 pub mod ids;
 pub mod messages;

@@ -5,10 +5,11 @@
 //! completes the jobs that it was sent and releases the lease.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use orchestrate_core::RunState;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::ids::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -238,11 +239,7 @@ impl Journal {
             run: self.inner.run.clone(),
         };
         let (receiver, watching) = watch.start()?;
-        self.inner
-            .inbox_watches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(watching);
+        self.inner.inbox_watches.lock().push(watching);
         Ok(receiver)
     }
 

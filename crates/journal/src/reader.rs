@@ -5,9 +5,10 @@
 //! not know, and refuses facts of a newer version, which it would misread.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
 use orchestrate_core::ids::{BlobId, RunId, TaskId};
 use orchestrate_core::projections::report::Standing;
@@ -463,10 +464,7 @@ impl Store {
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A panic leaves nothing half-done: each use of the connection is a single statement.
-        self.inner
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.connection.lock()
     }
 }
 

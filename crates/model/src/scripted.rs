@@ -22,11 +22,11 @@
 //! number.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::agent::conversation::RawBlocks;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde::Deserialize;
@@ -157,7 +157,7 @@ impl ScriptedModel {
     #[must_use]
     pub fn resume<'a>(self, recorded: impl IntoIterator<Item = &'a ModelReply>) -> Self {
         {
-            let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answered = self.answered.lock();
             for reply in recorded {
                 if let Some(rule) = rule_of(&self.name, reply)
                     && let Some(at) = rule.checked_sub(1)
@@ -180,7 +180,7 @@ impl ScriptedModel {
     /// Returns the first matching rule, with its number from 1, and counts its use. Both happen
     /// under one lock, so that two agents never share its last use.
     fn take_rule(&self, request: &ModelRequest) -> Option<(usize, &Rule)> {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answered = self.answered.lock();
         for (number, (rule, count)) in (1..).zip(self.rules.iter().zip(answered.iter_mut())) {
             if rule.fits(request) && rule.times.is_none_or(|times| *count < times) {
                 *count += 1;

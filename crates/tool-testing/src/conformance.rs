@@ -7,11 +7,12 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::ToolCall;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::{Grant, Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
 use serde_json::{Value, json};
@@ -437,7 +438,7 @@ async fn passes_errors_on(
 /// Checks that a call was logged as `name(arguments)`.
 fn is_logged(specimen: &Specimen<'_>, lines: &Lines, faults: &mut Faults) {
     let begin = format!("{}(", specimen.tool.name());
-    let lines = lines.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = lines.0.lock();
     let names = || {
         specimen
             .valid
@@ -485,11 +486,7 @@ struct Message<'a>(&'a Lines);
 impl Visit for Message<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
-            self.0
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(format!("{value:?}"));
+            self.0.0.lock().push(format!("{value:?}"));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A branch for tests of tools: what git would answer, and what was pushed.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use async_trait::async_trait;
 use orchestrate_core::Oid;
+use orchestrate_core::collections::Mutex;
 
 use orchestrate_tools::ServiceError;
 use orchestrate_tools::{BranchAction, GitOperation, StashAction};
@@ -313,5 +314,5 @@ fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), Serv
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

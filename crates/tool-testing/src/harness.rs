@@ -10,9 +10,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use async_trait::async_trait;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::messages::{MAX_DEADLINE_SECONDS, Outgoing};
 use orchestrate_core::policy::egress::EgressDecision;
@@ -665,7 +666,7 @@ impl ArtifactStore for FakeArtifacts {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Keeps results in memory, and knows the content of no file without reading it.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use async_trait::async_trait;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::host::WebUrl;
 use orchestrate_core::policy::web::{
     Credential, Destinations, WebFailure, WebRequest, WebResponse,
@@ -183,5 +184,5 @@ fn not_found(url: WebUrl) -> WebResponse {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

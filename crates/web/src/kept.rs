@@ -1,8 +1,9 @@
 //! Responses that servers marked, so that they can confirm later that these still hold.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::web::WebResponse;
 
 /// Maximum size of all that is kept in bytes.
@@ -104,7 +105,7 @@ impl KeptResponses {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use orchestrate_checks::blocking;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
 use orchestrate_core::run::{Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
@@ -209,7 +210,7 @@ impl Admitted {
         needed: u64,
         free: u64,
     ) -> Result<(), u64> {
-        let mut admitted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut admitted = self.0.lock();
         let is_about_to_take = |of: &TaskId| {
             state
                 .task(of)

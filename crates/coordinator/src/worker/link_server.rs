@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use orchestrate_checks::blocking;
 use orchestrate_core::agent::budget::{Amount, Reservation};
 use orchestrate_core::agent::model_search::SearchRequested;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::messages::{Envelope, MessageRefused, Origin, Outgoing, Sender, StopRefused};
 use orchestrate_core::projections::HandBacks;
@@ -107,11 +108,7 @@ impl LinkServer {
     ) -> Result<(), CoordinatorError> {
         match ended {
             Err(CoordinatorError::Link(LinkError::Run(text))) => {
-                let kept = self
-                    .failed
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take();
+                let kept = self.failed.lock().take();
                 Err(kept.unwrap_or(CoordinatorError::Link(LinkError::Run(text))))
             }
             other => other,
@@ -127,7 +124,7 @@ impl LinkServer {
             }
             (_, Some(cause)) => LinkError::Task { cause, message },
             (_, None) => {
-                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *self.failed.lock() = Some(error);
                 LinkError::Run(message)
             }
         }
@@ -350,7 +347,7 @@ impl LinkServer {
         // Reserved first: the end must be recordable whatever happens after the start.
         let reserved = self.context.journal.reserve().await?;
         self.context.record(vec![started]).await?;
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         let slot = slots
             .last_key_value()
             .map_or(CallSlot(0), |(CallSlot(last), _)| CallSlot(last + 1));
@@ -364,11 +361,7 @@ impl LinkServer {
         EndCall { slot, end }: EndCall,
     ) -> impl Future<Output = Result<(), CoordinatorError>> + Send + use<> {
         let own = self.require_own(&end.events);
-        let reserved = self
-            .slots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&slot);
+        let reserved = self.slots.lock().remove(&slot);
         let durable = reserved.map(|reserved| reserved.append(batch(end)));
         let run = self.context.run.clone();
         async move {

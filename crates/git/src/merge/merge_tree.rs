@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use orchestrate_core::Oid;
 use orchestrate_core::text::git_path;
@@ -205,12 +204,7 @@ impl Merging<'_> {
         }
         // A scratch repository with the attributes of this target cannot be reused.
         if told {
-            *self
-                .repo
-                .shared
-                .scratch
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(scratch);
+            *self.repo.shared.scratch.lock() = Some(scratch);
         }
         match ended.code {
             0 => Ok(Merge::Clean {
@@ -226,13 +220,7 @@ impl Merging<'_> {
         for (_, oid) in branches {
             theirs(oid)?;
         }
-        let kept = self
-            .repo
-            .shared
-            .scratch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let kept = self.repo.shared.scratch.lock().take();
         // A scratch repository that was removed meanwhile cannot be used again.
         if let Some(scratch) = kept.filter(|scratch| scratch.name(branches).is_ok()) {
             return Ok(scratch);

@@ -15,9 +15,9 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_sandbox::{
     Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program, untrusted_program,
 };
@@ -230,7 +230,7 @@ fn version_of(path: &Path, environment: &Environment) -> Result<Version, Reposit
     static LAST: Mutex<Option<Asked>> = Mutex::new(None);
     let file = path.metadata().map_err(|error| unstartable(path, &error))?;
     let (inode, modified) = (file.ino(), (file.mtime(), file.mtime_nsec()));
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock();
     if let Some(asked) = &*last
         && asked.path == path
         && asked.inode == inode

@@ -6,9 +6,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use orchestrate_core::collections::Mutex;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::repo::repository::Repo;
@@ -66,7 +66,7 @@ impl NoGc {
     ///
     /// The first call waits for a clean-up in progress, two seconds at most.
     pub fn hold(&self) {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock();
         *written = match *written {
             Written::At(when) if when.elapsed() < RENEWAL => return,
             Written::At(_) => self.write(),
@@ -103,7 +103,7 @@ impl NoGc {
 
 impl Drop for NoGc {
     fn drop(&mut self) {
-        let was_ours = matches!(self.written.get_mut(), Ok(Written::At(_)));
+        let was_ours = matches!(self.written.get_mut(), Written::At(_));
         if was_ours && std::fs::read_to_string(&self.path).is_ok_and(|found| found == self.text) {
             // If the file stays, it names a dead process, and git ignores it.
             let _ = std::fs::remove_file(&self.path);
@@ -277,6 +277,6 @@ mod tests {
             drop(questions);
             git.wait().unwrap();
         });
-        assert!(matches!(*holding.written.lock().unwrap(), Written::At(_)));
+        assert!(matches!(*holding.written.lock(), Written::At(_)));
     }
 }

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::{CommitRules, Oid};
 use orchestrate_sandbox::{Cancel, Confinement};
 use rustix::fs::Access;
@@ -640,7 +641,7 @@ impl Repo {
     /// Borrows a handle of libgit2 on the user's working tree.
     pub(crate) fn handle(&self) -> Result<Handle<'_>, GitError> {
         let pool = &self.shared.handles;
-        let kept = pool.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = pool.0.lock().pop();
         let repository = match kept {
             Some(repository) => repository,
             None => self.open_git_dir_of(&self.shared.git_dir, &self.shared.workdir)?,
@@ -689,22 +690,13 @@ impl Repo {
 
     /// Returns the tree that [`Repo::sync_tree`] made durable last for a worktree.
     pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
-        self.shared
-            .synced
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(admin_dir)
-            .cloned()
+        self.shared.synced.lock().get(admin_dir).cloned()
     }
 
     /// Makes all objects that were written for a worktree's tree durable, and records the tree.
     pub(crate) fn sync_tree(&self, admin_dir: &Path, tree: &Oid) -> Result<(), GitError> {
         self.sync_objects()?;
-        let mut synced = self
-            .shared
-            .synced
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut synced = self.shared.synced.lock();
         synced.insert(admin_dir.to_owned(), tree.clone());
         Ok(())
     }
@@ -757,7 +749,7 @@ impl std::ops::Deref for Handle<'_> {
 
 impl Drop for Handle<'_> {
     fn drop(&mut self) {
-        let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.pool.0.lock();
         if let Some(repository) = self.repository.take().filter(|_| kept.len() < KEPT_HANDLES) {
             kept.push(repository);
         }

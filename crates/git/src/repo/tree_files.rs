@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use git2::{ObjectType, Repository};
 use orchestrate_core::Oid;
+use orchestrate_core::collections::Mutex;
 
 use crate::files::openat::path_of;
 
@@ -50,7 +51,7 @@ impl ListedTrees {
         repository: &Repository,
         tree: git2::Oid,
     ) -> Result<Vec<RegularFile>, git2::Error> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let (mut files, mut open) = (Vec::new(), vec![(PathBuf::new(), tree)]);
         while let Some((folder, id)) = open.pop() {
             let listed = kept.listed(repository, id)?;

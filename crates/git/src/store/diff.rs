@@ -1,10 +1,10 @@
 //! Differences between trees, computed by libgit2, which runs no program for this.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use git2::{Delta, DiffOptions};
 use orchestrate_core::Oid;
+use orchestrate_core::collections::Mutex;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
@@ -62,7 +62,7 @@ impl Store<'_> {
     /// If a tree is missing.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
         let handle = self.repo.handle()?;
-        let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = COMPARING.lock();
         let diff = renamed_diff(&handle, from, to, None)?;
         let failed = GitError::library(format!("compare {from} and {to}"));
         let mut changes = Vec::new();
@@ -104,7 +104,7 @@ impl Store<'_> {
         paths: &[PathBuf],
     ) -> Result<String, GitError> {
         let handle = self.repo.handle()?;
-        let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = COMPARING.lock();
         let diff = renamed_diff(&handle, from, to, Some(paths))?;
         let (mut text, mut is_cut) = (Vec::new(), false);
         let printed = diff.print(git2::DiffFormat::Patch, |_, _, line| {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use git2::{Index, ObjectType};
@@ -138,21 +138,12 @@ impl RecordedContents {
 
     /// Returns the length of a blob, or `None` if it cannot be read.
     fn length(&self, id: git2::Oid) -> Option<u64> {
-        let known = |lengths: &BlobLengths| {
-            lengths
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get(&id)
-                .copied()
-        };
+        let known = |lengths: &BlobLengths| lengths.lock().get(&id).copied();
         let lengths = Arc::clone(&self.repo.shared.blob_lengths);
         known(&lengths).or_else(|| {
             let (length, kind) = self.repo.handle().ok()?.odb().ok()?.read_header(id).ok()?;
             let length = (kind == ObjectType::Blob).then_some(length as u64)?;
-            lengths
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(id, length);
+            lengths.lock().insert(id, length);
             Some(length)
         })
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::settings::OUTAGE_PATIENCE_MS;
 use orchestrate_core::{ModelReply, Price, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
@@ -301,5 +302,5 @@ fn invalid(name: &ModelName, problem: &str) -> ModelError {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -4,9 +4,10 @@
 //! Twenty agents that each find out by themselves would send twenty requests that cannot succeed,
 //! and each would say something else about the same cause.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use tokio::time::Instant;
 
 use crate::error::ModelError;
@@ -28,7 +29,7 @@ struct Rejected {
 impl Account {
     /// Fails if the endpoint has just rejected the account.
     pub(crate) fn require_accepted(&self) -> Result<(), ModelError> {
-        let rejected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rejected = self.0.lock();
         match &*rejected {
             Some(rejected) if Instant::now() < rejected.until => {
                 Err(ModelError::AccountRejected(Arc::clone(&rejected.error)))
@@ -47,7 +48,7 @@ impl Account {
             until: Instant::now() + REJECTED_FOR,
             error: Arc::clone(&error),
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected);
+        *self.0.lock() = Some(rejected);
         ModelError::AccountRejected(error)
     }
 }

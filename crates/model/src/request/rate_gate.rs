@@ -4,9 +4,9 @@
 //! Providers limit requests by key, so twenty agents that retry independently would keep exceeding
 //! the limit. After a pause they continue one after the other, not all at once.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use tokio::time::Instant;
 
 /// The interval at which waiting requests continue after a pause: short compared with a request,
@@ -27,7 +27,7 @@ struct Pause {
 impl RateGate {
     /// Closes the gate for a time from now; has no effect if it is already closed for longer.
     pub(crate) fn pause(&self, wait: Duration) {
-        let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pause = self.0.lock();
         let until = Instant::now() + wait;
         if pause.until.is_none_or(|known| known < until) {
             *pause = Pause {
@@ -46,7 +46,7 @@ impl RateGate {
 
     /// Returns the time at which the caller may continue, or `None` if the gate is open.
     fn moment(&self) -> Option<Instant> {
-        let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pause = self.0.lock();
         let until = pause.until?;
         if until <= Instant::now() {
             return None;

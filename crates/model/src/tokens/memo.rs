@@ -6,7 +6,8 @@
 //! full, the older one is dropped.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use orchestrate_core::collections::Mutex;
 
 /// Maximum size of the texts in one half, in bytes: the contexts of twenty agents with 16,000
 /// tokens of four bytes.
@@ -35,19 +36,11 @@ impl Memo {
         if text.len() > LONGEST_BYTES {
             return count(text);
         }
-        if let Some(known) = self
-            .halves
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .find(text)
-        {
+        if let Some(known) = self.halves.lock().find(text) {
             return known;
         }
         let counted = count(text);
-        self.halves
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(text, counted);
+        self.halves.lock().add(text, counted);
         counted
     }
 }
@@ -96,7 +89,7 @@ mod tests {
             assert_eq!((count(&other), count("one")), (LONGEST_BYTES, 3));
         }
         assert_eq!(counted.get(), 1 + others);
-        let halves = memo.halves.lock().unwrap();
+        let halves = memo.halves.lock();
         let held: usize = halves
             .newer
             .keys()

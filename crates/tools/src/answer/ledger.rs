@@ -7,8 +7,9 @@
 //! an edit still has to match its text, but writing the whole file replaces it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -44,12 +45,12 @@ impl ReadLedger {
     /// Locks the agent's files for one tool at a time. This blocks, so it must not be called on an
     /// async thread.
     pub fn exclusively(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 
     /// Records a version as the last seen one.
     pub fn note(&self, file: &SeenFile) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         match &file.sha256 {
             Some(hash) => seen.insert(file.path.clone(), hash.clone()),
             None => seen.remove(&file.path),
@@ -59,7 +60,7 @@ impl ReadLedger {
     /// Reports whether the content differs from the version that the agent saw last; false for a
     /// file without an entry.
     pub fn is_stale(&self, path: &str, content: &[u8]) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         seen.get(path)
             .is_some_and(|hash| *hash != sha256_hex(content))
     }

@@ -4,8 +4,9 @@
 //! recorded end of a call that changed them contains all of them, from which a resumed run restores
 //! them with [`Notes::restore`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use orchestrate_core::collections::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// Maximum size of all notes of an agent in bytes: they are part of every request.
@@ -65,6 +66,6 @@ impl Notes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Note>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

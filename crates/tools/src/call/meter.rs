@@ -1,8 +1,9 @@
 //! Adds up what one call uses, on whichever thread and in whichever process.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::ResourceUsage;
 use orchestrate_sandbox::Usage;
 use rustix::time::{ClockId, clock_gettime};
@@ -97,7 +98,7 @@ impl Meter {
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

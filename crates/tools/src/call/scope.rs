@@ -7,9 +7,10 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::failure_handling::PROBE_AFTER;
 use orchestrate_core::policy::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS, WebRequests};
 use orchestrate_core::policy::{Grant, Policy};
@@ -121,7 +122,7 @@ impl SharedValues {
     /// Returns the run's value of this type, which is its default at first.
     pub fn value<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let fresh = || Arc::new(T::default()) as Arc<dyn Any + Send + Sync>;
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.values.lock();
         let value = Arc::clone(values.entry(TypeId::of::<T>()).or_insert_with(fresh));
         drop(values);
         // The type is the key, so the cast succeeds.

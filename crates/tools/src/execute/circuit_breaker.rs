@@ -2,9 +2,10 @@
 //! until it is time to try it again. Shared by all agents of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::Target;
 use orchestrate_core::policy::failure_handling::{Failure, Health, Lacking};
 use orchestrate_core::text::invisible::shown;
@@ -211,6 +212,6 @@ impl CircuitBreaker {
     }
 
     fn circuits(&self) -> MutexGuard<'_, BTreeMap<Need, Circuit>> {
-        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.circuits.lock()
     }
 }

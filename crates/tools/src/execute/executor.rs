@@ -9,9 +9,10 @@
 //! decision), and deciding what follows from a failure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::failure_handling::Failure;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Target};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolCalls, ToolMetrics, ToolSpec};
@@ -136,11 +137,7 @@ impl Executor {
 
     /// Returns the metrics of every tool that has run.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
-        self.shared
-            .calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .metrics()
+        self.shared.calls.lock().metrics()
     }
 
     /// Waits until no call is running. It does not cancel any.
@@ -504,7 +501,7 @@ impl Shared {
         }
         require_left(permission, scope)?;
         let now = Instant::now();
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rates = self.rates.lock();
         let (since, count) = rates.entry(scope.agent.clone()).or_insert((now, 0));
         if now.duration_since(*since) > RATE_WINDOW {
             (*since, *count) = (now, 0);
@@ -553,9 +550,7 @@ impl Shared {
     }
 
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
-        self.forbidden
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.forbidden.lock()
     }
 
     /// Runs an admitted call, and handles its failures.
@@ -652,7 +647,7 @@ impl Shared {
     }
 
     fn count(&self, tool: &str, output: &ToolOutput) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.add(tool, output.success, output.execution_time);
     }
 

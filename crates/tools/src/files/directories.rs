@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::text::git_path::is_git_name;
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
@@ -68,7 +69,7 @@ impl Directories {
     }
 
     fn find(&self, stamp: &FileStamp) -> Option<Arc<[Name]>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         let listed = kept
             .by_inode
             .get(&(stamp.device, stamp.inode))
@@ -77,7 +78,7 @@ impl Directories {
     }
 
     fn keep(&self, stamp: FileStamp, names: &Arc<[Name]>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let count = names.len() + 1;
         if kept.names + count > MAX_KEPT {
             *kept = Kept::default();
@@ -224,7 +225,7 @@ mod tests {
             directories.keep(FileStamp { inode, ..stamp(1) }, &many);
             // The same directory, changed: it replaces the former one.
             directories.keep(FileStamp { inode, ..stamp(2) }, &many);
-            let kept = directories.0.lock().unwrap();
+            let kept = directories.0.lock();
             assert!(kept.names <= MAX_KEPT && kept.names == kept.by_inode.len() * (many.len() + 1));
             assert!(kept.by_inode.contains_key(&(1, inode)));
         }

@@ -7,7 +7,7 @@
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, available_parallelism, panicking, scope};
 
 use super::entry::Entry;
@@ -15,6 +15,7 @@ use super::listing::{Listing, Pending, WalkLimits, WalkSummary};
 use super::open::Files;
 use super::walk::Flow;
 use crate::answer::ToolError;
+use orchestrate_core::collections::Mutex;
 
 /// Maximum number of threads that help one search besides its own.
 const MAX_HELPERS: usize = 3;
@@ -256,7 +257,7 @@ impl Pool<'_> {
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 }
 

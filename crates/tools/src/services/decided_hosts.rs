@@ -1,8 +1,9 @@
 //! What a program asked its proxy for: the decisions about it, and what could not be reached.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::egress::EgressDecision;
 use orchestrate_core::truncate;
 
@@ -22,26 +23,17 @@ pub struct DecidedHosts {
 impl DecidedHosts {
     /// Adds a decision.
     pub fn push(&self, decision: EgressDecision) {
-        self.decided
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(decision);
+        self.decided.lock().push(decision);
     }
 
     /// Returns all decisions so far.
     pub fn all(&self) -> Vec<EgressDecision> {
-        self.decided
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.decided.lock().clone()
     }
 
     /// Adds what may be reached and cannot, with the reason; of many entries, the first are kept.
     pub fn note_unreached(&self, what: &str) {
-        let mut unreached = self
-            .unreached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut unreached = self.unreached.lock();
         if unreached.len() < MAX_UNREACHED {
             unreached.insert(truncate(what, MAX_UNREACHED_CHARS));
         }
@@ -49,10 +41,7 @@ impl DecidedHosts {
 
     /// Returns what could not be reached so far, each once.
     pub fn unreached(&self) -> BTreeSet<String> {
-        self.unreached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.unreached.lock().clone()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, client, server};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::host::{InvalidUrl, WebUrl};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -159,7 +160,7 @@ fn run(
     connection: client::conn::http1::Connection<TokioIo<TcpStream>, Incoming>,
     servers: &Servers,
 ) {
-    let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut servers = servers.lock();
     while servers.try_join_next().is_some() {}
     servers.spawn(async move {
         // Who reads the response sees the same error.

@@ -1,11 +1,12 @@
 //! Passes on what a command writes, with lines that look like markers escaped, and stores it.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use orchestrate_cache::{Cache, CacheError, Identity, Recording, Stream};
 use orchestrate_coordinator::Sink;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::projections::marker::MarkerEscape;
 
 use crate::show::output;
@@ -74,10 +75,7 @@ impl Passage {
 
     /// Returns why output was lost, if it was. A reader that has closed it wanted no more.
     pub(super) fn lost(&self) -> Option<io::Error> {
-        self.lost
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.lost.lock().take()
     }
 
     /// Stores the result, unless it is too large.
@@ -88,10 +86,7 @@ impl Passage {
 
     /// Reports whether there is a result to store.
     pub(super) fn is_recorded(&self) -> bool {
-        self.recording
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.recording.lock().is_some()
     }
 
     /// Removes what has been stored so far.
@@ -101,10 +96,7 @@ impl Passage {
 
     /// No thread holds the lock while it writes, so this never waits for a reader.
     fn take(&self) -> Option<Recording> {
-        self.recording
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.recording.lock().take()
     }
 }
 
@@ -115,12 +107,7 @@ impl Passing {
         {
             is_whole.store(*last == b'\n', Ordering::SeqCst);
         }
-        if let Some(recording) = self
-            .recording
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_mut()
-        {
+        if let Some(recording) = self.recording.lock().as_mut() {
             recording.add(self.stream, &self.escaped);
         }
         let written = match self.stream {
@@ -130,10 +117,7 @@ impl Passing {
         written.map_err(|error| {
             let kind = error.kind();
             if kind != io::ErrorKind::BrokenPipe {
-                self.lost
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .get_or_insert(error);
+                self.lost.lock().get_or_insert(error);
             }
             kind.into()
         })

@@ -7,10 +7,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use orchestrate_cache::{Cache, CacheError, Identity, Lookup, Stream};
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::{Oid, RunSettings};
 use orchestrate_tools::FileStamp;
@@ -98,11 +98,7 @@ impl Results {
 
     /// Returns the remembered id of a file's content.
     pub(crate) fn content(&self, stamp: &FileStamp) -> Option<Oid> {
-        self.read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(stamp)
-            .cloned()
+        self.read.lock().get(stamp).cloned()
     }
 
     /// Remembers the id of a content that was read just now, unless the file may still change
@@ -114,7 +110,7 @@ impl Results {
         let before = since_1970.saturating_sub(STILL_FRESH);
         let newest = stamp.changed.max(stamp.modified).0;
         if u64::try_from(newest).is_ok_and(|newest| newest < before.as_secs()) {
-            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut read = self.read.lock();
             if read.len() >= REMEMBERED {
                 read.clear();
             }

@@ -6,10 +6,11 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::Event;
 use orchestrate_core::projections::aggregated::AggregatedResults;
 use orchestrate_core::run::child::{KeptWork, assigned};
@@ -75,19 +76,12 @@ impl AgentServices {
 
     /// Releases the run; every later use fails.
     pub(super) fn close(&self) {
-        self.workplace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.workplace.lock().take();
         self.replays.close();
     }
 
     pub(super) fn workplace(&self) -> Result<Arc<Workplace>, ServiceError> {
-        let workplace = self
-            .workplace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let workplace = self.workplace.lock().clone();
         workplace.ok_or_else(|| {
             ServiceError::Failed("the agent that made the call has ended".to_owned())
         })
@@ -98,11 +92,7 @@ impl AgentServices {
     ///
     /// The agent must not continue then: a reply to an unrecorded result could never be replayed.
     pub(super) fn lost(&self) -> Option<CoordinatorError> {
-        self.lost
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.lost.0.lock().take()
     }
 }
 
@@ -114,17 +104,14 @@ impl Lost {
     /// Stores the failure for the driver, and words it for the tool.
     pub(super) fn note(&self, error: CoordinatorError) -> ServiceError {
         let told = service_error(&error);
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert(error);
+        self.0.lock().get_or_insert(error);
         told
     }
 
     /// Fails if there is one. A call that is not recorded now is made again by the next process;
     /// its result would say that it failed, which is not known.
     fn require_none(&self) -> Result<(), ServiceError> {
-        let lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = self.0.lock();
         lost.as_ref()
             .map_or(Ok(()), |error| Err(service_error(error)))
     }
@@ -707,10 +694,7 @@ impl ArtifactStore for AgentServices {
             .record(stored)
             .await
             .map_err(|error| service_error(&error))?;
-        let mut artifacts = self
-            .artifacts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut artifacts = self.artifacts.lock();
         let artifact = Artifact {
             handle: format!("a{}", artifacts.len() + 1),
             blob,
@@ -722,10 +706,7 @@ impl ArtifactStore for AgentServices {
     }
 
     fn file_of(&self, handle: &str) -> Option<String> {
-        let artifacts = self
-            .artifacts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let artifacts = self.artifacts.lock();
         artifacts
             .iter()
             .find(|artifact| artifact.handle == handle)?
@@ -735,10 +716,7 @@ impl ArtifactStore for AgentServices {
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
         let blob = {
-            let artifacts = self
-                .artifacts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let artifacts = self.artifacts.lock();
             artifacts
                 .iter()
                 .find(|artifact| artifact.handle == handle)

@@ -1,10 +1,11 @@
 //! What the calls of one agent find in the cache, and what git knows of its worktree's files.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use orchestrate_cache::Identity;
 use orchestrate_core::Oid;
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::policy::cache::{CacheKey, ContentHash, NO_COMMIT, Phase, agent_name};
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
@@ -52,10 +53,7 @@ impl Replays {
 
     /// Releases the run; nothing is known of files afterwards.
     pub(super) fn close(&self) {
-        self.files
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.files.lock().take();
     }
 
     /// Returns by what the result of a call is found. The digest covers the content of all that the
@@ -77,13 +75,9 @@ impl Replays {
     }
 
     fn recorded(&self) -> Option<Arc<GitContents>> {
-        let files = self
-            .files
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()?;
+        let files = self.files.lock().clone()?;
         let written = files.index_written().ok()?;
-        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorded = self.recorded.lock();
         if let Some((time, contents)) = recorded.as_ref()
             && *time == written
         {

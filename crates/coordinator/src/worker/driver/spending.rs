@@ -1,11 +1,11 @@
 //! What requests spend: reserved before each is sent, and counted if one is cut off.
 
 use std::mem;
-use std::sync::{Mutex, PoisonError};
 
 use orchestrate_checks::ShutdownLevel;
 use orchestrate_core::agent::budget::{Amount, Reservation, Unit};
 use orchestrate_core::agent::context::{TokenCounter, request_tokens};
+use orchestrate_core::collections::Mutex;
 use orchestrate_core::event::Event;
 use orchestrate_core::task::FailureCause;
 use orchestrate_core::{AgentLoop, DividedRequest, ModelRequest, Price, RequestChain};
@@ -52,7 +52,7 @@ pub(super) struct Part {
 impl Arrived {
     /// Adds what arrives.
     pub(super) fn note(&self, delta: Delta<'_>) {
-        let mut part = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut part = self.0.lock();
         match delta {
             Delta::Text(text) | Delta::Reasoning(text) => part.text.push_str(text),
             Delta::ToolCall { .. } => part.has_call = true,
@@ -63,7 +63,7 @@ impl Arrived {
     /// Takes what has arrived, if the model had begun to answer when the error occurred or, without
     /// one, by now.
     pub(super) fn cut_by(&self, error: Option<&ModelError>) -> Option<Part> {
-        let part = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let part = mem::take(&mut *self.0.lock());
         let has_begun = part.has_call || !part.text.is_empty();
         (has_begun || error.is_some_and(ModelError::had_begun_to_answer)).then_some(part)
     }

@@ -3,12 +3,13 @@
 //! Only exact counts are kept. What is kept follows from the value itself, so values that differ in
 //! nothing else are equal, and none of it is serialized.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::size::{TokenCounter, message_tokens};
 use crate::agent::conversation::Message;
+use crate::collections::Mutex;
 
 /// A number of tokens, once it has been counted exactly.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +86,7 @@ impl Counts {
         if !counter.is_exact() {
             return message_tokens(message, counter);
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some((_, tokens)) = known.iter().find(|(known, _)| known == message) {
             return *tokens;
         }

@@ -25,11 +25,9 @@ pub(crate) async fn the_user_sees_what_is_pushed_and_exactly_that_is(mut harness
     harness.scope.ask_parks = true;
     let call = harness.make_call("git_push", json!({"branch": "try/one"}));
     let ask = |harness: &ToolHarness| {
-        let (executor, call, scope) = (
-            Arc::clone(&harness.executor),
-            call.clone(),
-            harness.scope.clone(),
-        );
+        let executor = Arc::clone(&harness.executor);
+        let call = call.clone();
+        let scope = harness.scope.clone();
         async move { executor.call(&call, &scope).await }
     };
     let CallOutcome::NeedsApproval {
@@ -52,7 +50,6 @@ pub(crate) async fn the_user_sees_what_is_pushed_and_exactly_that_is(mut harness
         .git
         .hosts
         .lock()
-        .unwrap()
         .insert("origin".to_owned(), "other.example".to_owned());
     let CallOutcome::NeedsApproval {
         call: other,
@@ -66,14 +63,14 @@ pub(crate) async fn the_user_sees_what_is_pushed_and_exactly_that_is(mut harness
         other != hash && arguments["host"] == "other.example",
         "{arguments}"
     );
-    assert!(harness.git.pushed.lock().unwrap().is_empty() && harness.recorder.records().is_empty());
-    harness.git.hosts.lock().unwrap().clear();
+    assert!(harness.git.pushed.lock().is_empty() && harness.recorder.records().is_empty());
+    harness.git.hosts.lock().clear();
     let CallOutcome::Done(output) = ask(&harness).await else {
         unreachable!()
     };
     let expected = "ok: pushed 0123456789 as the new branch origin/try/one (https://git.example/a.git)\n0123456789 Begin";
     assert_eq!(said(&output), expected);
-    assert_eq!(harness.git.pushed.lock().unwrap().len(), 1);
+    assert_eq!(harness.git.pushed.lock().len(), 1);
 }
 
 pub(crate) async fn commits_of_the_user_are_not_published_unasked(mut harness: ToolHarness) {
@@ -96,7 +93,7 @@ pub(crate) async fn commits_of_the_user_are_not_published_unasked(mut harness: T
         arguments["users_commits"],
         json!({"count": 2, "newest": ["aaaaaaaaaa Draft"]})
     );
-    assert!(harness.git.pushed.lock().unwrap().is_empty());
+    assert!(harness.git.pushed.lock().is_empty());
     harness.scope.approvals = Arc::new(BTreeMap::from([(hash, Approval::Approved)]));
     let CallOutcome::Done(output) = harness.executor.call(&call, &harness.scope).await else {
         unreachable!()
@@ -114,7 +111,7 @@ pub(crate) async fn rules_decide_about_hosts_and_branches(mut harness: ToolHarne
         ("corp", "git.corp.example"),
         ("evil", "git.example.evil.org"),
     ];
-    *harness.git.hosts.lock().unwrap() = hosts
+    *harness.git.hosts.lock() = hosts
         .map(|(remote, host)| (remote.to_owned(), host.to_owned()))
         .into();
     harness.scope.policy = policy(&[
@@ -265,7 +262,7 @@ pub(crate) async fn a_name_is_no_address_no_option_and_no_refspec(mut harness: T
         unknown.starts_with("Retry: Invalid parameters"),
         "{unknown}"
     );
-    assert!(harness.git.pushed.lock().unwrap().is_empty());
+    assert!(harness.git.pushed.lock().is_empty());
     // As with the other tools, an empty text is none.
     assert!(
         answered(&harness, "git_push", json!({"remote": "", "branch": ""}))
@@ -281,7 +278,6 @@ pub(crate) async fn a_server_that_is_away_stops_no_other_git_tool(mut harness: T
         .git
         .hosts
         .lock()
-        .unwrap()
         .insert("away".to_owned(), "away.example".to_owned());
     for _ in 0..3 {
         let seen = answered(&harness, "git_push", json!({"remote": "away"})).await;

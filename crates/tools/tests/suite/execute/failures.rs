@@ -49,10 +49,8 @@ macro_rules! failing_probe {
     ($errors:expr, $tries:expr) => {{
         let (errors, tries): (Vec<ToolError>, Arc<AtomicUsize>) = ($errors, Arc::clone($tries));
         probe(move |context| {
-            let (number, factor) = (
-                tries.fetch_add(1, Ordering::SeqCst),
-                context.limits().time_factor,
-            );
+            let number = tries.fetch_add(1, Ordering::SeqCst);
+            let factor = context.limits().time_factor;
             let error = errors.get(number).cloned();
             Box::pin(async move {
                 error.map_or_else(|| Ok(Answer::new(format!("x{factor}"), json!(null))), Err)
@@ -341,7 +339,7 @@ pub(crate) async fn a_command_ended_in_the_middle_names_what_it_changed(mut harn
         status: 'M',
         path: path.to_owned(),
     };
-    *harness.git.changes.lock().unwrap() = vec![change("a.txt"), change("b.txt")];
+    *harness.git.changes.lock() = vec![change("a.txt"), change("b.txt")];
     let output = harness
         .call(
             "run_shell_command",

@@ -18,7 +18,7 @@ use orchestrate_core::run::{AskedWait, Receipt};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor,
-    RequestedChange, ReviewVerdict, Task, TaskId,
+    RequestedChange, ReviewVerdict, Task,
 };
 use orchestrate_tools::{
     AgentOperation, AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction,
@@ -36,9 +36,11 @@ use crate::error::CoordinatorError;
 use crate::link::requests::{
     CallSlot, EndCall, Facts, ForeseeChild, ForeseeMessage, ForeseeTermination, ForeseeWait,
     GiveVerdict, ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadHandBacks, ReadPlan, ReadSkill,
-    SendMessage, SpawnChild, StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
+    ReadTask, Record, Request, SendMessage, SpawnChild, StartCall, TakesWorkAt, TerminateAgent,
+    WaitForAgents,
 };
 use crate::link::worker_link::WorkerLink;
+use crate::ruling::Ruling;
 use crate::run::codec::value_bytes;
 use crate::run::machine::web::Web;
 use crate::run::new_child::NewChild;
@@ -145,19 +147,11 @@ fn service_error(error: &CoordinatorError) -> ServiceError {
 #[async_trait]
 impl GitService for AgentServices {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
-        self.workplace()?
-            .files
-            .status()
-            .await
-            .map_err(|error| service_error(&error))
+        Ok(self.workplace()?.files.status().await?)
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
-        self.workplace()?
-            .files
-            .ignores(path.into())
-            .await
-            .map_err(|error| service_error(&error))
+        Ok(self.workplace()?.files.ignores(path.into()).await?)
     }
 
     async fn keep_before(&self) -> Result<Oid, ServiceError> {
@@ -169,19 +163,11 @@ impl GitService for AgentServices {
     }
 
     async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
-        self.workplace()?
-            .files
-            .diff(staged, shows)
-            .await
-            .map_err(|error| service_error(&error))
+        Ok(self.workplace()?.files.diff(staged, shows).await?)
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
-        self.workplace()?
-            .files
-            .log(limit)
-            .await
-            .map_err(|error| service_error(&error))
+        Ok(self.workplace()?.files.log(limit).await?)
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
@@ -276,50 +262,27 @@ impl AgentService for AgentServices {
         message: OutgoingMessage,
     ) -> Result<Option<Receipt>, ServiceError> {
         let OutgoingMessage { call, message } = message;
-        let call = CallOfTurn {
-            turn: self.turn().await?,
-            call,
-        };
-        let sent = self
-            .workplace()?
-            .link
-            .ask(SendMessage { call, message })
-            .await
-            .map_err(|error| self.lost.note(error))?;
-        sent.granted().map_err(|why| refused(&why))
+        let call = self.call_of_turn(call).await?;
+        granted(self.change(SendMessage { call, message }).await?)
     }
 
     async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError> {
-        let workplace = self.workplace()?;
-        let link = &workplace.link;
         match operation.clone() {
-            AgentOperation::Send(message) => link
-                .ask(ForeseeMessage { message })
-                .await?
-                .granted()
-                .map_err(|why| refused(&why)),
+            AgentOperation::Send(message) => granted(self.ask(ForeseeMessage { message }).await?),
             AgentOperation::Spawn(child) => self.foresee_child(child).await.map(drop),
-            AgentOperation::Terminate(agent) => link
-                .ask(ForeseeTermination { agent })
-                .await?
-                .granted()
-                .map_err(|why| refused(&why)),
+            AgentOperation::Terminate(agent) => {
+                granted(self.ask(ForeseeTermination { agent }).await?)
+            }
             AgentOperation::Wait {
                 agents,
                 timeout_seconds,
             } => {
                 let timeout = timeout_seconds.map(Duration::from_secs);
-                link.ask(ForeseeWait { agents, timeout })
-                    .await?
-                    .granted()
-                    .map_err(|why| refused(&why))
+                granted(self.ask(ForeseeWait { agents, timeout }).await?)
             }
-            AgentOperation::Aggregate(agents) => link
-                .ask(ReadHandBacks { agents })
-                .await?
-                .granted()
-                .map(drop)
-                .map_err(|why| refused(&why)),
+            AgentOperation::Aggregate(agents) => {
+                granted(self.ask(ReadHandBacks { agents }).await?).map(drop)
+            }
         }
     }
 
@@ -329,24 +292,13 @@ impl AgentService for AgentServices {
         if let Some(child) = existing {
             return Ok(child);
         }
-        let reports = workplace
-            .assignment
-            .role
-            .as_ref()
-            .is_some_and(|role| role.delivers.is_report());
-        // The files of an agent that delivers a report are not part of any result.
-        let base = if reports {
+        let base = if delivers_report(&workplace) {
             workplace.files.tip().await?.0
         } else {
             workplace.files.commit_for_child(&workplace.policy).await?
         };
         new.base = Some(base);
-        let spawned = workplace
-            .link
-            .ask(SpawnChild { child: new })
-            .await
-            .map_err(|error| self.lost.note(error))?;
-        spawned.granted().map_err(|why| refused(&why))
+        granted(self.change(SpawnChild { child: new }).await?)
     }
 
     async fn terminate(
@@ -354,37 +306,20 @@ impl AgentService for AgentServices {
         call: &CallId,
         agent: &AgentId,
     ) -> Result<Option<Vec<KeptWork>>, ServiceError> {
-        let call = CallOfTurn {
-            turn: self.turn().await?,
-            call: call.clone(),
-        };
+        let call = self.call_of_turn(call.clone()).await?;
         self.commit_before_waiting(&call).await?;
-        let asked = TerminateAgent {
-            call,
-            agent: agent.clone(),
-        };
-        let ended = self
-            .workplace()?
-            .link
-            .ask(asked)
-            .await
-            .map_err(|error| self.lost.note(error))?;
-        ended.granted().map_err(|why| refused(&why))
+        let agent = agent.clone();
+        granted(self.change(TerminateAgent { call, agent }).await?)
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
-        let status = self
-            .workplace()?
-            .link
-            .ask(ReadAgentStatus {
-                agent: agent.clone(),
-            })
-            .await?;
+        let agent = agent.clone();
+        let status = self.ask(ReadAgentStatus { agent }).await?;
         status.map_err(ServiceError::Invalid)
     }
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
-        Ok(self.workplace()?.link.ask(ListActiveAgents {}).await?)
+        self.ask(ListActiveAgents {}).await
     }
 
     async fn aggregate(
@@ -392,13 +327,7 @@ impl AgentService for AgentServices {
         agents: &[AgentId],
         shows: ShowsPath,
     ) -> Result<AggregatedResults, ServiceError> {
-        let found = self
-            .workplace()?
-            .files
-            .aggregate(agents, shows)
-            .await
-            .map_err(|error| service_error(&error))?;
-        found.granted().map_err(|why| refused(&why))
+        granted(self.workplace()?.files.aggregate(agents, shows).await?)
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
@@ -407,30 +336,26 @@ impl AgentService for AgentServices {
             agents,
             timeout_seconds,
         } = wait;
-        let of = CallOfTurn {
-            turn: self.turn().await?,
-            call,
-        };
-        let asked = AskedWait {
-            of,
+        let wait = AskedWait {
+            of: self.call_of_turn(call).await?,
             ids: agents,
             timeout: timeout_seconds.map(Duration::from_secs),
         };
-        self.commit_before_waiting(&asked.of).await?;
-        let waits = WaitForAgents { wait: asked };
-        let ended = self
-            .workplace()?
-            .link
-            .ask(waits)
-            .await
-            .map_err(|error| self.lost.note(error))?;
-        ended.granted().map_err(|why| refused(&why))
+        self.commit_before_waiting(&wait.of).await?;
+        granted(self.change(WaitForAgents { wait }).await?)
     }
 }
 
-/// Words for the agent why what it asks for is refused.
-fn refused(why: &impl Display) -> ServiceError {
-    ServiceError::Invalid(why.to_string())
+/// Returns what comes of a ruling, or words for the agent why what it asks for is refused.
+fn granted<T, R: Display>(ruling: Ruling<T, R>) -> Result<T, ServiceError> {
+    let decided = ruling.granted();
+    decided.map_err(|why| ServiceError::Invalid(why.to_string()))
+}
+
+/// Reports whether an agent delivers a report; its files are then not part of any result.
+fn delivers_report(workplace: &Workplace) -> bool {
+    let role = workplace.assignment.role.as_ref();
+    role.is_some_and(|role| role.delivers.is_report())
 }
 
 /// Returns the child that a call of this turn asks for, without the run's secrets.
@@ -462,15 +387,8 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
 #[async_trait]
 impl PlanService for AgentServices {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
-        let asked = ReadPlan {
-            section: section.map(str::to_owned),
-        };
-        let text = self
-            .workplace()?
-            .link
-            .ask(asked)
-            .await
-            .map_err(|error| service_error(&error))?;
+        let section = section.map(str::to_owned);
+        let text = self.ask(ReadPlan { section }).await?;
         text.map_err(ServiceError::Invalid)
     }
 }
@@ -482,13 +400,7 @@ impl SkillService for AgentServices {
             name: name.to_owned(),
             file: file.map(str::to_owned),
         };
-        let text = self
-            .workplace()?
-            .link
-            .ask(asked)
-            .await
-            .map_err(|error| service_error(&error))?;
-        text.granted().map_err(|why| refused(&why))
+        granted(self.ask(asked).await?)
     }
 }
 
@@ -513,11 +425,7 @@ impl ReviewService for AgentServices {
             changes,
             comment,
         };
-        let given = workplace.link.ask(GiveVerdict { verdict }).await;
-        given
-            .map_err(|error| self.lost.note(error))?
-            .granted()
-            .map_err(|why| refused(&why))
+        granted(self.change(GiveVerdict { verdict }).await?)
     }
 }
 
@@ -526,22 +434,11 @@ impl CallRecorder for AgentServices {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         self.lost.require_none()?;
         let workplace = self.workplace()?;
-        let (turn, link) = (self.turn().await?, workplace.link.clone());
-        let started = StartCall {
-            started: start_of(record, workplace.task(), turn),
-        };
-        let slot = link
-            .ask(started)
-            .await
-            .map_err(|error| self.lost.note(error))?;
-        let of = CallOf {
-            task: workplace.task().clone(),
-            turn,
-            tool: record.tool.clone(),
-        };
+        let of = self.call(record).await?;
+        let started = start_of(record, &of);
         Ok(Box::new(KeptSlot {
-            link,
-            slot,
+            slot: self.change(StartCall { started }).await?,
+            link: workplace.link.clone(),
             lost: self.lost.clone(),
             of,
         }))
@@ -549,17 +446,11 @@ impl CallRecorder for AgentServices {
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         self.lost.require_none()?;
-        let (workplace, turn) = (self.workplace()?, self.turn().await?);
-        let started = start_of(record, workplace.task(), turn);
-        let of = CallOf {
-            task: workplace.task().clone(),
-            turn,
-            tool: record.tool.clone(),
-        };
+        let of = self.call(record).await?;
+        let started = start_of(record, &of);
         let mut facts = Facts::naming(bytes_of(&end)?, |result| finished(&end, of, result));
         facts.events.insert(0, started);
-        let recorded = workplace.link.record(facts).await;
-        recorded.map_err(|error| self.lost.note(error))
+        self.change(Record { facts }).await
     }
 
     fn progress(&self, call: &CallId, text: &str) {
@@ -585,13 +476,8 @@ impl AgentServices {
     /// merged into the branch meanwhile.
     async fn commit_before_waiting(&self, of: &CallOfTurn) -> Result<(), ServiceError> {
         let workplace = self.workplace()?;
-        let reports = workplace
-            .assignment
-            .role
-            .as_ref()
-            .is_some_and(|role| role.delivers.is_report());
-        // The files of an agent that delivers a report are not part of any result.
-        if !reports && workplace.link.ask(TakesWorkAt { call: of.clone() }).await? {
+        let call = of.clone();
+        if !delivers_report(&workplace) && self.ask(TakesWorkAt { call }).await? {
             workplace
                 .files
                 .commit_before_merges(&workplace.policy)
@@ -608,29 +494,50 @@ impl AgentServices {
     ) -> Result<(NewChild, Option<AgentHandle>), ServiceError> {
         let (workplace, turn) = (self.workplace()?, self.turn().await?);
         let new = new_child(&workplace.host.site.redactor, turn, child);
-        let foreseen = workplace
-            .link
-            .ask(ForeseeChild { child: new.clone() })
-            .await
-            .map_err(ServiceError::from)?;
-        Ok((new, foreseen.granted().map_err(|why| refused(&why))?))
+        let child = new.clone();
+        let existing = granted(self.ask(ForeseeChild { child }).await?)?;
+        Ok((new, existing))
     }
 
     pub(super) async fn turn(&self) -> Result<u32, ServiceError> {
-        Ok(self
-            .workplace()?
-            .link
-            .task()
-            .await
-            .map_err(|error| service_error(&error))?
-            .turns())
+        Ok(self.ask(ReadTask {}).await?.turns())
+    }
+
+    fn artifact(&self, handle: &str) -> Option<Artifact> {
+        let artifacts = self.artifacts.lock();
+        let found = artifacts.iter().find(|artifact| artifact.handle == handle);
+        found.cloned()
+    }
+
+    async fn call_of_turn(&self, call: CallId) -> Result<CallOfTurn, ServiceError> {
+        let turn = self.turn().await?;
+        Ok(CallOfTurn { turn, call })
+    }
+
+    async fn call(&self, record: &CallRecord) -> Result<CallOf, ServiceError> {
+        Ok(CallOf {
+            task: self.workplace()?.task().clone(),
+            turn: self.turn().await?,
+            tool: record.tool.clone(),
+        })
+    }
+
+    async fn ask<R: Request + Send>(&self, request: R) -> Result<R::Reply, ServiceError> {
+        Ok(self.workplace()?.link.ask(request).await?)
+    }
+
+    /// Makes a request that is recorded. A failure is noted for the driver, too: it is not known
+    /// what was done.
+    async fn change<R: Request + Send>(&self, request: R) -> Result<R::Reply, ServiceError> {
+        let replied = self.workplace()?.link.ask(request).await;
+        replied.map_err(|error| self.lost.note(error))
     }
 }
 
-fn start_of(record: &CallRecord, task: &TaskId, turn: u32) -> Event {
+fn start_of(record: &CallRecord, of: &CallOf) -> Event {
     Event::ToolStarted {
-        task: task.clone(),
-        turn,
+        task: of.task.clone(),
+        turn: of.turn,
         call_id: record.call.clone(),
         tool: record.tool.clone(),
         arguments: record.arguments.clone(),
@@ -685,15 +592,11 @@ impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let blob = BlobId::from_content(&bytes);
-        let stored = Facts {
+        let facts = Facts {
             events: Vec::new(),
             blobs: vec![bytes.into()],
         };
-        self.workplace()?
-            .link
-            .record(stored)
-            .await
-            .map_err(|error| service_error(&error))?;
+        self.ask(Record { facts }).await?;
         let mut artifacts = self.artifacts.lock();
         let artifact = Artifact {
             handle: format!("a{}", artifacts.len() + 1),
@@ -706,35 +609,17 @@ impl ArtifactStore for AgentServices {
     }
 
     fn file_of(&self, handle: &str) -> Option<String> {
-        let artifacts = self.artifacts.lock();
-        artifacts
-            .iter()
-            .find(|artifact| artifact.handle == handle)?
-            .file
-            .clone()
+        self.artifact(handle)?.file
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
-        let blob = {
-            let artifacts = self.artifacts.lock();
-            artifacts
-                .iter()
-                .find(|artifact| artifact.handle == handle)
-                .map(|artifact| artifact.blob.clone())
-        };
-        let Some(blob) = blob else {
+        let Some(Artifact { blob, .. }) = self.artifact(handle) else {
             return Err(ServiceError::Invalid(format!(
                 "this agent has no artifact '{handle}'"
             )));
         };
-        let blobs = self
-            .workplace()?
-            .link
-            .ask(ReadBlobs {
-                ids: vec![blob.clone()],
-            })
-            .await;
-        let blobs = blobs.map_err(|error| service_error(&error))?;
+        let ids = vec![blob.clone()];
+        let blobs = self.ask(ReadBlobs { ids }).await?;
         let bytes = blobs
             .get(&blob)
             .map_err(|error| ServiceError::Failed(error.to_string()))?;

@@ -29,11 +29,9 @@ const RESERVED_ROWS: usize = 2;
 
 /// Returns the whole call, in several lines.
 pub(crate) fn whole(approval: &Approval) -> String {
-    let (task, tool, rule) = (
-        &approval.task,
-        written(&approval.tool),
-        written(&approval.rule),
-    );
+    let task = &approval.task;
+    let tool = written(&approval.tool);
+    let rule = written(&approval.rule);
     let mut text = format!("task {task} requests {tool}; the rule {rule} requires your approval\n");
     match &approval.arguments {
         Value::Null => text.push_str(&argument("call", &approval.summary)),

@@ -274,10 +274,8 @@ fn a_map_can_be_stopped() {
         Tags::find(Language::Rust, &text, &|| true).err(),
         Some(CodeError::Stopped)
     );
-    let (index, declared) = (
-        index(&tagged(PROJECTS[0].files)),
-        ["src/cart.rs".to_owned()],
-    );
+    let index = index(&tagged(PROJECTS[0].files));
+    let declared = ["src/cart.rs".to_owned()];
     let task = MapTask {
         files: &declared,
         text: "",

@@ -170,10 +170,8 @@ fn integer(value: &[u8]) -> Option<i32> {
 fn hides(style: &[u8]) -> bool {
     style.split(|byte| *byte == b';').any(|declaration| {
         let mut parts = declaration.split(|byte| matches!(*byte, b':' | b'!'));
-        let (property, value) = (
-            parts.next().unwrap_or_default(),
-            parts.next().unwrap_or_default(),
-        );
+        let property = parts.next().unwrap_or_default();
+        let value = parts.next().unwrap_or_default();
         (is_word(property, "display") && is_word(value, "none"))
             || (is_word(property, "visibility")
                 && (is_word(value, "hidden") || is_word(value, "collapse")))

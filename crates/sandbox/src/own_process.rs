@@ -9,10 +9,8 @@ use crate::error::SandboxError;
 /// need some.
 pub fn allow_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let (current, most) = (
-        current.unwrap_or(u64::MAX),
-        maximum.unwrap_or(u64::MAX).min(wanted),
-    );
+    let current = current.unwrap_or(u64::MAX);
+    let most = maximum.unwrap_or(u64::MAX).min(wanted);
     let raised = Rlimit {
         current: Some(most),
         maximum,

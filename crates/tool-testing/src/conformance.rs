@@ -503,10 +503,8 @@ async fn serves_several(
     let calls = [&large, &small].map(|harness| call(harness, specimen, specimen.valid.clone()));
     let [first, second] = calls;
     let (first, second) = tokio::join!(first, second);
-    let (bytes, allowed) = (
-        second.text().len(),
-        allowed_bytes(MIN_RESULT_TOKENS) + MARK_BYTES,
-    );
+    let bytes = second.text().len();
+    let allowed = allowed_bytes(MIN_RESULT_TOKENS) + MARK_BYTES;
     faults.unless(bytes <= allowed, || {
         format!("a result of {bytes} bytes where {allowed} are allowed")
     });

@@ -92,10 +92,8 @@ impl ToolHarness {
             .iter()
             .map(|tool| tool.name().to_owned())
             .collect();
-        let (recorder, agents) = (
-            Arc::new(FakeRecorder::default()),
-            Arc::new(FakeAgents::default()),
-        );
+        let recorder = Arc::new(FakeRecorder::default());
+        let agents = Arc::new(FakeAgents::default());
         let (git, web) = (Arc::new(FakeGit::default()), Arc::new(FakeWeb::default()));
         let services = Services {
             git: Arc::clone(&git) as Arc<dyn GitService>,
@@ -506,10 +504,8 @@ impl AgentService for FakeAgents {
         id: &AgentId,
     ) -> Result<Option<Vec<KeptWork>>, ServiceError> {
         let AgentStatus { info, .. } = agent(id)?;
-        let (branch, commit) = (
-            Some(format!("orchestrate/r-harness/{id}")),
-            Some(commit("").id),
-        );
+        let branch = Some(format!("orchestrate/r-harness/{id}"));
+        let commit = Some(commit("").id);
         let kept = KeptWork {
             agent_id: id.clone(),
             title: info.title,

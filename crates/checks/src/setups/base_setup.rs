@@ -139,10 +139,8 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
             made: made.as_ref().map(Made::tops),
             included: included.clone(),
         };
-        let (path, text) = (
-            worktree.admin_dir().join(DONE),
-            serde_json::to_vec(&note).map_err(std::io::Error::from),
-        );
+        let path = worktree.admin_dir().join(DONE);
+        let text = serde_json::to_vec(&note).map_err(std::io::Error::from);
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
         written.map_err(|source| GitError::Io {
             doing: "write",

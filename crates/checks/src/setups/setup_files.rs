@@ -375,10 +375,8 @@ mod tests {
                 .map(|(path, id)| (path.into(), Oid::new(*id)))
                 .collect()
         };
-        let (one, other) = (
-            files(&[("a", "1"), ("b", "1"), ("c", "1")]),
-            files(&[("a", "1"), ("b", "2"), ("d", "1")]),
-        );
+        let one = files(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let other = files(&[("a", "1"), ("b", "2"), ("d", "1")]);
         assert_eq!(changed(&one, &other), ["b", "c", "d"].map(PathBuf::from));
     }
 }

@@ -131,10 +131,8 @@ pub async fn passed(
         base: preparation.base.clone(),
         conditions,
     };
-    let (path, text) = (
-        site.layout.newest_outputs(),
-        serde_json::to_vec(&newest).map_err(std::io::Error::from),
-    );
+    let path = site.layout.newest_outputs();
+    let text = serde_json::to_vec(&newest).map_err(std::io::Error::from);
     let note = move || {
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
         written.map_err(|source| ChecksError::Io { path, source })

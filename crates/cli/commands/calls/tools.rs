@@ -181,10 +181,8 @@ fn list(
     let (names, categories) = WIDTHS;
     for tool in tools {
         let (name, category) = (tool.name(), tool.category());
-        let (category, about) = (
-            category.as_str(),
-            output::one_line(tool.description(), SHOWN),
-        );
+        let category = category.as_str();
+        let about = output::one_line(tool.description(), SHOWN);
         text += &format!("{name:<names$} {category:<categories$} {about}\n");
     }
     output::result(&text)

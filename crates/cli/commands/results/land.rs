@@ -150,11 +150,9 @@ fn propose(
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
     if !skipped_hooks.is_empty() {
-        let (hooks, remote, head) = (
-            skipped_hooks.join(", "),
-            shell_word(&remote),
-            shell_word(&head),
-        );
+        let hooks = skipped_hooks.join(", ");
+        let remote = shell_word(&remote);
+        let head = shell_word(&head);
         let way = format!("`git push {remote} {head}`, typed before `land --pr`, has it run");
         text.push_str(&format!("hooks not run: {hooks} ({way})\n"));
     }

@@ -52,10 +52,8 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {
-        let (commit, subject) = (
-            short(&kept.commit).to_owned(),
-            output::one_line(&kept.subject, 60),
-        );
+        let commit = short(&kept.commit).to_owned();
+        let subject = output::one_line(&kept.subject, 60);
         [
             output::one_line(&kept.name, 80),
             commit,

@@ -222,10 +222,8 @@ fn map(
     let role = file
         .roles
         .role(role.as_deref().unwrap_or(&settings.agent))?;
-    let (base, of_user) = (
-        file.loaded.resolved.text("base"),
-        context.directories()?.config,
-    );
+    let base = file.loaded.resolved.text("base");
+    let of_user = context.directories()?.config;
     let wanted = MapFor { task, role };
     match project.map(base.as_deref(), Some(&of_user), settings, wanted) {
         Ok(map) if is_json => say_map(map.tokens, Some(map.map), None)?,

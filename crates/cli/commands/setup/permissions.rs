@@ -88,10 +88,8 @@ pub(super) fn found<'r>(
     if let Some((_, found)) = roles.iter().find(|(known, _)| *known == name) {
         return Ok(found);
     }
-    let (error, known) = (
-        format!("there is no role `{name}`"),
-        roles.iter().map(|role| role.0),
-    );
+    let error = format!("there is no role `{name}`");
+    let known = roles.iter().map(|role| role.0);
     let error = CommandError::usage(error);
     Err(error.did_you_mean(name, known, "`orchestrate agents list` lists them"))
 }

@@ -111,10 +111,8 @@ impl Template {
     /// Returns the ways to write it, each as the forms of all variables: first those in which every
     /// `$$$` in a place of the same sort has the same form.
     pub(super) fn writings(&self) -> Vec<Vec<Form>> {
-        let (members, parentheses) = (
-            self.forms_of(Place::Members),
-            self.forms_of(Place::Parentheses),
-        );
+        let members = self.forms_of(Place::Members);
+        let parentheses = self.forms_of(Place::Parentheses);
         let mut writings = Vec::new();
         for member in members {
             writings.extend(

@@ -167,10 +167,8 @@ impl Measured {
     }
 
     fn mean_of_samples(&self) -> Option<f64> {
-        let (iterations, times) = (
-            self.iters.as_ref()?.iter().sum::<f64>(),
-            self.times.as_ref()?.iter().sum::<f64>(),
-        );
+        let iterations = self.iters.as_ref()?.iter().sum::<f64>();
+        let times = self.times.as_ref()?.iter().sum::<f64>();
         (iterations > 0.0).then(|| times / iterations)
     }
 }

@@ -335,10 +335,8 @@ impl Finder<'_, '_, '_> {
         if !brackets.chars().all(|sign| BRACKETS.contains(sign)) {
             return;
         }
-        let (row, begin) = (
-            node.start_position().row,
-            node.start_byte() + token.len() - brackets.len(),
-        );
+        let row = node.start_position().row;
+        let begin = node.start_byte() + token.len() - brackets.len();
         let marks = brackets.char_indices().map(|(at, sign)| Mark {
             byte: begin + at,
             row,

@@ -509,10 +509,8 @@ fn a_module_of_python_that_is_nowhere_is_named() {
 /// features.
 #[test]
 fn a_crate_is_used_by_any_name_that_it_has() {
-    let (features, named) = (
-        Some("it may only select features of a package that others use"),
-        Some("its library may have another name"),
-    );
+    let features = Some("it may only select features of a package that others use");
+    let named = Some("its library may have another name");
     let own = "use lib_name::X;\n=== other/Cargo.toml\n[package]\nname = \"my-dep\"\nversion = \"1\"\n[lib]\n\
         name = \"lib_name\"\n=== other/src/lib.rs\npub struct X;";
     let table = [
@@ -571,9 +569,7 @@ fn a_crate_may_be_renamed_in_code() {
         .iter()
         .map(|import| &import.to)
         .collect();
-    let (package, module) = (
-        ImportTarget::Package("my-dep".to_owned()),
-        ImportTarget::Module("src/b.rs".to_owned()),
-    );
+    let package = ImportTarget::Package("my-dep".to_owned());
+    let module = ImportTarget::Module("src/b.rs".to_owned());
     assert_eq!(imports, [&package, &module]);
 }

@@ -170,11 +170,9 @@ fn adopted(adoption: Adoption, state: &RunState, prompts: &Prompts) -> Batch {
              message,
              ..
          }| {
-            let (taken, left, message) = (
-                taken.join("\n"),
-                left.join("\n"),
-                message.unwrap_or_default(),
-            );
+            let taken = taken.join("\n");
+            let left = left.join("\n");
+            let message = message.unwrap_or_default();
             let given = [
                 ("taken", taken.as_str()),
                 ("left", left.as_str()),

@@ -617,11 +617,9 @@ mod tests {
 
     #[test]
     fn a_fact_that_is_impossible_is_a_defect() {
-        let (run, kind, reason) = (
-            "r-abcdef".into(),
-            "merge.prepared".to_owned(),
-            Illegal::NoMerge("T1".into()),
-        );
+        let run = "r-abcdef".into();
+        let kind = "merge.prepared".to_owned();
+        let reason = Illegal::NoMerge("T1".into());
         let illegal = JournalError::Illegal(IllegalEvent {
             run,
             seq: 17,

@@ -92,11 +92,9 @@ async fn in_verifier(
     command: &str,
     shutdown: &Shutdown,
 ) -> Result<Checked, CoordinatorError> {
-    let (layout, run, commit) = (
-        context.host.site.layout.clone(),
-        context.run.clone(),
-        of.commit,
-    );
+    let layout = context.host.site.layout.clone();
+    let run = context.run.clone();
+    let commit = of.commit;
     let setup = preparation.setup.clone();
     let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, setup.as_ref(), &commit);
     let verifier = context.git(bring).await?;
@@ -162,11 +160,9 @@ pub(crate) async fn conditions(
     context: &RunContext,
     command: &str,
 ) -> Result<BlobId, CoordinatorError> {
-    let (state, sandbox, command) = (
-        context.state(),
-        context.host.site.sandbox.clone(),
-        command.to_owned(),
-    );
+    let state = context.state();
+    let sandbox = context.host.site.sandbox.clone();
+    let command = command.to_owned();
     context
         .git(move |repo| orchestrate_checks::conditions(repo, &sandbox, &state.settings, &command))
         .await

@@ -11,10 +11,8 @@ pub(crate) fn last_exit(tries: &[VerifyResult]) -> &str {
 
 /// Returns the outputs of the first and the last of these tries, or one of them if they are equal.
 pub(crate) fn shown_tries(tries: &[VerifyResult], outputs: &[String]) -> String {
-    let (first, last) = (
-        outputs.first().map_or("", |text| text.trim()),
-        outputs.last().map_or("", |text| text.trim()),
-    );
+    let first = outputs.first().map_or("", |text| text.trim());
+    let last = outputs.last().map_or("", |text| text.trim());
     if outputs.len() < 2 {
         return cut(last, EVIDENCE_BYTES);
     }
@@ -25,10 +23,8 @@ pub(crate) fn shown_tries(tries: &[VerifyResult], outputs: &[String]) -> String 
             "{text}\n[it was run {count} times on the same tree, with this same output]"
         );
     }
-    let (first, last) = (
-        cut(first, EVIDENCE_BYTES / 2),
-        cut(last, EVIDENCE_BYTES / 2),
-    );
+    let first = cut(first, EVIDENCE_BYTES / 2);
+    let last = cut(last, EVIDENCE_BYTES / 2);
     let exit = tries.first().map_or("", |tried| tried.exit.as_str());
     format!(
         "[run 1 of {count} on the same tree: {exit}]\n{first}\n\n[run {count} of {count}: {}]\n\

@@ -257,11 +257,9 @@ async fn agent_spec(
     record: &TaskRecord,
     review: &UnderReview,
 ) -> Result<AgentSpec, CoordinatorError> {
-    let (task, role, state) = (
-        &record.task,
-        context.roles.role(role_name)?,
-        context.state(),
-    );
+    let task = &record.task;
+    let role = context.roles.role(role_name)?;
+    let state = context.state();
     let settings = &state.settings;
     let model = context
         .host
@@ -366,11 +364,9 @@ async fn system(
     grant: &Grant,
     context_tokens: u64,
 ) -> Result<String, CoordinatorError> {
-    let (repo, base, files) = (
-        context.host.site.repo.clone(),
-        context.state().base.clone(),
-        task.files.clone(),
-    );
+    let repo = context.host.site.repo.clone();
+    let base = context.state().base.clone();
+    let files = task.files.clone();
     let read = move || project_texts::instructions(&repo, &base, &files);
     let instructions = blocking("a reader of instructions", read).await?;
     let may_read = grant.tools.contains(READ_SKILL);

@@ -93,12 +93,10 @@ async fn joined(
     reviewed: &TaskRecord,
     [onto, work]: [&Oid; 2],
 ) -> Result<Option<Oid>, CoordinatorError> {
-    let (seen, id, ours, theirs) = (
-        state.clone(),
-        reviewed.task.id.clone(),
-        onto.clone(),
-        work.clone(),
-    );
+    let seen = state.clone();
+    let id = reviewed.task.id.clone();
+    let ours = onto.clone();
+    let theirs = work.clone();
     let (merged, is_joined) = context
         .git(move |repo| combine(repo, &seen, &id, &ours, &theirs))
         .await?;

@@ -495,10 +495,8 @@ async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, Coor
     match link.task().await?.review_end() {
         ReviewEnd::Conclude => Ok(!link.ask(ConcludeReview { summary }).await?),
         ReviewEnd::AskForVerdict => {
-            let (task, text) = (
-                workplace.task().clone(),
-                workplace.assignment.prompts.render("no_verdict", &[]),
-            );
+            let task = workplace.task().clone();
+            let text = workplace.assignment.prompts.render("no_verdict", &[]);
             let returned = |text| Event::TaskReturned {
                 task,
                 cause: ReturnCause::NoVerdict,

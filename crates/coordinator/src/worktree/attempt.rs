@@ -47,15 +47,11 @@ impl Workspace {
             Some(_) => self.keep_replaced().await?,
             None => None,
         };
-        let (worktree, run, task) = (
-            Arc::clone(&self.worktree),
-            self.link.run.clone(),
-            self.link.agent.clone(),
-        );
-        let (own, lost) = (
-            self.own_refs(),
-            record.lost_files().cloned().filter(|_| replaced.is_none()),
-        );
+        let worktree = Arc::clone(&self.worktree);
+        let run = self.link.run.clone();
+        let task = self.link.agent.clone();
+        let own = self.own_refs();
+        let lost = record.lost_files().cloned().filter(|_| replaced.is_none());
         let superseded = record
             .attempt()
             .checked_sub(1)

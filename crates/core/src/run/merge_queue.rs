@@ -142,12 +142,10 @@ impl MergeQueue {
                 {
                     return Err(Illegal::MergeOpen(other.task.clone()));
                 }
-                let (task, into, target, candidate) = (
-                    task.clone(),
-                    into.clone(),
-                    target.clone(),
-                    candidate.clone(),
-                );
+                let task = task.clone();
+                let into = into.clone();
+                let target = target.clone();
+                let candidate = candidate.clone();
                 let stage = Stage::Merging;
                 self.current = Some(Current {
                     task,
@@ -263,11 +261,9 @@ impl MergeQueue {
                 candidate: commit,
             });
         };
-        let (task, into, target) = (
-            current.task.clone(),
-            current.into.clone(),
-            current.target.clone(),
-        );
+        let task = current.task.clone();
+        let into = current.into.clone();
+        let target = current.target.clone();
         match &current.stage {
             Stage::Merging => Some(MergeStep::Merge {
                 task,
@@ -290,10 +286,8 @@ impl MergeQueue {
                 let Some(command) = situation.settings.verify.clone() else {
                     return Some(advance);
                 };
-                let (retries, tries) = (
-                    situation.settings.verify_retries,
-                    self.results.for_tree(tree, &command),
-                );
+                let retries = situation.settings.verify_retries;
+                let tries = self.results.for_tree(tree, &command);
                 Some(match self.results.judge(tries, &command, retries) {
                     TriedCheck::Open => {
                         let (task, commit, tree) =

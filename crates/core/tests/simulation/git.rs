@@ -85,10 +85,8 @@ impl Git {
 
     pub(crate) fn merge(&self, ours: &Oid, theirs: &Oid) -> Merged {
         let base = self.tree(&self.tree_of(&self.merge_base(ours, theirs)));
-        let (ours, theirs) = (
-            self.tree(&self.tree_of(ours)),
-            self.tree(&self.tree_of(theirs)),
-        );
+        let ours = self.tree(&self.tree_of(ours));
+        let theirs = self.tree(&self.tree_of(theirs));
         let mut merged = Merged {
             files: ours.clone(),
             conflicts: Tree::new(),

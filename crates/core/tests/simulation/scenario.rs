@@ -274,10 +274,8 @@ impl Scenario {
             return;
         }
         for _ in 0..random.below(3) {
-            let (one, other) = (
-                *random.pick(&agents).unwrap(),
-                *random.pick(&agents).unwrap(),
-            );
+            let one = *random.pick(&agents).unwrap();
+            let other = *random.pick(&agents).unwrap();
             if one != other {
                 self.pairs.push((one, other));
             }

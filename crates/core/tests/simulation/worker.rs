@@ -77,10 +77,8 @@ async fn begin(world: &World, task: &TaskId, attempt: u32) {
     };
     let agent = (!record.is_command()).then(|| "implementer".to_owned());
     let spec = (!record.is_command()).then(|| BlobId::from("spec"));
-    let (branch, model) = (
-        world.branch(task),
-        agent.as_ref().map(|_| "script:x".to_owned()),
-    );
+    let branch = world.branch(task);
+    let model = agent.as_ref().map(|_| "script:x".to_owned());
     let spawned = Event::AgentSpawned {
         task: task.clone(),
         attempt,

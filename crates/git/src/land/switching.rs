@@ -161,10 +161,8 @@ impl Landing<'_> {
                 writer,
             )?;
             if ended.code != 0 {
-                let (command, reason) = (
-                    "checkout-index".to_owned(),
-                    full_disk::complaint(&ended, &place.path),
-                );
+                let command = "checkout-index".to_owned();
+                let reason = full_disk::complaint(&ended, &place.path);
                 return Err(GitError::Program { command, reason });
             }
         }
@@ -295,10 +293,8 @@ impl Landing<'_> {
             false if metadata.is_file() => std::fs::read(&file),
             false => return Ok(false),
         };
-        let (content, mode) = (
-            content.map_err(GitError::io("read", &file))?,
-            mode_of(metadata),
-        );
+        let content = content.map_err(GitError::io("read", &file))?;
+        let mode = mode_of(metadata);
         let old = Version {
             commit: &switch.from,
             path,

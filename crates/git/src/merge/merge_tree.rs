@@ -164,11 +164,9 @@ impl Merging<'_> {
             author: nobody(),
             committer: nobody(),
         };
-        let (tree, message, trailers) = (
-            self.repo.tree_of(of)?,
-            format!("Stand in for {of}"),
-            Vec::new(),
-        );
+        let tree = self.repo.tree_of(of)?;
+        let message = format!("Stand in for {of}");
+        let trailers = Vec::new();
         self.repo.commit(&CommitSpec {
             tree,
             parents,

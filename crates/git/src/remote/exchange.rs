@@ -253,10 +253,8 @@ impl Remotes<'_> {
         args: &[&str],
     ) -> Result<Option<Ended>, GitError> {
         let repo = self.repo;
-        let (shallow, own) = (
-            repo.common_dir().join("shallow"),
-            repo.common_dir().join("objects"),
-        );
+        let shallow = repo.common_dir().join("shallow");
+        let own = repo.common_dir().join("objects");
         let reach = Reach {
             objects: task.into.map_or(own.as_path(), Quarantine::path),
             borrowed: task.into.map(Quarantine::borrowed),

@@ -344,17 +344,13 @@ impl Repo {
     /// As [`Repo::require_ready`].
     pub fn require_at_rest(&self) -> Result<(), GitError> {
         if let Some(operation) = probe::operation(self.handle()?.state()) {
-            let (path, refusal) = (
-                self.shared.workdir.clone(),
-                RepositoryRefusal::InProgress(operation),
-            );
+            let path = self.shared.workdir.clone();
+            let refusal = RepositoryRefusal::InProgress(operation);
             return Err(GitError::Refused { path, refusal });
         }
         if self.read_ref(&format!("refs/heads/{BRANCHES}"))?.is_some() {
-            let (path, refusal) = (
-                self.shared.workdir.clone(),
-                RepositoryRefusal::BranchInTheWay(BRANCHES.to_owned()),
-            );
+            let path = self.shared.workdir.clone();
+            let refusal = RepositoryRefusal::BranchInTheWay(BRANCHES.to_owned());
             return Err(GitError::Refused { path, refusal });
         }
         self.require_temporary_folder()?;

@@ -221,10 +221,8 @@ impl Worktrees<'_> {
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
             Some(Operation::Bisect) => format!("{git} bisect reset"),
             Some(operation) => {
-                let (path, refusal) = (
-                    worktree.path().to_owned(),
-                    RepositoryRefusal::InProgress(operation),
-                );
+                let path = worktree.path().to_owned();
+                let refusal = RepositoryRefusal::InProgress(operation);
                 return Err(GitError::Refused { path, refusal });
             }
             None if self.holds_up(worktree, &repository, branch)? => {

@@ -145,10 +145,8 @@ fn no_condition_hides_a_filter_or_a_promise_from_us() {
         assert!(refused, "{condition}: a filter was not seen");
         let fixture = hiding(condition, "[remote \"origin\"]\n\tpromisor = true\n");
         // Only of a partial clone is it known that something is missing.
-        let (tip, lost) = (
-            fixture.tip("HEAD"),
-            fixture.git(&["rev-parse", "HEAD^{tree}"]),
-        );
+        let tip = fixture.tip("HEAD");
+        let lost = fixture.git(&["rev-parse", "HEAD^{tree}"]);
         let (two, rest) = lost.split_at(2);
         std::fs::remove_file(fixture.project().join(".git/objects").join(two).join(rest)).unwrap();
         assert_eq!(

@@ -290,10 +290,8 @@ fn a_hidden_edit_of_the_same_second_is_kept() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
         let (fixture, repo, landing) = prepared();
         fixture.git(&["config", "core.trustctime", "false"]);
-        let (file, index) = (
-            fixture.project().join("a"),
-            fixture.project().join(".git/index"),
-        );
+        let file = fixture.project().join("a");
+        let index = fixture.project().join(".git/index");
         set_time(&file);
         fixture.git(&["update-index", "--refresh"]);
         fixture.git(&["update-index", flag, "a"]);
@@ -441,10 +439,8 @@ fn changes_that_git_was_told_not_to_look_at_are_kept() {
 #[test]
 fn a_git_directory_elsewhere_is_not_taken_for_the_checkout() {
     let (fixture, _, landing) = prepared();
-    let (apart, linked) = (
-        fixture.path().join("apart/git"),
-        fixture.path().join("linked"),
-    );
+    let apart = fixture.path().join("apart/git");
+    let linked = fixture.path().join("linked");
     std::fs::create_dir_all(apart.parent().unwrap()).unwrap();
     fixture.git(&["init", "-q", "--separate-git-dir", apart.to_str().unwrap()]);
     fixture.git(&[
@@ -614,10 +610,8 @@ fn a_rebase_in_progress_is_left_alone() {
 #[test]
 fn files_that_cannot_go_back_are_told() {
     let (fixture, repo, landing) = prepared();
-    let (lock, program) = (
-        fixture.project().join(".git/refs/heads/main.lock"),
-        fixture.path().join("smudge"),
-    );
+    let lock = fixture.project().join(".git/refs/heads/main.lock");
+    let program = fixture.path().join("smudge");
     let text = format!(
         "#!/bin/sh\n[ ! -e '{0}' ] || exit 1\n: > '{0}'\ncat\n",
         lock.display()

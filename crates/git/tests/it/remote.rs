@@ -108,10 +108,8 @@ fn make_executable(path: &Path, script: &str) {
 fn a_branch_is_created_and_only_moved_forward() {
     let (fixture, remote) = with_remote();
     let base = fixture.tip("main");
-    let (one, two) = (
-        commit_on(&fixture, &base, "one"),
-        commit_on(&fixture, &base, "two"),
-    );
+    let one = commit_on(&fixture, &base, "one");
+    let two = commit_on(&fixture, &base, "two");
     let next = commit_on(&fixture, &one, "next");
     let (repo, before) = (fixture.repo(), fixture.users_state());
     let done = [
@@ -546,10 +544,8 @@ fn each_failure_has_its_class() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let at = |text: &str, timeout| {
-        let (address, terms) = (
-            GitAddress::parse(text).unwrap(),
-            Terms { timeout, ..SILENT },
-        );
+        let address = GitAddress::parse(text).unwrap();
+        let terms = Terms { timeout, ..SILENT };
         cause(repo.remotes().push(
             RemoteBranch {
                 remote: "x",

@@ -61,10 +61,8 @@ fn a_run_goes_with_what_it_alone_names() {
     let store = store(folder.path());
     let other = RunId::from("r-other1");
     let (shared, large) = (Blob::new("shared"), Blob::new(vec![7; INLINE_BYTES + 1]));
-    let (kept, alone) = (
-        Blob::new("named by a result of the other run"),
-        Blob::new("alone"),
-    );
+    let kept = Blob::new("named by a result of the other run");
+    let alone = Blob::new("alone");
     let own = Blob::new(format!(
         "{{\"artifacts\":[\"{}\",\"{}\"]}}",
         large.id(),

@@ -221,12 +221,10 @@ impl Archive {
         else {
             return Ok(());
         };
-        let (run, task, command, exit) = (
-            state.run_id.clone(),
-            task.clone(),
-            command.into(),
-            exit.into(),
-        );
+        let run = state.run_id.clone();
+        let task = task.clone();
+        let command = command.into();
+        let exit = exit.into();
         Err(ResultRefusal::RedWithout {
             run,
             task,

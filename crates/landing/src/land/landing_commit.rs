@@ -152,10 +152,8 @@ impl Course<'_> {
             state: self.state,
             since: None,
         };
-        let (tree, parents) = (
-            self.merged_tree(from)?,
-            vec![from.clone(), self.state.integration.clone()],
-        );
+        let tree = self.merged_tree(from)?;
+        let parents = vec![from.clone(), self.state.integration.clone()];
         if tree == self.runs.repo.tree_of(from)? {
             return Ok(from.clone());
         }

@@ -147,10 +147,8 @@ impl Remote {
             headers.remove("authorization");
             headers.insert("x-goog-api-key", secret(key.secret.clone())?);
         }
-        let (url, body) = (
-            self.endpoint.search_url(api, &self.model),
-            api.body(request, &self.model),
-        );
+        let url = self.endpoint.search_url(api, &self.model);
+        let body = api.body(request, &self.model);
         let mut response = self
             .http
             .post(url)

@@ -269,11 +269,9 @@ mod tests {
     fn only_certificates_that_can_be_read_are_shown_and_by_their_real_path() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
-        let (bundle, link, key) = (
-            real.join("bundle.pem"),
-            real.join("link.pem"),
-            real.join("keys/both.pem"),
-        );
+        let bundle = real.join("bundle.pem");
+        let link = real.join("link.pem");
+        let key = real.join("keys/both.pem");
         std::fs::create_dir_all(real.join("keys")).unwrap();
         std::fs::write(&bundle, "-----BEGIN CERTIFICATE-----\n").unwrap();
         std::fs::write(

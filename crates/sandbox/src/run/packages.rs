@@ -179,11 +179,9 @@ mod tests {
                 value("CARGO_HOME"),
             )
         };
-        let (folder, wheels, cargo) = (
-            packages.folder.clone(),
-            packages.path("wheels"),
-            packages.path("cargo"),
-        );
+        let folder = packages.folder.clone();
+        let wheels = packages.path("wheels");
+        let cargo = packages.path("cargo");
         let nothing = (vec![], vec![], None, None, None);
         assert_eq!(shown(&packages, Network::None), nothing);
         assert_eq!(shown(&packages, Network::Proxy), nothing);

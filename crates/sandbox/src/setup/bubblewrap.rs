@@ -462,10 +462,8 @@ fn moved(path: &Path, source: &Path, at: &Path) -> PathBuf {
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
 /// and no user of the host.
 fn accounts(home: &Path) -> [String; 4] {
-    let (uid, gid) = (
-        rustix::process::getuid().as_raw(),
-        rustix::process::getgid().as_raw(),
-    );
+    let uid = rustix::process::getuid().as_raw();
+    let gid = rustix::process::getgid().as_raw();
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
     let mut group = "nogroup:x:65534:\n".to_owned();
     let name = if uid == 0 { "root" } else { USER };

@@ -75,10 +75,8 @@ impl Checked {
         }
         roots.sort();
         roots.dedup();
-        let (masks, composed) = (
-            kept_masks(masks, &roots)?,
-            composed_beside(&roots, composed)?,
-        );
+        let masks = kept_masks(masks, &roots)?;
+        let composed = composed_beside(&roots, composed)?;
         let checked = Self {
             masks,
             mounts: possible_mounts(mounts, confinement)?,

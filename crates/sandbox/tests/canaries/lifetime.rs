@@ -229,11 +229,9 @@ fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
     let script = format!(
         "for n in $(seq {FILES}); do : >\"$TMPDIR/$n\"; done; echo \"$TMPDIR\" >new; mv new folder"
     );
-    let (cancel, job, named) = (
-        Cancel::new(),
-        room.sh(&script),
-        room.root.path().join("folder"),
-    );
+    let cancel = Cancel::new();
+    let job = room.sh(&script);
+    let named = room.root.path().join("folder");
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || named.exists()));

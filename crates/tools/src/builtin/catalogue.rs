@@ -170,10 +170,8 @@ mod tests {
             text,
         };
         let project = |name: &str| (name == "grep").then(|| file.clone());
-        let (own, reworded) = (
-            builtin_tools(&|_| None).unwrap(),
-            builtin_tools(&project).unwrap(),
-        );
+        let own = builtin_tools(&|_| None).unwrap();
+        let reworded = builtin_tools(&project).unwrap();
         for tool in own.tools(None) {
             let other = reworded.tool(tool.name()).unwrap();
             let expected = if tool.name() == "grep" {

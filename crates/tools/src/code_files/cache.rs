@@ -212,10 +212,8 @@ mod tests {
     /// What is found by metadata is forgotten with what is removed, and keeps nothing in memory.
     #[test]
     fn an_unchanged_file_is_found_until_its_result_is_removed() {
-        let (cache, hint) = (
-            AnalysisCache::with_limit(100_000),
-            LanguageHint::Named(Language::Rust),
-        );
+        let cache = AnalysisCache::with_limit(100_000);
+        let hint = LanguageHint::Named(Language::Rust);
         let add = |content: &str| {
             let compute = || Ok(Sample(5_000));
             drop(cache.get_or_compute(&version(content), &never, compute));

@@ -301,10 +301,8 @@ mod tests {
     }
 
     fn files_of(worktree: &Path) -> Files {
-        let (policy, grant) = (
-            Policy::new(&[], &ToolNames::default()).unwrap(),
-            Grant::of_tools(["t"]),
-        );
+        let policy = Policy::new(&[], &ToolNames::default()).unwrap();
+        let grant = Grant::of_tools(["t"]);
         let decision = Decision::Allow {
             rule: String::new(),
         };
@@ -326,11 +324,9 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_no_file_that_is_gone() {
         let worktree = tempfile::tempdir().unwrap();
-        let (files, limits, cache) = (
-            files_of(worktree.path()),
-            limits(),
-            AnalysisCache::default(),
-        );
+        let files = files_of(worktree.path());
+        let limits = limits();
+        let cache = AnalysisCache::default();
         let place = Place {
             files: &files,
             limits: &limits,
@@ -357,10 +353,8 @@ mod tests {
     fn a_file_that_has_not_changed_costs_one_question() {
         let worktree = tempfile::tempdir().unwrap();
         let (files, limits) = (files_of(worktree.path()), limits());
-        let (cache, hint) = (
-            AnalysisCache::default(),
-            LanguageHint::Named(Language::Rust),
-        );
+        let cache = AnalysisCache::default();
+        let hint = LanguageHint::Named(Language::Rust);
         let contents = Arc::new(KnownFrom(100, AtomicUsize::new(0)));
         let known: Arc<dyn FileContents> = Arc::clone(&contents) as Arc<dyn FileContents>;
         let place = Place {

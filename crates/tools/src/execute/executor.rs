@@ -869,10 +869,8 @@ fn refused(mut record: CallRecord, error: ToolError) -> Box<CallRefusal> {
 
 async fn refuse(refusal: CallRefusal, started: Instant, scope: &CallScope) -> ToolOutput {
     let CallRefusal { record, error } = refusal;
-    let (call, why) = (
-        describe_call(&record.tool, &record.arguments),
-        error.to_string(),
-    );
+    let call = describe_call(&record.tool, &record.arguments);
+    let why = error.to_string();
     tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
     let output = ToolOutput {
         execution_time: started.elapsed(),

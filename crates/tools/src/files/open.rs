@@ -519,10 +519,8 @@ mod tests {
     #[test]
     fn why_a_file_is_not_read_is_said_although_a_directory_was_looked_for() {
         let worktree = tempfile::tempdir().unwrap();
-        let (policy, grant) = (
-            Policy::new(&[], &ToolNames::default()).unwrap(),
-            Grant::of_tools(["t"]),
-        );
+        let policy = Policy::new(&[], &ToolNames::default()).unwrap();
+        let grant = Grant::of_tools(["t"]);
         let decision = Decision::Allow {
             rule: String::new(),
         };

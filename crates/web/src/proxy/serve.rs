@@ -38,10 +38,8 @@ impl WebClient {
     ) -> io::Result<Infallible> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let (connector, meter) = (
-            Arc::new(Connector::new(self.clone(), egress)),
-            Arc::new(Meter::default()),
-        );
+        let connector = Arc::new(Connector::new(self.clone(), egress));
+        let meter = Arc::new(Meter::default());
         let (mut connections, own) = (JoinSet::new(), OwnConnections::default());
         loop {
             tokio::select! {

@@ -634,10 +634,8 @@ fn what_has_too_much_around_it_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_is_slow_is_let_go() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, upstream) = (
-        listener.local_addr().unwrap(),
-        TcpListener::bind("127.0.0.1:0").unwrap(),
-    );
+    let address = listener.local_addr().unwrap();
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let egress: Arc<dyn Egress> = program(true);
     let web = WebClient::resolving_with(Arc::new(Names::default()));
     let serving = web.serve_proxy(listener, egress);

@@ -37,10 +37,8 @@ impl SecureServer {
         let config = builder
             .with_no_client_auth()
             .with_single_cert(chain, PrivatePkcs8KeyDer::from(KEY).into());
-        let (config, asked) = (
-            Arc::new(config.unwrap()),
-            Arc::<Mutex<Vec<String>>>::default(),
-        );
+        let config = Arc::new(config.unwrap());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, seen) = (listener.local_addr().unwrap().port(), Arc::clone(&asked));
         std::thread::spawn(move || {
@@ -99,10 +97,8 @@ fn a_page_is_fetched_over_tls() {
 
 #[test]
 fn a_certificate_has_to_be_trusted_valid_and_of_the_host() {
-    let (server, expired) = (
-        SecureServer::start(CERTIFICATE, ANSWER.to_owned(), true),
-        SecureServer::start(EXPIRED, ANSWER.to_owned(), true),
-    );
+    let server = SecureServer::start(CERTIFICATE, ANSWER.to_owned(), true);
+    let expired = SecureServer::start(EXPIRED, ANSWER.to_owned(), true);
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = plain.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -135,10 +135,8 @@ fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s
 fn activity(record: &TaskRecord) -> String {
     let (task, turn) = (&record.task.id, record.turns() + 1);
     if let Some(outage) = record.outage() {
-        let (since, error) = (
-            rfc3339(outage.since_ms),
-            output::one_line(&outage.error, 200),
-        );
+        let since = rfc3339(outage.since_ms);
+        let error = output::one_line(&outage.error, 200);
         return format!("{task} waits for its model since {since}: failed to {error}\n");
     }
     if let Some(wait) = record.wait().filter(|wait| !wait.is_for_person()) {

@@ -13,10 +13,8 @@ const OWN: &str = "checks and setup";
 
 /// Renders the sizes, the largest first; empty without worktrees.
 pub(crate) fn render(sizes: &[WorktreeSize]) -> String {
-    let (total, own) = (
-        sum(sizes.iter()),
-        sum(sizes.iter().filter(|size| size.task.is_none())),
-    );
+    let total = sum(sizes.iter());
+    let own = sum(sizes.iter().filter(|size| size.task.is_none()));
     if total == 0 {
         return String::new();
     }

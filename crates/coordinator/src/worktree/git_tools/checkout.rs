@@ -112,10 +112,8 @@ impl Workspace {
                 true => repo.tree_of(&commit)?,
                 false => store.overlay(&current, &commit, &paths)?,
             };
-            let (changes, changed) = (
-                store.diff(&current, &wanted)?,
-                store.changed_paths(&current, &wanted)?,
-            );
+            let changes = store.diff(&current, &wanted)?;
+            let changed = store.changed_paths(&current, &wanted)?;
             let new_here = new_here(repo, &current, &wanted, &tip)?;
             Ok(Ok(Exchange {
                 wanted,
@@ -171,11 +169,9 @@ impl Workspace {
         } else {
             self.branches().await?.tip(&self.link.run, name)
         };
-        let (own, name, suffix) = (
-            self.own_refs().branch(name),
-            name.to_owned(),
-            suffix.to_owned(),
-        );
+        let own = self.own_refs().branch(name);
+        let name = name.to_owned();
+        let suffix = suffix.to_owned();
         let found = self.host.git(move |repo| {
             let found = match known {
                 Some(known) => Some(known),

@@ -371,10 +371,8 @@ impl Workspace {
         };
         self.link.record(vec![taken]).await?;
         if on_branch {
-            let (branch, new) = (
-                format!("refs/heads/{}", self.link.run.task_branch(&record.task.id)),
-                commit.clone(),
-            );
+            let branch = format!("refs/heads/{}", self.link.run.task_branch(&record.task.id));
+            let new = commit.clone();
             self.host
                 .git(move |repo| repo.advance(&branch, before.as_ref(), &new))
                 .await?;
@@ -577,10 +575,8 @@ impl Workspace {
             };
             let mut changed = Vec::new();
             let edit = |edited: &[u8]| {
-                let (before, edited) = (
-                    std::str::from_utf8(&before).ok()?,
-                    std::str::from_utf8(edited).ok()?,
-                );
+                let before = std::str::from_utf8(&before).ok()?;
+                let edited = std::str::from_utf8(edited).ok()?;
                 let KeptBoxes {
                     text,
                     changed: boxes,

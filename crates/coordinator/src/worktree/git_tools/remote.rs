@@ -177,11 +177,9 @@ impl Workspace {
         remote: &str,
         branch: Option<&str>,
     ) -> Result<PullPlan, ServiceError> {
-        let (base, remote, given) = (
-            self.branches().await?.base,
-            remote.to_owned(),
-            branch.map(str::to_owned),
-        );
+        let base = self.branches().await?.base;
+        let remote = remote.to_owned();
+        let given = branch.map(str::to_owned);
         let planned = self.host.git(move |repo| {
             let address = repo.remotes().address(&remote, Direction::Fetch)?;
             let default = || repo.remotes().noted_default_branch(&remote);
@@ -263,13 +261,11 @@ impl Workspace {
         work: impl FnOnce(&Repo, Terms) -> Result<T, GitError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let given_up = Cancel::new();
-        let (killed_by, of_git) = (
-            given_up.clone(),
-            Terms {
-                timeout: terms.timeout,
-                is_attended: false,
-            },
-        );
+        let killed_by = given_up.clone();
+        let of_git = Terms {
+            timeout: terms.timeout,
+            is_attended: false,
+        };
         let work = self
             .host
             .git(move |repo| work(&repo.killed_by(&killed_by), of_git));

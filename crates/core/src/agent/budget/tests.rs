@@ -55,11 +55,9 @@ fn nobody_else_can_spend_what_is_held_for_a_report() {
 
 #[test]
 fn a_child_gets_its_budget_once_more_of_what_its_parent_has() {
-    let (parent, child, plan) = (
-        TaskId::from("parent"),
-        TaskId::from("child"),
-        TaskId::from("plan"),
-    );
+    let parent = TaskId::from("parent");
+    let child = TaskId::from("child");
+    let plan = TaskId::from("plan");
     let mut tree = BudgetTree::new(Unit::Tokens, None);
     tree.add(parent.clone(), None, Some(20_000));
     tree.add(child.clone(), Some(parent.clone()), Some(8_000));
@@ -228,10 +226,8 @@ fn after(steps: &str) -> BudgetTree {
     let mut tree = tree();
     for step in steps.split_whitespace() {
         let at = step.find(['+', '=', '?', '-']).unwrap();
-        let (task, tokens) = (
-            TaskId::from(&step[..at]),
-            step[at + 1..].parse().unwrap_or(0),
-        );
+        let task = TaskId::from(&step[..at]);
+        let tokens = step[at + 1..].parse().unwrap_or(0);
         match &step[at..=at] {
             "+" => tree.reserve(&task, tokens),
             "=" => tree.settle(&task, tokens),
@@ -435,10 +431,8 @@ fn carry_out(tree: &mut BudgetTree, spawned: &mut Vec<TaskId>, act: &Act) {
     };
     match act {
         Act::Spawn { parent, cap } => {
-            let (task, parent) = (
-                TaskId::new(format!("T{}", spawned.len())),
-                parent.and_then(one),
-            );
+            let task = TaskId::new(format!("T{}", spawned.len()));
+            let parent = parent.and_then(one);
             tree.add(task.clone(), parent, *cap);
             tree.hold(&task);
             spawned.push(task);

@@ -593,10 +593,8 @@ impl<'t, 's> Lexer<'t, 's> {
         if !std::mem::take(&mut simple.in_word) {
             return;
         }
-        let (word, is_literal) = (
-            std::mem::take(&mut simple.word),
-            std::mem::take(&mut simple.is_quoted),
-        );
+        let word = std::mem::take(&mut simple.word);
+        let is_literal = std::mem::take(&mut simple.is_quoted);
         match std::mem::take(&mut simple.next) {
             Next::Argument => simple.argv.push(word),
             Next::File if word == "/dev/null" => {}

@@ -445,10 +445,8 @@ fn a_tool_that_chooses_a_program_follows_the_rules_about_commands() {
         let targets = [Target::Argv(
             argv.iter().map(|word| (*word).to_owned()).collect(),
         )];
-        let (permission, access) = (
-            Permission::CodeExecution,
-            Access::Run.beside(Permission::CodeExecution),
-        );
+        let permission = Permission::CodeExecution;
+        let access = Access::Run.beside(Permission::CodeExecution);
         let question = Question {
             tool: "run_tests",
             permission,
@@ -521,10 +519,8 @@ fn hosts_match_label_by_label() {
 fn a_program_reaches_what_a_rule_about_the_network_allows() {
     let judge = |rules: &[(RuleDecision, &str)], target: Target| {
         let targets = [target];
-        let (permission, access) = (
-            Permission::NetworkAccess,
-            Access::Network.beside(Permission::CodeExecution),
-        );
+        let permission = Permission::NetworkAccess;
+        let access = Access::Network.beside(Permission::CodeExecution);
         let question = Question {
             tool: "run_shell_command",
             permission,
@@ -621,10 +617,8 @@ fn a_program_reaches_what_a_rule_about_the_network_allows() {
         );
     }
     // Nor does a rule about a command name a host of the user's own network.
-    let (printer, address) = (
-        Host::parse("printer").unwrap(),
-        "192.168.1.9".parse().unwrap(),
-    );
+    let printer = Host::parse("printer").unwrap();
+    let address = "192.168.1.9".parse().unwrap();
     for (rule, may) in [("Bash(printer)", false), ("Bash(domain:printer)", true)] {
         let refused =
             policy(&[(Allow, rule)]).refuse_address("run_shell_command", &printer, address);
@@ -635,10 +629,8 @@ fn a_program_reaches_what_a_rule_about_the_network_allows() {
 #[test]
 fn consent_to_hosts_covers_none_that_another_rule_asks_about() {
     let covers = |rules: &[(RuleDecision, &str)], named: &str, host: &str| {
-        let (named, host) = (
-            HostPattern::parse(named).unwrap(),
-            Host::parse(host).unwrap(),
-        );
+        let named = HostPattern::parse(named).unwrap();
+        let host = Host::parse(host).unwrap();
         let targets = [Target::Host(host.to_string())];
         let (permission, access) = (Permission::NetworkAccess, Access::Network);
         let question = Question {

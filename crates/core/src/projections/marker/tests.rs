@@ -10,16 +10,12 @@ const SWITCH: &str = "ORCHESTRATE_MARKERS";
 /// here.
 #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn examples() -> Vec<(Marker, &'static str)> {
-    let (key, run_id, ts) = (
-        "rovodev|build|a3f7b2c9d1e5f6a8|1a2b3c4".to_owned(),
-        "r-1".to_owned(),
-        1_738_034_567_890,
-    );
-    let (phase, tool, id) = (
-        "build".to_owned(),
-        "shellcheck".to_owned(),
-        "tool_00042".to_owned(),
-    );
+    let key = "rovodev|build|a3f7b2c9d1e5f6a8|1a2b3c4".to_owned();
+    let run_id = "r-1".to_owned();
+    let ts = 1_738_034_567_890;
+    let phase = "build".to_owned();
+    let tool = "shellcheck".to_owned();
+    let id = "tool_00042".to_owned();
     let failed = Marker::ended("tool_00043", 7, 12, ts);
     let interrupted = Marker::ToolEnd {
         id: "tool_00044".to_owned(),

@@ -9,11 +9,10 @@ impl RunState {
     /// Decides what follows from a task's own check that has failed.
     pub fn after_red_check(&self, task: &TaskId) -> AfterRedCheck {
         let results = &self.merges.results;
-        let (tries, command) = (
-            results.of_work(task),
-            self.task(task)
-                .and_then(|record| record.task.verify.as_deref()),
-        );
+        let tries = results.of_work(task);
+        let command = self
+            .task(task)
+            .and_then(|record| record.task.verify.as_deref());
         match results.judge(
             tries,
             command.unwrap_or_default(),

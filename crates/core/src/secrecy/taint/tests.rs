@@ -642,15 +642,11 @@ fn the_result_passes_on_what_all_whose_work_it_has_were_exposed_to() {
         merged("T2", None),
     ];
     let of_agent = |from: &str| Some(OutsideSource::Agent(from.into()));
-    let (outside, private) = (
-        vec![Leg::OutsideText],
-        vec![Leg::OutsideText, Leg::PrivateData],
-    );
+    let outside = vec![Leg::OutsideText];
+    let private = vec![Leg::OutsideText, Leg::PrivateData];
     let own = Some(OutsideSource::Tool("fetch_url".to_owned()));
-    let (both, all) = (
-        vec![Leg::OutsideText, Leg::Egress],
-        vec![Leg::OutsideText, Leg::PrivateData, Leg::Egress],
-    );
+    let both = vec![Leg::OutsideText, Leg::Egress];
+    let all = vec![Leg::OutsideText, Leg::PrivateData, Leg::Egress];
     let table = [
         ("T3", false, of_agent("T1"), outside),
         ("T3", true, of_agent("T1"), private),

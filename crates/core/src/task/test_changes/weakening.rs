@@ -330,10 +330,8 @@ mod tests {
 
     #[test]
     fn a_deleted_file_is_weakened_unless_its_tests_are_elsewhere() {
-        let (test, other) = (
-            "def test_a():\n    assert 1\n",
-            "def test_b():\n    assert 1\n",
-        );
+        let test = "def test_a():\n    assert 1\n";
+        let other = "def test_b():\n    assert 1\n";
         assert_eq!(
             one("tests/test_a.py", test, ""),
             "deletes the test file tests/test_a.py"

@@ -752,11 +752,9 @@ fn a_question_to_a_parent_into_whose_branch_a_sibling_is_merged_stays_open() {
         call_id: "c1".into(),
         wait,
     });
-    let (commit, tree, into) = (
-        Oid::from("b1"),
-        Oid::from("tree"),
-        MergeTarget::Agent("p".into()),
-    );
+    let commit = Oid::from("b1");
+    let tree = Oid::from("tree");
+    let into = MergeTarget::Agent("p".into());
     story.tell(committed("b", commit.clone(), tree));
     story.tell(Event::MergeStarted {
         task: "b".into(),
@@ -775,13 +773,11 @@ fn a_question_to_one_who_begins_after_the_asker_is_closed_once_that_is_known() {
         (task("a", &[]), Some("p")),
         (task("c", &["p"]), None),
     ]);
-    let (of, ids) = (
-        CallOfTurn {
-            turn: 1,
-            call: "c1".into(),
-        },
-        vec!["a".into()],
-    );
+    let of = CallOfTurn {
+        turn: 1,
+        call: "c1".into(),
+    };
+    let ids = vec!["a".into()];
     let asked = AskedWait {
         of,
         ids,
@@ -926,10 +922,8 @@ struct Play {
 
 impl Play {
     fn step(&mut self, (what, who, whom): Step) -> Result<(), TestCaseError> {
-        let (agent, to) = (
-            AGENTS[who % AGENTS.len()],
-            ADDRESSES[whom % ADDRESSES.len()],
-        );
+        let agent = AGENTS[who % AGENTS.len()];
+        let to = ADDRESSES[whom % ADDRESSES.len()];
         match what {
             0..5 => self.call(agent, to, what)?,
             5..8 => self.read(agent)?,

@@ -22,10 +22,8 @@ fn events(story: &str) -> Vec<Event> {
     let error = "get an answer".to_owned();
     let event = |word: &str| {
         let mut parts = word.split(':');
-        let (what, turn) = (
-            parts.next().unwrap(),
-            parts.next().map_or(1, |turn| turn.parse().unwrap()),
-        );
+        let what = parts.next().unwrap();
+        let turn = parts.next().map_or(1, |turn| turn.parse().unwrap());
         match what {
             "spawned" => Event::AgentSpawned {
                 task: a(),

@@ -62,11 +62,9 @@ fn facts() -> Vec<Event> {
         input_tokens: 5,
         ..Usage::default()
     };
-    let (tool, arguments, rule) = (
-        "tool".to_owned(),
-        serde_json::Value::Null,
-        "allow".to_owned(),
-    );
+    let tool = "tool".to_owned();
+    let arguments = serde_json::Value::Null;
+    let rule = "allow".to_owned();
     let (merge, target) = (oid("merge"), oid("base"));
     vec![
         ready(a()),

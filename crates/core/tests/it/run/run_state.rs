@@ -562,11 +562,9 @@ fn exit_codes_win_in_the_order_of_the_contract() {
         story.tell(facts::conflicted(task));
     };
     type Ending<'a> = &'a dyn Fn(&mut Story, &str);
-    let (check, turns, denied) = (
-        failed(FailureCause::Check),
-        failed(FailureCause::Turns),
-        failed(FailureCause::Denied),
-    );
+    let check = failed(FailureCause::Check);
+    let turns = failed(FailureCause::Turns);
+    let denied = failed(FailureCause::Denied);
     let table: [(Ending<'_>, Ending<'_>, (RunStatus, u8)); 4] = [
         (&conflicted, &check, (RunStatus::Failed, 1)),
         (&check, &turns, (RunStatus::Limit, 4)),

@@ -108,10 +108,8 @@ impl Checked {
         else {
             panic!("nothing to merge: {:?}", self.0.next_merge());
         };
-        let (commit, tree) = (
-            Oid::new(format!("merge of {task}")),
-            Oid::new(format!("tree with {task}")),
-        );
+        let commit = Oid::new(format!("merge of {task}"));
+        let tree = Oid::new(format!("tree with {task}"));
         self.tell(merge_started(task.clone(), target, candidate));
         self.tell(merge_prepared(task, commit, tree));
     }

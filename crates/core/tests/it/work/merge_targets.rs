@@ -475,11 +475,9 @@ fn a_checked_tree_is_not_checked_again_on_the_way_up() {
         command,
     };
     assert_eq!(story.0.next_merge(), Some(check));
-    let (scope, tree, command) = (
-        VerifyScope::Run,
-        Oid::from("tree of p1"),
-        "check".to_owned(),
-    );
+    let scope = VerifyScope::Run;
+    let tree = Oid::from("tree of p1");
+    let command = "check".to_owned();
     let (passed, exit, output) = (true, String::new(), "output".into());
     story.tell(Event::VerifyFinished {
         task: "a".into(),
@@ -722,10 +720,8 @@ fn a_dropped_agent_that_holds_dropped_work_is_offered_no_retry() {
     story.wake("p");
     story.hand_over("p", "p1");
     story.tell(finished(RunStatus::Interrupted, 130));
-    let (tasks, target) = (
-        story.0.decide_drop(&"p".into(), false).unwrap(),
-        story.0.integration.clone(),
-    );
+    let tasks = story.0.decide_drop(&"p".into(), false).unwrap();
+    let target = story.0.integration.clone();
     let commit = target.clone();
     story.tell(Event::TasksDropped(DroppedTasks {
         tasks,

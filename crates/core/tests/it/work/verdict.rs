@@ -381,10 +381,8 @@ fn the_users_word_counts_instead_of_a_verdict() {
     // A verdict is dropped with its task.
     let mut story = reviewing();
     story.end("r", &approve());
-    let (dropped, target) = (
-        story.0.decide_drop(&id("r"), true).unwrap(),
-        story.0.integration.clone(),
-    );
+    let dropped = story.0.decide_drop(&id("r"), true).unwrap();
+    let target = story.0.integration.clone();
     story.tell(Event::TasksDropped(DroppedTasks {
         tasks: dropped,
         commit: target.clone(),

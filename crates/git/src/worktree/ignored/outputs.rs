@@ -95,10 +95,8 @@ impl Worktrees<'_> {
             .iter()
             .map(|path| path.as_os_str().as_bytes())
             .collect();
-        let (mut search, mut left_out) = (
-            self.search(from, self.included()?.into_iter().collect()),
-            Vec::new(),
-        );
+        let mut search = self.search(from, self.included()?.into_iter().collect());
+        let mut left_out = Vec::new();
         let shares_blocks = shares_blocks(from)?;
         let (mut copied, mut found) = (Size::default(), Vec::new());
         for entry in self.walk(from, &tracked)?.ignored {
@@ -308,10 +306,8 @@ fn size_of(from: &Worktree, top: &Entry) -> Result<Size, GitError> {
 
 impl Size {
     fn plus(self, other: Size) -> Size {
-        let (bytes, files) = (
-            self.bytes.saturating_add(other.bytes),
-            self.files.saturating_add(other.files),
-        );
+        let bytes = self.bytes.saturating_add(other.bytes);
+        let files = self.files.saturating_add(other.files);
         Size { bytes, files }
     }
 

@@ -180,10 +180,8 @@ struct UsersFiles {
 
 impl UsersFiles {
     fn open(worktrees: &Worktrees<'_>) -> Result<Self, GitError> {
-        let (path, git_dir) = (
-            worktrees.repo.workdir().to_owned(),
-            worktrees.repo.shared.git_dir.clone(),
-        );
+        let path = worktrees.repo.workdir().to_owned();
+        let git_dir = worktrees.repo.shared.git_dir.clone();
         let place = Checkout { path, git_dir };
         let root = openat::open_root(&place.path).map_err(GitError::errno("open", &place.path))?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -36,10 +36,8 @@ impl Worktree {
 
     fn mounted_view(&self, checkout: &Path) -> View {
         let common_dir = self.common_dir();
-        let (config, refs) = (
-            shown::config(common_dir),
-            ShownRefs::read(common_dir, self.branch()),
-        );
+        let config = shown::config(common_dir);
+        let refs = ShownRefs::read(common_dir, self.branch());
         let mut mounts = vec![Mount::new(
             checkout,
             Mounted::Writable(self.path().to_owned()),
@@ -79,10 +77,8 @@ impl Worktree {
     /// git's reading commands find them in a git directory of the job's own (`stand_in.rs`).
     fn own_view(&self) -> View {
         let common_dir = self.common_dir();
-        let (config, refs) = (
-            shown::config(common_dir),
-            ShownRefs::read(common_dir, self.branch()),
-        );
+        let config = shown::config(common_dir);
+        let refs = ShownRefs::read(common_dir, self.branch());
         let mut masks = refs.masks(common_dir);
         masks.push(Mask {
             path: self.path().join(".git"),

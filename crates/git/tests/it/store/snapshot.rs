@@ -449,18 +449,16 @@ fn paths_that_git_refuses_are_named() {
         );
     }
     let fixture = Fixture::new(&[("a", "1")]);
-    let (repo, names) = (
-        fixture.repo(),
-        [
-            ".gitmodules",
-            ".github/x",
-            "git~2",
-            "x.git/x",
-            "a\\b",
-            "x:y",
-            ".gitx",
-        ],
-    );
+    let repo = fixture.repo();
+    let names = [
+        ".gitmodules",
+        ".github/x",
+        "git~2",
+        "x.git/x",
+        "a\\b",
+        "x:y",
+        ".gitx",
+    ];
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &names.map(|name| (name, "x")));
     let tree = repo.store().snapshot(&worktree, &rules()).unwrap().tree;

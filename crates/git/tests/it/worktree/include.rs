@@ -637,10 +637,8 @@ fn a_path_through_links_leads_into_the_worktree() {
     );
     let (worktree, copied) = included(&fixture);
     assert_eq!(copied.unwrap().len(), 2);
-    let (read, at) = (
-        |name: &str| read(worktree.path().join(name)),
-        worktree.path().display(),
-    );
+    let read = |name: &str| read(worktree.path().join(name));
+    let at = worktree.path().display();
     assert_eq!(
         read("local/pyvenv.cfg"),
         format!("command = python -m venv {at}/local\n")

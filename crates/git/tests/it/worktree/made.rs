@@ -18,10 +18,8 @@ fn two(files: &[(&str, &str)]) -> (Fixture, Repo, Worktree, Worktree) {
     ];
     let fixture = Fixture::new(&[&ignored, files].concat());
     let repo = fixture.repo();
-    let (from, to) = (
-        fixture.worktree(&repo, "setup"),
-        fixture.worktree(&repo, "T1"),
-    );
+    let from = fixture.worktree(&repo, "setup");
+    let to = fixture.worktree(&repo, "T1");
     (fixture, repo, from, to)
 }
 
@@ -314,10 +312,8 @@ fn outputs(repo: &Repo, from: &Worktree, bytes: u64) -> (Vec<PathBuf>, Vec<Strin
 #[test]
 fn outputs_that_name_the_checkout_are_brought_only_where_that_is_the_worktree() {
     let (fixture, repo, from, _) = two(&[]);
-    let (checkout, own) = (
-        fixture.project().display().to_string(),
-        from.path().display().to_string(),
-    );
+    let checkout = fixture.project().display().to_string();
+    let own = from.path().display().to_string();
     let encoded = checkout.replace('/', "\\/");
     write_files(
         from.path(),

@@ -736,10 +736,8 @@ fn neither_caches_nor_copies_that_nothing_has_changed_are_only_here() {
         (".worktreeinclude", "*.log\ndeps/\n"),
     ];
     let fixture = Fixture::new(&files);
-    let (mine, theirs) = (
-        [("one.log", "1\n"), ("two.log", "2\n"), ("deps/lib", "l\n")],
-        "changed since\n",
-    );
+    let mine = [("one.log", "1\n"), ("two.log", "2\n"), ("deps/lib", "l\n")];
+    let theirs = "changed since\n";
     write_files(&fixture.project(), &mine);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
@@ -874,10 +872,8 @@ fn what_is_killed_starts_no_git_and_whoever_comes_next_goes_on() {
     let of_run = repo.killed_by(&cancel);
     // A request to end without a kill lets git store the results.
     cancel.cancel();
-    let (worktree, tip) = (
-        of_run.worktrees().add(&fixture.spec("T1")).unwrap(),
-        fixture.tip("HEAD"),
-    );
+    let worktree = of_run.worktrees().add(&fixture.spec("T1")).unwrap();
+    let tip = fixture.tip("HEAD");
     write_files(worktree.path(), &[("a", "2\n")]);
     cancel.kill();
     assert!(matches!(

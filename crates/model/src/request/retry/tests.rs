@@ -207,10 +207,8 @@ fn an_account_that_is_rejected_is_not_asked_again_at_once() {
         .unwrap();
     runtime.block_on(async {
         let account: Arc<Account> = Arc::default();
-        let (first, second) = (
-            patient(vec![unauthorized()], &account),
-            patient(Vec::new(), &account),
-        );
+        let first = patient(vec![unauthorized()], &account);
+        let second = patient(Vec::new(), &account);
         let said = first.complete(&request(), &mut |_| {}).await.unwrap_err();
         let other = second.complete(&request(), &mut |_| {}).await.unwrap_err();
         assert!(

@@ -65,10 +65,8 @@ impl Caller {
         address: u64,
         flags: u64,
     ) -> Result<OwnedFd, Errno> {
-        let (directory, flags) = (
-            descriptor(directory),
-            AtFlags::from_bits_retain(low_half(flags)),
-        );
+        let directory = descriptor(directory);
+        let flags = AtFlags::from_bits_retain(low_half(flags));
         if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
             return Err(Errno::INVAL);
         }

@@ -151,10 +151,8 @@ fn tcp_swapped(target: &str) -> io::Result<()> {
         },
         sin_zero: [0; 8],
     };
-    let (port, done) = (
-        unsafe { AtomicU16::from_ptr(&raw mut address.sin_port) },
-        AtomicBool::new(false),
-    );
+    let port = unsafe { AtomicU16::from_ptr(&raw mut address.sin_port) };
+    let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {

@@ -143,10 +143,8 @@ impl Tool for ListDirectory {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: ListArguments = read(arguments)?;
-        let (wanted, limits) = (
-            arguments.wanted()?,
-            walk_limits(context, arguments.recursive),
-        );
+        let wanted = arguments.wanted()?;
+        let limits = walk_limits(context, arguments.recursive);
         context
             .blocking(move |files, _| list(files, &arguments.path, &wanted, &limits))
             .await

@@ -63,11 +63,9 @@ pub(super) async fn execute(
     page: FirstPage,
 ) -> Result<Answer, ToolError> {
     let Arguments { paths } = read(arguments)?;
-    let (limits, ledger, allowed) = (
-        walk_limits(context, true),
-        context.ledger().clone(),
-        context.result_bytes(),
-    );
+    let limits = walk_limits(context, true);
+    let ledger = context.ledger().clone();
+    let allowed = context.result_bytes();
     let first_page = move |files: &Files, path: &str, left: usize| page(files, &ledger, path, left);
     context
         .blocking(move |files, _| {

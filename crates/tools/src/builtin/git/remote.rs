@@ -230,10 +230,8 @@ async fn foresee_pull(
 }
 
 fn pushed(result: &GitPushResult, plan: &PushPlan) -> String {
-    let (commit, place) = (
-        short(result.commit.as_str()),
-        format!("{}/{}", result.remote, result.branch),
-    );
+    let commit = short(result.commit.as_str());
+    let place = format!("{}/{}", result.remote, result.branch);
     let place = format!("{} ({})", shown(&place), shown(&result.address));
     let mut lines = vec![match result.state {
         PushState::Created => format!("pushed {commit} as the new branch {place}"),

@@ -76,10 +76,8 @@ async fn check(
         .await?;
     let chosen = choose(context, candidates).await?;
     let ran = chosen.run(context).await?;
-    let (format, root) = (
-        chosen.candidate.report,
-        context.worktree().to_string_lossy().into_owned(),
-    );
+    let format = chosen.candidate.report;
+    let root = context.worktree().to_string_lossy().into_owned();
     // A large report takes a while to read.
     let told = move |_: &Files, _: &Cancel| {
         let found = findings(format, &ran, &root);

@@ -102,10 +102,8 @@ async fn one_text(
 ) -> Result<(Ran, bool), ToolError> {
     let name = path.to_owned();
     let (_, text) = context.blocking(move |files, _| files.read(&name)).await?;
-    let (argv, timeout) = (
-        rustfmt_command(edition),
-        until.saturating_duration_since(Instant::now()),
-    );
+    let argv = rustfmt_command(edition);
+    let timeout = until.saturating_duration_since(Instant::now());
     let timeout = timeout.max(Duration::from_secs(1));
     // It finds its settings from the folder that it is started in.
     let (folder, _) = path::split(path);

@@ -157,10 +157,8 @@ impl Tool for CreateVirtualEnvironment {
             .blocking(move |files, _| files.write(&ignore, IGNORE_ALL, Expect::Any))
             .await;
         made?;
-        let (version, seconds) = (
-            version(context, &path).await?,
-            finished.duration.as_secs_f64(),
-        );
+        let version = version(context, &path).await?;
+        let seconds = finished.duration.as_secs_f64();
         let text = format!(
             "made the virtual environment {}; its programs are in {}/bin",
             shown(&path),

@@ -302,10 +302,8 @@ async fn documentation(
 /// `/<crate>/<version>/<crate with underscores>/` is the page of the crate, as
 /// <https://docs.rs/about/redirections> says; `latest` is the last version.
 async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
-    let (base, version) = (
-        web.service(WebServiceName::DocsRs)?,
-        library.version.unwrap_or("latest"),
-    );
+    let base = web.service(WebServiceName::DocsRs)?;
+    let version = library.version.unwrap_or("latest");
     let page = library.name.replace('-', "_");
     let url = base
         .below([library.name, version, page.as_str()])

@@ -52,10 +52,8 @@ fn an_alias_may_lead_to_an_alias_whatever_their_order() {
 #[test]
 fn an_alias_is_the_same_tool_under_another_name() {
     let (registry, _) = added(&[("a", "@name webFetch2\n@wrapped read_file\n")]);
-    let (alias, tool) = (
-        registry.resolve("webFetch2").unwrap(),
-        registry.tool("read_file").unwrap(),
-    );
+    let alias = registry.resolve("webFetch2").unwrap();
+    let tool = registry.tool("read_file").unwrap();
     assert!(Arc::ptr_eq(alias, tool));
 }
 

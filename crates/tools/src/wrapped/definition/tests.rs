@@ -308,10 +308,8 @@ fn types_are_nested_so_deep_and_no_deeper() {
     assert!(with("array<".repeat(10_000).as_str()).is_err());
     // The arrays of a type and of its users count together, and so do types in types.
     let text = |inner: usize, outer: usize| {
-        let (inner, outer) = (
-            arrays(inner).replace("string", "int"),
-            arrays(outer).replace("string", "t"),
-        );
+        let inner = arrays(inner).replace("string", "int");
+        let outer = arrays(outer).replace("string", "t");
         format!(
             "@name x\n@wrapped Bash\n@type t {{object}}\n@property t.a {{{inner}}}\n@param command {{{outer}}}\n"
         )

@@ -549,14 +549,12 @@ pub(crate) async fn agents_share_what_they_analysed(mut harness: ToolHarness) {
         }
         // The ignore rules are read each time, and files that may have a similar place are parsed
         // with the snippet.
-        let (rules, code) = (
-            "target/\n".len(),
-            if tool == "find_similar_code" {
-                RUST.len()
-            } else {
-                0
-            },
-        );
+        let rules = "target/\n".len();
+        let code = if tool == "find_similar_code" {
+            RUST.len()
+        } else {
+            0
+        };
         for output in [&again, &others_again] {
             assert_eq!(
                 output.resource_usage.read_bytes,

@@ -283,11 +283,9 @@ pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(
         json!({"package": "greeting", "version": "1.0"}),
     );
     let ask = |harness: &ToolHarness| {
-        let (executor, call, scope) = (
-            Arc::clone(&harness.executor),
-            call.clone(),
-            harness.scope.clone(),
-        );
+        let executor = Arc::clone(&harness.executor);
+        let call = call.clone();
+        let scope = harness.scope.clone();
         async move { executor.call(&call, &scope).await }
     };
     let CallOutcome::NeedsApproval {

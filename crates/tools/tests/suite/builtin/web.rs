@@ -1064,10 +1064,8 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
     let expected = "ok: fmt latest (docs.rs)\nother libraries of that name: go:fmt; name the one that is meant\n";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
     // What is found is not lost because another registry may not be asked.
-    let (rule, reason) = (
-        "built-in:domain".to_owned(),
-        "it leads elsewhere".to_owned(),
-    );
+    let rule = "built-in:domain".to_owned();
+    let reason = "it leads elsewhere".to_owned();
     web.fail(
         "https://pkg.go.dev/fmt",
         WebFailure::Refused { rule, reason },

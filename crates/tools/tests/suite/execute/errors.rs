@@ -80,10 +80,8 @@ pub(crate) async fn arguments_that_do_not_fit_are_explained(harness: ToolHarness
 /// A call that fails every check is told about the first one; each is mended in turn.
 pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
     harness.put("a", "x").unwrap();
-    let (grant, tokens) = (
-        Arc::clone(&harness.scope.grant),
-        harness.scope.result_tokens,
-    );
+    let grant = Arc::clone(&harness.scope.grant);
+    let tokens = harness.scope.result_tokens;
     harness.scope.grant = Arc::new(Grant::of_tools([]));
     harness.scope.result_tokens = 0;
     let table = [

@@ -462,15 +462,11 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     fs::write(outside.join("f"), CANARY).unwrap();
     harness.put("dir/f", "inside").unwrap();
     symlink(&outside, harness.path().join("link")).unwrap();
-    let (stop, swaps) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicU64::new(0)),
-    );
-    let (stopped, counted, path) = (
-        Arc::clone(&stop),
-        Arc::clone(&swaps),
-        harness.path().to_owned(),
-    );
+    let stop = Arc::new(AtomicBool::new(false));
+    let swaps = Arc::new(AtomicU64::new(0));
+    let stopped = Arc::clone(&stop);
+    let counted = Arc::clone(&swaps);
+    let path = harness.path().to_owned();
     let swapper = std::thread::spawn(move || {
         while !stopped.load(Ordering::Relaxed) {
             renameat_with(

@@ -96,10 +96,8 @@ pub(super) fn changes(before: &Packages, after: &Packages) -> Vec<PackageChange>
 
 fn versions(all: &Packages, name: &str, without: &Packages) -> Vec<String> {
     let none = BTreeSet::new();
-    let (own, others) = (
-        all.get(name).unwrap_or(&none),
-        without.get(name).unwrap_or(&none),
-    );
+    let own = all.get(name).unwrap_or(&none);
+    let others = without.get(name).unwrap_or(&none);
     own.difference(others).cloned().collect::<Vec<_>>()
 }
 

@@ -120,10 +120,8 @@ mod tests {
             &none,
         );
         let npm = of(&[("package.json", "{}")], Ecosystem::JavaScript, &none);
-        let (pip_of_user, npm_of_user) = (
-            setting("PIP_INDEX_URL", &["pip"], false),
-            setting("~/.npmrc", &["npm"], false),
-        );
+        let pip_of_user = setting("PIP_INDEX_URL", &["pip"], false);
+        let npm_of_user = setting("~/.npmrc", &["npm"], false);
         let all = [setting("UV_INDEX", &["uv"], true), pip_of_user, npm_of_user];
         let said = [&python, &uv, &npm].map(|managers| refusal(&all, managers));
         assert!(said[0].as_ref().is_some_and(|said| {
@@ -140,10 +138,8 @@ mod tests {
     #[test]
     fn a_manager_that_does_not_read_the_users_index_takes_no_other_place() {
         let files = [(".venv/bin/python", "")];
-        let (pip, uv) = (
-            setting("PIP_INDEX_URL", &["pip"], true),
-            setting("UV_INDEX_URL", &["uv"], true),
-        );
+        let pip = setting("PIP_INDEX_URL", &["pip"], true);
+        let uv = setting("UV_INDEX_URL", &["uv"], true);
         let fits = |settings: &[RegistrySetting], indexes: &OfPip| {
             let managers = fitting(settings, of(&files, Ecosystem::Python, indexes), indexes);
             managers

@@ -15,10 +15,8 @@ use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named, project_root};
 
 use crate::error::{CommandError, ErrorKind};
-use crate::show::output;
-use crate::show::parked_call;
-use crate::show::project_command;
 use crate::show::terminal::Terminal;
+use crate::show::{output, parked_call, project_command};
 
 /// The context of a command.
 #[derive(Clone, Debug)]

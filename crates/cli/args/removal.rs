@@ -3,8 +3,7 @@
 use clap::Args;
 
 use super::candidates;
-use super::shared::JsonArgs;
-use super::shared::WhichRun;
+use super::shared::{JsonArgs, WhichRun};
 
 /// `clean`.
 #[derive(Debug, Args)]

@@ -12,11 +12,8 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::error::CommandError;
 use crate::follow::live::{Live, TICK};
 use crate::json::{Envelope, LineAnswer, Output};
-use crate::show::output;
-use crate::show::parked_call;
-use crate::show::progress;
-use crate::show::table;
 use crate::show::terminal::Terminal;
+use crate::show::{output, parked_call, progress, table};
 
 /// How often the last line of a long check is printed where no lines can be redrawn.
 const STILL_RUNNING: Duration = Duration::from_secs(30);

@@ -17,9 +17,8 @@ use crate::context::Context;
 use crate::error::hints::next_step;
 use crate::error::{CommandError, ErrorKind, Wording};
 use crate::follow::display::{Format, Style};
-use crate::follow::landing;
-use crate::follow::run;
 use crate::follow::run::Followed;
+use crate::follow::{landing, run};
 use crate::json::{Answer, Envelope, Output, Stage};
 use crate::show::output;
 

@@ -17,10 +17,8 @@ use crate::follow::display::{Display, Style};
 use crate::follow::planned;
 use crate::follow::run::{Followed, runtime, style};
 use crate::follow::signals::Attention;
-use crate::show::failure;
-use crate::show::next;
-use crate::show::output;
 use crate::show::progress::short;
+use crate::show::{failure, next, output};
 
 /// The hooks that look at the files of a commit before it is made.
 const BEFORE_COMMIT: [&str; 2] = ["pre-commit", "pre-merge-commit"];

@@ -12,11 +12,8 @@ use orchestrate_coordinator::RunningCheck;
 use orchestrate_core::{Liveness, RunState, TaskId, TaskRecord};
 use orchestrate_journal::unix_ms;
 
-use crate::show::columns;
-use crate::show::output;
-use crate::show::progress;
-use crate::show::terminal;
 use crate::show::tree::{self, Branches, Node, Row};
+use crate::show::{columns, output, progress, terminal};
 
 /// How often the lines are animated if nothing happens, to show that the program is alive.
 pub(crate) const TICK: Duration = Duration::from_millis(120);

@@ -13,9 +13,7 @@ use orchestrate_plan::{LineRole, Rewritten, Skipped};
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
-use crate::show::columns;
-use crate::show::output;
-use crate::show::plain;
+use crate::show::{columns, output, plain};
 
 /// Stands for standard output in place of a file.
 pub(crate) const STANDARD_OUTPUT: &str = "-";

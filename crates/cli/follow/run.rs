@@ -26,11 +26,9 @@ use crate::follow::planned::{Made, STANDARD_OUTPUT};
 use crate::follow::requests::{Listener, Requests};
 use crate::follow::signals::Signals;
 use crate::json::{Envelope, LineAnswer, Output, RunReport};
-use crate::show::next;
-use crate::show::output;
 use crate::show::run_argument::Named;
-use crate::show::table;
 use crate::show::terminal::Terminal;
+use crate::show::{next, output, table};
 
 /// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;

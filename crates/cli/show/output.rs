@@ -22,12 +22,11 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
 use crate::json::Envelope;
-use crate::show::columns;
 use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{
     joined, names, one_line, plain, quoted, workflow_data, workflow_property,
 };
-use crate::show::terminal;
+use crate::show::{columns, terminal};
 
 /// The secrets that are redacted from all output.
 static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);

@@ -13,9 +13,7 @@ use unicode_script::{Script, UnicodeScript as _};
 
 use crate::error::CommandError;
 use crate::json::EventLine;
-use crate::show::columns;
-use crate::show::output;
-use crate::show::terminal;
+use crate::show::{columns, output, terminal};
 
 /// The prefix of each line of an argument.
 const QUOTE: &str = "  | ";

@@ -23,12 +23,10 @@ use orchestrate_core::{
     VerdictKind, Wait, split_hint,
 };
 
-use crate::show::aside;
-use crate::show::columns;
 use crate::show::output::{joined, names, one_line, quoted};
 use crate::show::parked_call::line as line_of;
 use crate::show::run_argument::Named;
-use crate::show::tree;
+use crate::show::{aside, columns, tree};
 
 /// The minimum wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);

@@ -14,12 +14,10 @@ use orchestrate_core::{
     Sending, TaskId, TaskState, split_hint,
 };
 
-use crate::show::aside;
-use crate::show::columns;
 use crate::show::output::{joined, one_line, quoted};
-use crate::show::parked_call;
 use crate::show::progress::{self, in_parentheses, sender, short, tokens, until, verdict_words};
 use crate::show::tree::{self, Branches, Node, Row};
+use crate::show::{aside, columns, parked_call};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";

@@ -11,8 +11,7 @@ use orchestrate_core::event::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKE
 use orchestrate_core::policy::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS};
 use serde_json::{Value as Json, json};
 
-use crate::values::Names;
-use crate::values::{Kind, LONGEST_SECONDS, Value, shown_duration};
+use crate::values::{Kind, LONGEST_SECONDS, Names, Value, shown_duration};
 use Target::{Apart, Run};
 
 /// The maximum number of agents at work at once: beyond it, file handles run out before anything is

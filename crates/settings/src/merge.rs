@@ -18,8 +18,7 @@ use serde_json::{Value as Json, json};
 use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Key, STANDARD, Target};
 use crate::layer::{Given, Layer, Location, Problem, ProblemCode, Source};
-use crate::values::Names;
-use crate::values::{Kind, Value};
+use crate::values::{Kind, Names, Value};
 
 /// The key of the paths that tools never touch.
 pub(crate) const FORBIDDEN_PATHS: &str = "tools.file_operations.forbidden_paths";

@@ -14,15 +14,13 @@ use async_trait::async_trait;
 use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::answer::{ToolError, ToolsError};
+use crate::answer::{Answer, ToolError, ToolsError};
 use crate::builtin::{Overrides, families_of};
 use crate::call::AnswersFrom;
 use crate::registry::{PluginId, ToolRegistry};
-use crate::tool::arguments;
 use crate::tool::{
     CallSite, Category, MAX_NAME, Prepared, Prompt, Tool, ToolContext, ToolProperties, Wrap,
-    is_name, panicked,
+    arguments, is_name, panicked,
 };
 
 /// How long a plugin may take to initialize and to register its tools: it may read files, not wait

@@ -19,8 +19,7 @@ use crate::args::{DocsFormat, ToolsArgs, ToolsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::json::{Envelope, Items, Output, ToolEntry, ToolFileReport, ToolForm, ToolUse};
-use crate::show::output;
-use crate::show::tool_files;
+use crate::show::{output, tool_files};
 
 /// How wide the names and the categories of a list are.
 const WIDTHS: (usize, usize) = (22, 9);

@@ -13,8 +13,7 @@ use crate::follow::run::runtime;
 use crate::json::{
     CleanReport, CleanedRun, Envelope, KeptTree, Output, PrunedEntry, RemovedBranch, RemovedTree,
 };
-use crate::show::next;
-use crate::show::output;
+use crate::show::{next, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {

@@ -13,9 +13,7 @@ use crate::follow::display::Format;
 use crate::follow::landing::{message, until_signalled, words};
 use crate::follow::run;
 use crate::json::{BoxesReport, Envelope, EventLine, LandReport, Output, ProposedReport};
-use crate::show::failure;
-use crate::show::next;
-use crate::show::output;
+use crate::show::{failure, next, output};
 
 /// More events than a landing records: at most the outcome of an older one, its own beginning, and
 /// its end.

@@ -7,10 +7,9 @@ use crate::args::RecoverArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::json::{Envelope, Output, RestoredCommit, StoredCommit};
-use crate::show::next;
-use crate::show::output;
 use crate::show::progress::short;
 use crate::show::table::aligned;
+use crate::show::{next, output};
 
 const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
 

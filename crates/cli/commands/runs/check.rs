@@ -15,8 +15,7 @@ use crate::error::CommandError;
 use crate::json::{Envelope, Output, RunMap};
 use crate::plan_file::{self, PlanFile, Typed};
 use crate::plan_text::PlanText;
-use crate::show::output;
-use crate::show::tool_files;
+use crate::show::{output, tool_files};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {

@@ -4,8 +4,7 @@ use crate::args::{MODEL, ReadWay};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::plan_file::PlanFile;
-use crate::show::output;
-use crate::show::parked_call;
+use crate::show::{output, parked_call};
 
 /// Shows the ways to read a plan, if there are several, and asks for one if the user can be asked;
 /// returns `None` if none is chosen.

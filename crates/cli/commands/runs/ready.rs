@@ -11,14 +11,12 @@ use crate::commands::runs::{nothing_to_do, stay};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Style;
-use crate::follow::landing;
-use crate::follow::run;
 use crate::follow::run::Followed;
+use crate::follow::{landing, run};
 use crate::plan_file;
 use crate::plan_file::{PlanFile, Typed};
 use crate::plan_text::{Origin, PlanText};
-use crate::show::output;
-use crate::show::tool_files;
+use crate::show::{output, tool_files};
 
 /// A plan or a goal, and the repository in which it is run.
 pub(crate) struct Ready {

@@ -11,9 +11,7 @@ use crate::args::ResumeArgs;
 use crate::commands::runs::stay;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::follow::inbox;
-use crate::follow::landing;
-use crate::follow::run;
+use crate::follow::{inbox, landing, run};
 use crate::show::output;
 
 /// Runs the command.

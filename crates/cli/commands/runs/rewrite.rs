@@ -15,8 +15,7 @@ use crate::error::CommandError;
 use crate::follow::planned::{self, STANDARD_OUTPUT};
 use crate::plan_file::{self, PlanFile, Typed};
 use crate::plan_text::PlanText;
-use crate::show::output;
-use crate::show::parked_call;
+use crate::show::{output, parked_call};
 
 /// The question before the plan is run.
 const QUESTION: &str = "Run this plan? [y/N] ";

@@ -21,9 +21,7 @@ use crate::json::{
     Consent, Envelope, NetworkReach, Output, RuleEntry, RulesByDecision, SettingEntry,
     SettingsReport,
 };
-use crate::show::output;
-use crate::show::parked_call;
-use crate::show::project_command;
+use crate::show::{output, parked_call, project_command};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, CommandError> {

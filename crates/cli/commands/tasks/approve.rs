@@ -14,10 +14,9 @@ use crate::args::{Approval, RequestArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::{CommandError, ErrorKind, Wording};
 use crate::follow::inbox::{self, Sending};
-use crate::show::output;
-use crate::show::parked_call;
 use crate::show::progress::short;
 use crate::show::run_argument::Named;
+use crate::show::{output, parked_call};
 
 /// The minimum number of digits of a hash that identify what was shown.
 const MIN_HASH_DIGITS: usize = 8;

@@ -6,9 +6,8 @@ use orchestrate_core::projections::review::ReviewEntry;
 use orchestrate_core::{RunState, TaskId};
 
 use crate::args::DiffArgs;
-use crate::commands::tasks::pager;
-use crate::commands::tasks::patch;
 use crate::commands::tasks::review::note_shown;
+use crate::commands::tasks::{pager, patch};
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::json::{Envelope, Output, RunDiff, TaskDiff};

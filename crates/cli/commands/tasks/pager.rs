@@ -15,9 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::run;
-use crate::show::columns;
-use crate::show::output;
-use crate::show::terminal;
+use crate::show::{columns, output, terminal};
 
 /// The default pager.
 const USUAL: &str = "less";

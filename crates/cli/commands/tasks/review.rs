@@ -13,18 +13,15 @@ use orchestrate_core::{
 use orchestrate_journal::Store;
 
 use crate::args::ReviewArgs;
-use crate::commands::tasks::pager;
-use crate::commands::tasks::patch;
+use crate::commands::tasks::{pager, patch};
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::json::{Envelope, Items, Output, TaskReview};
-use crate::show::aside;
-use crate::show::next;
-use crate::show::output;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
 use crate::show::table::{self, MAX_ID_WIDTH, STALE, check, cost, questions, standing};
 use crate::show::tree::{self, Branches, Node, Row};
+use crate::show::{aside, next, output};
 
 /// The maximum number of characters of a line about what was handed back.
 const MAX_LINE_CHARS: usize = 500;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use orchestrate_code::{MAX_MANIFEST_BYTES, Manifest};
 
 #[cfg(feature = "grammars")]
-use crate::project::graph_of;
-use crate::project::{NEVER, graph};
+use crate::project::{NEVER, graph, graph_of};
 
 #[test]
 fn an_invalid_manifest_is_named_with_its_line() {

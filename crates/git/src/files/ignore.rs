@@ -12,10 +12,8 @@ use git2::Repository;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::files::bounds;
-use crate::files::glob;
 use crate::files::glob::{Glob, Style};
-use crate::files::openat;
+use crate::files::{bounds, glob, openat};
 
 /// The name of the rules file in a folder.
 const RULES: &[u8] = b".gitignore";

@@ -36,10 +36,9 @@ use crate::program::full_disk;
 use crate::program::lock::Held;
 use crate::program::run::Ended;
 use crate::program::scratch_repo::ScratchRepo;
-use crate::repo::lfs;
 use crate::repo::lfs::Pointer;
-use crate::repo::probe;
 use crate::repo::repository::{id_in, theirs, tree_of};
+use crate::repo::{lfs, probe};
 use crate::worktree::checkout::Checkout;
 
 /// How many paths are passed to one process.

@@ -21,15 +21,13 @@ use crate::files::bounds;
 use crate::files::bounds::Excess;
 use crate::files::openat::path_of;
 use crate::program::configuration::Configuration;
-use crate::program::lock;
 use crate::program::lock::Held;
-use crate::program::retry;
 use crate::program::run::{Environment, Program};
 use crate::program::scratch_repo::ScratchRepo;
-use crate::repo::probe;
-use crate::repo::submodules;
+use crate::program::{lock, retry};
 use crate::repo::submodules::Pins;
 use crate::repo::tree_files::ListedTrees;
+use crate::repo::{probe, submodules};
 
 /// The folder of the branches of runs, which git cannot create beside a branch of that name.
 const BRANCHES: &str = "orchestrate";

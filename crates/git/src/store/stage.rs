@@ -24,20 +24,17 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::error::{GitError, says_read_only};
-use crate::files::bounds;
 use crate::files::index_entry::{
     EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same,
     nanoseconds, seconds,
 };
-use crate::files::openat;
 use crate::files::openat::path_of;
-use crate::program::full_disk;
-use crate::program::retry;
-use crate::repo::lfs;
+use crate::files::{bounds, openat};
+use crate::program::{full_disk, retry};
 use crate::repo::lfs::{LfsStore, Pointer};
-use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
 use crate::repo::worktree::Worktree;
+use crate::repo::{lfs, probe};
 use crate::store::brought;
 use crate::store::conflicts::{drop_conflicts, require_decided};
 use crate::store::walk::{Found, Sorting, TakenFiles, Walk};

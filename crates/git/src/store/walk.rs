@@ -29,11 +29,10 @@ use orchestrate_core::text::git_path::text;
 use rustix::fs::{FileType, Stat};
 
 use crate::error::GitError;
-use crate::files::bounds;
 use crate::files::ignore::{Rules, Standard, Verdict};
 use crate::files::index_entry::{GITLINK, Recorded};
-use crate::files::openat;
 use crate::files::openat::{Held, join, path_of};
+use crate::files::{bounds, openat};
 use crate::repo::worktree::Worktree;
 
 /// The name of the files that determine how content is stored.

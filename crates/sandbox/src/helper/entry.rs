@@ -7,8 +7,7 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::helper::keeper;
-use crate::helper::supervisor;
+use crate::helper::{keeper, supervisor};
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";

@@ -17,10 +17,8 @@ use crate::error::SandboxError;
 use crate::helper::{forbidden_in_fallback, has_sockets_in_fallback};
 use crate::job::{Finished, Job, Network, View};
 use crate::live_output::LiveOutput;
-use crate::run::caches;
-use crate::run::drive;
 use crate::run::packages::Packages;
-use crate::run::probe;
+use crate::run::{caches, drive, probe};
 use crate::setup::fallback;
 use crate::tier::{Confinement, Helper, Tier};
 

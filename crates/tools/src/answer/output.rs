@@ -8,9 +8,7 @@ use orchestrate_core::{BlobId, CallHash, CallId, SameAgain, ToolAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::Note;
-use crate::answer::SeenFile;
-use crate::answer::{ErrorKind, ToolError};
+use crate::answer::{ErrorKind, Note, SeenFile, ToolError};
 
 /// The result of a tool, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]

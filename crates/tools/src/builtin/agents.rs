@@ -10,12 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::call::CallScope;
-use crate::call::Effect;
-use crate::services::AgentOperation;
-use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
+use crate::answer::{Answer, ToolError};
+use crate::call::{CallScope, Effect};
+use crate::services::{AgentOperation, AgentsWait, EndedAgentsWait, OutgoingMessage};
 use crate::tool::arguments::{invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Waits};
 

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::agents::{held_against, on_agents};
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::services::AgentOperation;
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};

@@ -8,8 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::services::{AgentOperation, ChildRequest};
 use crate::tool::arguments::{given_text, invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Waits};

@@ -14,12 +14,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ExecutionResult;
-use crate::answer::ToolError;
-use crate::call::CallScope;
-use crate::call::Command;
-use crate::call::{Effect, Foreseen};
+use crate::answer::{Answer, ExecutionResult, ToolError};
+use crate::call::{CallScope, Command, Effect, Foreseen};
 use crate::files::Files;
 use crate::services::DecidedHosts;
 use crate::template::CommandTemplate;

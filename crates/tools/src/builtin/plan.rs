@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::CallScope;
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};

@@ -6,9 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::{Note, NoteKind};
+use crate::answer::{Answer, Note, NoteKind, ToolError};
 use crate::tool::arguments::{invalid, read};
 use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::tool::arguments::{invalid, read};
 use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 

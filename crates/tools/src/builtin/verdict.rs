@@ -5,8 +5,7 @@ use orchestrate_core::ReviewVerdict;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::tool::arguments::read;
 use crate::tool::{Prompt, Tool, ToolContext};
 

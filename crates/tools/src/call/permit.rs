@@ -9,8 +9,7 @@ use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::call::Effect;
-use crate::call::{Approval, CallScope};
+use crate::call::{Approval, CallScope, Effect};
 use crate::template::ARGUMENTS;
 
 /// The rule by which the user is asked about a call that the operating system did not permit.

@@ -18,8 +18,7 @@ use orchestrate_core::secrecy::taint::TaintGuard;
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
-use crate::answer::Notes;
-use crate::answer::ReadLedger;
+use crate::answer::{Notes, ReadLedger};
 use crate::call::AgentCpu;
 use crate::services::Services;
 

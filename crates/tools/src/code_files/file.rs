@@ -10,8 +10,7 @@ use rustix::fs::fstat;
 
 use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
 use super::held::Held;
-use crate::answer::ToolError;
-use crate::answer::{FileContents, FileStamp};
+use crate::answer::{FileContents, FileStamp, ToolError};
 use crate::files::{Decoded, Entry, Files, WalkLimits};
 
 /// Maximum size of a file whose first line may name its language, in bytes.

@@ -9,8 +9,7 @@ use orchestrate_memory::Work;
 use super::cache::AnalysisCache;
 use super::file::{CodeFile, Place};
 use super::held::Held;
-use crate::answer::ToolError;
-use crate::answer::counted;
+use crate::answer::{ToolError, counted};
 use crate::call::CallScope;
 use crate::files::{
     Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order,

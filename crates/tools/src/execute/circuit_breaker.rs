@@ -10,8 +10,7 @@ use orchestrate_core::policy::Target;
 use orchestrate_core::policy::failure_handling::{Failure, Health, Lacking};
 use orchestrate_core::text::invisible::shown;
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::Effect;
 use crate::tool::{Category, Tool};
 

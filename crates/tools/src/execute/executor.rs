@@ -21,25 +21,14 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tracing::instrument::WithSubscriber as _;
 
-use crate::answer::sha256_hex;
-use crate::answer::shape;
-use crate::answer::{CallOutcome, ToolOutput};
-use crate::answer::{ToolError, ToolsError};
-use crate::call::CallScope;
-use crate::call::Effect;
-use crate::call::Meter;
-use crate::call::PathGuard;
-use crate::call::permit;
-use crate::call::{Authorization, Permit, authorize};
-use crate::execute::EndGuard;
-use crate::execute::Replay;
+use crate::answer::{CallOutcome, ToolError, ToolOutput, ToolsError, sha256_hex, shape};
+use crate::call::{Authorization, CallScope, Effect, Meter, PathGuard, Permit, authorize, permit};
 use crate::execute::hooks::{HookedCall, Hooks};
-use crate::execute::may_stand_in;
-use crate::execute::record;
-use crate::execute::{Alternative, Attempt, Attempted, caught, with_way_to_ask};
-use crate::execute::{CircuitBreaker, Finding, Need};
-use crate::execute::{Resolver, request};
-use crate::execute::{brief_name, describe_call, redact_error, redact_result, without_users};
+use crate::execute::{
+    Alternative, Attempt, Attempted, CircuitBreaker, EndGuard, Finding, Need, Replay, Resolver,
+    brief_name, caught, describe_call, may_stand_in, record, redact_error, redact_result, request,
+    with_way_to_ask, without_users,
+};
 use crate::files::Files;
 use crate::registry::{Resolved, ToolRegistry};
 use crate::services::CallRecord;

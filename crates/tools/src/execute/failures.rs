@@ -14,14 +14,9 @@ use orchestrate_core::policy::failure_handling::{FailedCall, Failure, LONGER, Re
 use orchestrate_core::policy::{Access, Target};
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::call::Effect;
-use crate::call::Meter;
-use crate::execute::Finding;
-use crate::execute::LeftBehind;
-use crate::execute::RestorePoint;
-use crate::execute::isolated;
+use crate::answer::{Answer, ToolError};
+use crate::call::{Effect, Meter};
+use crate::execute::{Finding, LeftBehind, RestorePoint, isolated};
 use crate::services::GitChange;
 use crate::tool::{Tool, ToolContext, panicked};
 

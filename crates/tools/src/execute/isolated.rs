@@ -17,8 +17,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::tool::{Tool, ToolContext, panicked};
 
 /// Maximum number of threads that calls have left behind: each holds its stack and the descriptors

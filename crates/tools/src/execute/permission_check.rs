@@ -13,9 +13,7 @@ use orchestrate_core::text::invisible::shown;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{ToolError, ToolsError};
-use crate::call::Effect;
-use crate::call::PathGuard;
-use crate::call::decide;
+use crate::call::{Effect, PathGuard, decide};
 use crate::execute::{Resolver, request};
 use crate::files::Files;
 use crate::registry::{Resolved, ToolRegistry};

@@ -6,11 +6,8 @@ use std::time::{Duration, Instant};
 use orchestrate_core::CallId;
 use orchestrate_core::event::{ErrorKind, ResourceUsage};
 
-use crate::answer::shape;
-use crate::answer::{Answer, Artifact, ToolOutput};
-use crate::answer::{ServiceError, ToolError};
-use crate::call::CallScope;
-use crate::call::milliseconds;
+use crate::answer::{Answer, Artifact, ServiceError, ToolError, ToolOutput, shape};
+use crate::call::{CallScope, milliseconds};
 use crate::services::{CallRecord, EndSlot};
 use crate::tool::ToolContext;
 

@@ -10,9 +10,7 @@ use orchestrate_core::policy::host::without_user;
 use orchestrate_core::text::shortened;
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::answer::Note;
-use crate::answer::ToolError;
+use crate::answer::{Answer, Note, ToolError};
 
 /// Maximum length of one argument in a description, in characters.
 const MAX_SHOWN: usize = 200;

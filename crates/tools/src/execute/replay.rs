@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::call::AnswersFrom;
-use crate::call::canonical_json;
+use crate::answer::{Answer, ToolError};
+use crate::call::{AnswersFrom, canonical_json};
 use crate::execute::redact_result;
 use crate::files::{WalkLimits, fingerprint};
 use crate::services::{CallRecord, Replayable};

@@ -10,12 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::answer::{ToolError, ToolsError};
 use crate::call::{FirstForm, Request, Wrapper};
-use crate::execute::LeftBehind;
-use crate::execute::isolated;
-use crate::execute::{more_parameters, own_form, replaced_parameters};
+use crate::execute::{LeftBehind, isolated, more_parameters, own_form, replaced_parameters};
 use crate::registry::{Resolved, ToolRegistry};
-use crate::tool::arguments;
-use crate::tool::{CallSite, Prepared, Tool, panicked};
+use crate::tool::{CallSite, Prepared, Tool, arguments, panicked};
 
 /// The tools of a registry, with what validates their arguments.
 pub(crate) struct Resolver {

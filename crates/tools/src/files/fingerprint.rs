@@ -17,8 +17,7 @@ use super::listing::{WalkLimits, WalkSummary};
 use super::open::{FileReader, Files};
 use super::parallel::Visitor;
 use super::walk::{Flow, walk_order};
-use crate::answer::ToolError;
-use crate::answer::{FileContents, FileStamp};
+use crate::answer::{FileContents, FileStamp, ToolError};
 use crate::call::AnswersFrom;
 
 /// Maximum size of a file that is read to find the id of its content; a call that sees a larger one

@@ -16,12 +16,8 @@ use rustix::io::Errno;
 
 use super::directories::Directories;
 use super::path;
-use crate::answer::FileStamp;
-use crate::answer::size;
-use crate::answer::{ErrorKind, PERMISSION_DENIED, ToolError};
-use crate::call::Meter;
-use crate::call::PathGuard;
-use crate::call::{CallScope, WorktreeScope};
+use crate::answer::{ErrorKind, FileStamp, PERMISSION_DENIED, ToolError, size};
+use crate::call::{CallScope, Meter, PathGuard, WorktreeScope};
 
 /// Maximum number of attempts to open a path while concurrent renames disturb its resolution
 /// (`EAGAIN`).

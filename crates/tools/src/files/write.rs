@@ -16,8 +16,7 @@ use rustix::io::Errno;
 
 use super::open::{Files, failure, require_regular};
 use super::path::{join, split};
-use crate::answer::ToolError;
-use crate::answer::size;
+use crate::answer::{ToolError, size};
 
 /// The prefix of temporary files, which exist only during a write. One that is left behind was
 /// never renamed: it is not part of any work and may be deleted.

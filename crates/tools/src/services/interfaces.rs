@@ -27,12 +27,11 @@ use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::FileContents;
-use crate::answer::ServiceError;
-use crate::answer::{Artifact, ToolOutput};
-use crate::services::DecidedHosts;
-use crate::services::SearchService;
-use crate::services::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
+use crate::answer::{Artifact, FileContents, ServiceError, ToolOutput};
+use crate::services::{
+    AgentOperation, BranchAction, ChildRequest, DecidedHosts, GitOperation, SearchService,
+    StashAction,
+};
 
 /// The services for one agent's tools.
 #[derive(Clone)]

@@ -16,20 +16,12 @@ use orchestrate_sandbox::{
 use tokio::sync::oneshot;
 
 use super::package_cache;
-use crate::answer::Notes;
-use crate::answer::ReadLedger;
-use crate::answer::ToolError;
-use crate::answer::shape;
-use crate::call::Command;
-use crate::call::CpuTurn;
-use crate::call::Meter;
-use crate::call::Permit;
-use crate::call::SharedValues;
-use crate::call::{CallLimits, CallScope};
-use crate::call::{HostGuard, PathGuard};
+use crate::answer::{Notes, ReadLedger, ToolError, shape};
+use crate::call::{
+    CallLimits, CallScope, Command, CpuTurn, HostGuard, Meter, PathGuard, Permit, SharedValues,
+};
 use crate::files::Files;
-use crate::services::DecidedHosts;
-use crate::services::{ProxiedProgram, Services, ShowsPath};
+use crate::services::{DecidedHosts, ProxiedProgram, Services, ShowsPath};
 
 /// How a command with a proxy ended, or why it did not start, and what was decided about the hosts
 /// that it asked for.

@@ -11,8 +11,7 @@ use serde_json::Value;
 use super::context::ToolContext;
 use super::prepared::{CallSite, Prepared};
 use super::properties::ToolProperties;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::template::CommandTemplate;
 
 /// The longest name of a tool that all providers accept.

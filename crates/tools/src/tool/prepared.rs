@@ -17,10 +17,8 @@ use super::arguments::{given_text, read};
 use super::context::blocking;
 use super::properties::ToolProperties;
 use crate::answer::ToolError;
-use crate::call::CallScope;
-use crate::call::{Effect, Foreseen};
-use crate::files::Files;
-use crate::files::path;
+use crate::call::{CallScope, Effect, Foreseen};
+use crate::files::{Files, path};
 use crate::services::{AgentOperation, GitOperation};
 
 /// Where a call is made, as far as its preparation depends on it.

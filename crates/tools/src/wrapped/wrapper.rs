@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use super::annotations::Mistake;
 use super::definition::Wrapper;
 use super::parameter::Kind;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::template::{ARGUMENTS, CommandTemplate};
 use crate::tool::arguments::{compiled, conform, is_ignored, own_name};
 use crate::tool::{

@@ -11,10 +11,7 @@ use serde_json::Value;
 use crate::args::LogArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::show::output;
-use crate::show::parked_call;
-use crate::show::progress;
-use crate::show::table;
+use crate::show::{output, parked_call, progress, table};
 
 /// How many events are read at once.
 const FACTS_AT_ONCE: usize = 512;

@@ -13,13 +13,10 @@ use crate::error::CommandError;
 use crate::json::{
     Envelope, ListedRun, ModelOutage, OpenApproval, Output, RunReport, WaitingFor, WorkingTask,
 };
-use crate::show::next;
-use crate::show::output;
-use crate::show::parked_call;
 use crate::show::progress::{is_under_way, waited_for};
 use crate::show::run_argument::Named;
-use crate::show::table;
 use crate::show::table::RUNNING;
+use crate::show::{next, output, parked_call, table};
 
 /// The status of a run whose record cannot be read.
 const DAMAGED: &str = "damaged";

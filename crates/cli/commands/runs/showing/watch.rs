@@ -17,8 +17,7 @@ use crate::follow::live::TICK;
 use crate::follow::run;
 use crate::follow::signals::Signals;
 use crate::json::RunReport;
-use crate::show::output;
-use crate::show::progress;
+use crate::show::{output, progress};
 
 /// How many events are read at once.
 const FACTS_AT_ONCE: usize = 512;

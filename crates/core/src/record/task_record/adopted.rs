@@ -4,8 +4,7 @@ use crate::event::{AdoptedWork, Illegal};
 use crate::ids::BlobId;
 use crate::record::task_record::TaskRecord;
 use crate::record::task_record::stage::{End, Stage, Work};
-use crate::record::task_record::started::Chosen;
-use crate::record::task_record::started::Started;
+use crate::record::task_record::started::{Chosen, Started};
 use crate::task::{Task, TaskState, Verify};
 
 impl Started {

@@ -12,8 +12,7 @@ use super::forms::{forms_of, skeletons_of};
 use super::needles::{MOST_GAP_BYTES, Needles, PIECE_BYTES};
 use super::secret::Secret;
 use super::views::View;
-use crate::text::REDACTED;
-use crate::text::parts;
+use crate::text::{REDACTED, parts};
 
 /// How many layers of escapes are decoded: text in JSON in a URL in JSON.
 const MOST_LAYERS: usize = 3;

@@ -25,9 +25,8 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::error::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
-use crate::files::bounds;
-use crate::files::openat;
 use crate::files::openat::path_of;
+use crate::files::{bounds, openat};
 use crate::repo::worktree::Worktree;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::ignored::copies::Copies;

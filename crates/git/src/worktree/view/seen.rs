@@ -8,11 +8,10 @@ use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View};
 use crate::files::openat;
 use crate::repo::worktree::Worktree;
 use crate::store::brought;
-use crate::worktree::view::private_git_dir;
 use crate::worktree::view::private_git_dir::GitDirs;
-use crate::worktree::view::shown;
 use crate::worktree::view::shown_refs::ShownRefs;
 use crate::worktree::view::stand_in::StandInFor;
+use crate::worktree::view::{private_git_dir, shown};
 
 impl Worktree {
     /// Returns the worktree as its processes see it: its files are writable, git's are readable.

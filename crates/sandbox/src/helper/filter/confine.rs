@@ -10,8 +10,7 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use crate::helper::filter::landlock;
-use crate::helper::filter::seccomp;
+use crate::helper::filter::{landlock, seccomp};
 use crate::helper::protocol::{Report, Spec, report};
 use crate::sys;
 use crate::tier::Confinement;

@@ -11,9 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::counted;
+use crate::answer::{Answer, ToolError, counted};
 use crate::call::{AnswersFrom, Effect};
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
 use crate::tool::arguments::read;

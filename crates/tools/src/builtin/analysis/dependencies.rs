@@ -10,8 +10,7 @@ use super::super::facts::facts;
 use super::dependency_report::report;
 use super::project::Gathered;
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::AnswersFrom;
 use crate::code_files::Surveyor;
 use crate::files::{FileOrFolder, Files};

@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::size;
+use crate::answer::{Answer, ToolError, size};
 use crate::code_files::Surveyor;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::tool::arguments::{invalid, read};

@@ -8,11 +8,11 @@ use orchestrate_code::{
 };
 use orchestrate_memory::Work;
 
-use crate::answer::ToolError;
-use crate::answer::counted;
+use crate::answer::{ToolError, counted};
 use crate::code_files::{FileAnalysis, Held, Place, Surveyor, not_analysed};
-use crate::files::path;
-use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkSummary, walk_order};
+use crate::files::{
+    Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkSummary, path, walk_order,
+};
 
 /// Folders of packages that were installed: they are the project's, but not its own.
 const INSTALLED: [&str; 6] = [

@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::files::WalkLimits;

@@ -10,9 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::counted;
+use crate::answer::{Answer, ToolError, counted};
 use crate::call::AnswersFrom;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::tool::arguments::read;

@@ -3,9 +3,7 @@
 
 use orchestrate_core::text::invisible::shown;
 
-use crate::answer::Answer;
-use crate::answer::ReadLedger;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ReadLedger, ToolError};
 use crate::files::{Encoding, Files};
 use crate::tool::ToolContext;
 use crate::tool::arguments::invalid;

@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::content::say_if_ignored;
-use crate::answer::Answer;
-use crate::answer::SeenFile;
-use crate::answer::ToolError;
+use crate::answer::{Answer, SeenFile, ToolError};
 use crate::files::{Expect, Files, OpenFile};
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};

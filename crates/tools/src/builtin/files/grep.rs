@@ -20,9 +20,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::list::{below, path_glob, require_pattern, walk_limits};
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::{FileContents, FileStamp};
+use crate::answer::{Answer, FileContents, FileStamp, ToolError};
 use crate::call::AnswersFrom;
 use crate::files::{
     Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams,

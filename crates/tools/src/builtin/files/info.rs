@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::size;
+use crate::answer::{Answer, ToolError, size};
 use crate::files::{Decoded, EntryKind, Files};
 use crate::services::GitStatus;
 use crate::tool::arguments::read;

@@ -7,9 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::size;
+use crate::answer::{Answer, ToolError, size};
 use crate::call::AnswersFrom;
 use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
 use crate::tool::arguments::{given_text, invalid, read};

@@ -7,9 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::{below, path_glob, walk_limits};
-use crate::answer::Answer;
-use crate::answer::ReadLedger;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ReadLedger, ToolError};
 use crate::call::Effect;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::tool::arguments::read;

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::super::facts::facts;
 use super::wording::{data, lines_of, short};
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::Effect;
 use crate::services::{BranchAction, GitOperation};
 use crate::tool::arguments::{given_text, invalid, read};

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::wording::{data, describe, lines_of};
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::Effect;
 use crate::services::GitOperation;
 use crate::tool::arguments::{read, require_text};

@@ -7,11 +7,9 @@ use serde_json::Value;
 
 use super::super::facts::facts;
 use super::wording::{data, lines_of, short};
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::Effect;
-use crate::services::GitOperation;
-use crate::services::{ConflictHunk, MergeConflict, MergeResult};
+use crate::services::{ConflictHunk, GitOperation, MergeConflict, MergeResult};
 use crate::tool::arguments::{read, require_text};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::super::facts::facts;
 use super::wording::{data, describe, lines_of, short};
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::tool::arguments::read;
 use crate::tool::{Prompt, Tool, ToolContext};
 

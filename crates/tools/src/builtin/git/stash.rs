@@ -8,11 +8,9 @@ use serde_json::Value;
 
 use super::super::facts::facts;
 use super::wording::{data, lines_of, short};
-use crate::answer::Answer;
-use crate::answer::ToolError;
+use crate::answer::{Answer, ToolError};
 use crate::call::Effect;
-use crate::services::GitStash as Entry;
-use crate::services::{GitOperation, StashAction};
+use crate::services::{GitOperation, GitStash as Entry, StashAction};
 use crate::tool::arguments::{given_text, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 

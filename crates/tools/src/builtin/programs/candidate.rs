@@ -7,8 +7,7 @@ use orchestrate_sandbox::{Exit, Finished, SandboxError};
 
 use super::super::exec::both;
 use super::products::{self, Products};
-use crate::answer::ProgramRun;
-use crate::answer::ToolError;
+use crate::answer::{ProgramRun, ToolError};
 use crate::call::Command;
 use crate::tool::{ProgramChoice, Programs, StartError, ToolContext};
 

@@ -10,12 +10,8 @@ use super::candidate::{Ran, choose};
 use super::checkers::{Findings, linters, type_checkers};
 use super::files::{Kind, Selection, selects_files};
 use super::parse;
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::answer::counted;
-use crate::answer::{Diagnostic, LintResults};
-use crate::files::Files;
-use crate::files::path;
+use crate::answer::{Answer, Diagnostic, LintResults, ToolError, counted};
+use crate::files::{Files, path};
 use crate::tool::{Prompt, Tool, ToolContext};
 
 /// The files that mypy reads its configuration from.

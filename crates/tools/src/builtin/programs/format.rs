@@ -17,12 +17,9 @@ use super::checkers::{Formatting, formatters, rustfmt_command};
 use super::files::{Kind, Selection, selects_files};
 use super::project::RustFile;
 use super::states::{changed, states};
-use crate::answer::Answer;
-use crate::answer::FormatResults;
-use crate::answer::ToolError;
+use crate::answer::{Answer, FormatResults, ToolError};
 use crate::call::Command;
-use crate::files::Expect;
-use crate::files::path;
+use crate::files::{Expect, path};
 use crate::tool::{Prompt, StartError, Tool, ToolContext};
 
 static FORMATTER: Kind<Formatting> = Kind {

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, text};
-use crate::answer::Answer;
-use crate::answer::GitHubResult;
-use crate::answer::ToolError;
+use crate::answer::{Answer, GitHubResult, ToolError};
 use crate::tool::arguments::{given_text, invalid, read};
 use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 

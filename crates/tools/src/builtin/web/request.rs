@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use super::page::{Readable, readable};
 use crate::answer::ToolError;
-use crate::call::CallScope;
-use crate::call::Effect;
+use crate::call::{CallScope, Effect};
 use crate::files::Files;
 use crate::tool::arguments::{given_text, invalid};
 use crate::tool::{CallSite, Prepared, ToolContext};

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, effects_of_services, hosts_of, plain, text};
-use crate::answer::Answer;
-use crate::answer::StackOverflowResult;
-use crate::answer::ToolError;
+use crate::answer::{Answer, StackOverflowResult, ToolError};
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Prepared, Prompt, Tool, ToolContext};
 

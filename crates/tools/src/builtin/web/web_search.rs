@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::request::{Web, plain, require_service, text};
-use crate::answer::Answer;
-use crate::answer::ToolError;
-use crate::call::CallScope;
-use crate::call::HostGuard;
+use crate::answer::{Answer, ToolError};
+use crate::call::{CallScope, HostGuard};
 use crate::services::{FoundByModel, Search};
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};

@@ -13,8 +13,7 @@ use super::grammar::{Ecosystem, Requested};
 use super::listing::Packages;
 use super::login;
 use super::sharing::Sharing;
-use crate::answer::Answer;
-use crate::answer::{InstallResults, PackageChange};
+use crate::answer::{Answer, InstallResults, PackageChange};
 
 /// Maximum number of packages and of files to name.
 const MAX_NAMED: usize = 20;

@@ -9,8 +9,7 @@ use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 
 use super::destinations::Server;
-use crate::answer::PackageChange;
-use crate::answer::ToolError;
+use crate::answer::{PackageChange, ToolError};
 use crate::files::path::split;
 use crate::files::{Files, Flow, WalkLimits};
 

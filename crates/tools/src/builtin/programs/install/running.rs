@@ -16,8 +16,7 @@ use crate::answer::ToolError;
 use crate::call::Command;
 use crate::files::Expect;
 use crate::files::path::join;
-use crate::tool::package_cache;
-use crate::tool::{Led, ToolContext};
+use crate::tool::{Led, ToolContext, package_cache};
 
 /// What package managers say if there is no wheel, which the next attempt can do without.
 const NO_WHEEL: [&str; 4] = [

@@ -36,8 +36,7 @@ pub(crate) async fn prepare(
         if own.is_dir() {
             return Ok(());
         }
-        begin(&layout.cache_seeds(), &own, limit)
-            .map_err(|source| ChecksError::Io { path: own, source })
+        begin(&layout.cache_seeds(), &own, limit).map_err(ChecksError::at(own))
     };
     blocking("a copy of caches", make).await
 }
@@ -48,10 +47,7 @@ pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), Chec
     let (layout, own) = (layout.clone(), Layout::caches_of(worktree));
     let publish = move || {
         let seeds = layout.cache_seeds();
-        make_seed(&seeds, &own).map_err(|source| ChecksError::Io {
-            path: seeds,
-            source,
-        })
+        make_seed(&seeds, &own).map_err(ChecksError::at(seeds))
     };
     blocking("a seed of caches", publish).await
 }

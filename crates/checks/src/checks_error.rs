@@ -59,6 +59,17 @@ pub enum ChecksError {
     },
 }
 
+impl ChecksError {
+    /// Returns what makes an error of one of the file system.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl Fn(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            path: path.clone(),
+            source,
+        }
+    }
+}
+
 /// Runs a function with errors of its own on a blocking thread, to its end.
 ///
 /// # Errors

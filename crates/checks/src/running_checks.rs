@@ -124,7 +124,7 @@ impl RunningChecks {
             .unwrap_or_default();
             let written = orchestrate_files::create_folder(folder)
                 .and_then(|()| orchestrate_files::write(&file, &text));
-            written.map_err(|source| ChecksError::Io { path: file, source })
+            written.map_err(ChecksError::at(file))
         };
         if let Err(error) = blocking("a note of what runs", write).await {
             tracing::info!(%error, "others do not see what runs");

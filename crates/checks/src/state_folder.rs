@@ -28,10 +28,7 @@ pub fn require_own_state(state_dir: &Path) -> Result<(), ChecksError> {
 pub fn anchor<'p>(paths: impl IntoIterator<Item = &'p mut PathBuf>) -> Result<(), ChecksError> {
     for path in paths {
         if path.is_relative() {
-            *path = absolute(path).map_err(|source| ChecksError::Io {
-                path: path.clone(),
-                source,
-            })?;
+            *path = absolute(path).map_err(ChecksError::at(&*path))?;
         }
     }
     Ok(())

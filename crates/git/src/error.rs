@@ -514,7 +514,8 @@ impl GitError {
         }
     }
 
-    pub(crate) fn io(
+    /// Returns what makes an error of one of the file system. `doing` is a bare infinitive.
+    pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl Fn(std::io::Error) -> GitError {

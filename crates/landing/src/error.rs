@@ -102,6 +102,17 @@ pub enum LandingError {
     },
 }
 
+impl LandingError {
+    /// Returns what makes an error of one of the file system.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl Fn(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            path: path.clone(),
+            source,
+        }
+    }
+}
+
 impl From<ChecksError> for LandingError {
     fn from(error: ChecksError) -> Self {
         match error {

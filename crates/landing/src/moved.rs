@@ -80,19 +80,15 @@ pub fn follow(repo: &Repo, state_dir: &Path, say: fn(&str)) -> Result<bool, Land
     let Some(Found { was, folder }) = certain else {
         return Ok(false);
     };
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| LandingError::Io { path, source }
-    };
     let all = Layout::all(state_dir);
-    let real = all.canonicalize().map_err(failed(&all))?;
+    let real = all.canonicalize().map_err(LandingError::at(&all))?;
     let [from, to] =
         [&folder, &new].map(|folder| real.join(folder.file_name().unwrap_or_default()));
     repo.worktrees().follow_move(&from, &to)?;
     match std::fs::rename(&folder, &new) {
         // Another process was faster.
         Err(_) if new.exists() => return Ok(false),
-        moved => moved.map_err(failed(&new))?,
+        moved => moved.map_err(LandingError::at(&new))?,
     }
     note_origin(&layout, repo);
     say(&format!(

@@ -142,11 +142,7 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
         let path = worktree.admin_dir().join(DONE);
         let text = serde_json::to_vec(&note).map_err(std::io::Error::from);
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
-        written.map_err(|source| GitError::Io {
-            doing: "write",
-            path,
-            source,
-        })?;
+        written.map_err(GitError::io("write", path))?;
     }
     Ok(BaseSetup {
         worktree: Arc::new(worktree),

@@ -113,11 +113,7 @@ impl Verifier {
             .mode(0o600)
             .open(&path);
         let written = opened.and_then(|mut note| note.write_all(text.as_bytes()));
-        written.map_err(|source| GitError::Io {
-            doing: "write",
-            path,
-            source,
-        })
+        written.map_err(GitError::io("write", path))
     }
 }
 

@@ -135,7 +135,7 @@ pub async fn passed(
     let text = serde_json::to_vec(&newest).map_err(std::io::Error::from);
     let note = move || {
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
-        written.map_err(|source| ChecksError::Io { path, source })
+        written.map_err(ChecksError::at(path))
     };
     blocking("a note of outputs", note).await?;
     *site.base.warm.lock().await = Some(Known::Outputs(Arc::clone(&warm)));
@@ -287,11 +287,7 @@ fn put(path: &Path, text: &[u8]) -> Result<(), GitError> {
     let folder = path.parent().unwrap_or(path);
     let written = orchestrate_files::create_folder(folder)
         .and_then(|()| orchestrate_files::replace(path, text));
-    written.map_err(|source| GitError::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
-    })
+    written.map_err(GitError::io("write", path))
 }
 
 /// Removes a worktree in which a check of the base has not passed: the next one begins in a new
@@ -337,20 +333,12 @@ fn limit(limit: WarmLimit) -> CopyLimit {
 
 fn write(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.admin_dir().join(name);
-    orchestrate_files::replace(&path, b"").map_err(|source| GitError::Io {
-        doing: "write",
-        path,
-        source,
-    })
+    orchestrate_files::replace(&path, b"").map_err(GitError::io("write", path))
 }
 
 fn remove(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.admin_dir().join(name);
-    std::fs::remove_file(&path).map_err(|source| GitError::Io {
-        doing: "remove",
-        path,
-        source,
-    })
+    std::fs::remove_file(&path).map_err(GitError::io("remove", path))
 }
 
 /// Prepares a worktree. Returns the result of the setup if it ran in this worktree, or failed in

@@ -20,7 +20,7 @@ pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), Coord
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
         let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
-        written.map_err(|source| CoordinatorError::Io { path, source })?;
+        written.map_err(CoordinatorError::at(path))?;
     }
     let identity = Identity {
         name: "Orchestrate Demo".to_owned(),

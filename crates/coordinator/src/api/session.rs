@@ -117,7 +117,7 @@ impl Coordinator {
                 retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
                 Ok(folder)
             });
-            locked.map_err(|source| CoordinatorError::Io { path, source })
+            locked.map_err(CoordinatorError::at(path))
         })
         .await
     }

@@ -401,6 +401,15 @@ fn below(lines: &[String]) -> String {
 }
 
 impl CoordinatorError {
+    /// Returns what makes an error of one of the file system.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl Fn(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            path: path.clone(),
+            source,
+        }
+    }
+
     /// Says which request cannot be derived, and why.
     pub(crate) fn underivable(run: &RunId, seq: u64, source: impl Into<Underivable>) -> Self {
         Self::Underivable {

@@ -189,8 +189,7 @@ pub(crate) fn is_script(name: &str) -> bool {
 pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
     match ModelName::parse(name) {
         Ok(ModelName::Script(file)) => {
-            let path = std::path::absolute(&file)
-                .map_err(|source| CoordinatorError::Io { path: file, source })?;
+            let path = std::path::absolute(&file).map_err(CoordinatorError::at(file))?;
             Ok(ModelName::Script(path).to_string())
         }
         // Opening the model reports an invalid name.

@@ -202,10 +202,7 @@ impl Roles {
                 let Some(name) = role_name(product, &path) else {
                     continue;
                 };
-                let failed = |source| CoordinatorError::Io {
-                    path: path.clone(),
-                    source,
-                };
+                let failed = CoordinatorError::at(&path);
                 let bytes =
                     read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
                 let text = String::from_utf8(bytes)
@@ -507,10 +504,7 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
     let paths = entries
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<Vec<_>, _>>();
-    let mut files = paths.map_err(|source| CoordinatorError::Io {
-        path: folder.to_owned(),
-        source,
-    })?;
+    let mut files = paths.map_err(CoordinatorError::at(folder))?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     files.sort();
     Ok(files)

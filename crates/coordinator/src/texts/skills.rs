@@ -367,10 +367,7 @@ fn shortened(description: &str) -> String {
 
 /// Lists the folders in a folder, by name; empty if there is no such folder.
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, CoordinatorError> {
-    let failed = |source| CoordinatorError::Io {
-        path: folder.to_owned(),
-        source,
-    };
+    let failed = CoordinatorError::at(folder);
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

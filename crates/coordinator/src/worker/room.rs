@@ -32,10 +32,7 @@ pub(crate) async fn require(context: &RunContext, task: &TaskId) -> Result<(), C
     let look = move || {
         let free = orchestrate_files::create_folder(&looked_at)
             .and_then(|()| orchestrate_files::free_bytes(&looked_at));
-        free.map_err(|source| CoordinatorError::Io {
-            path: looked_at,
-            source,
-        })
+        free.map_err(CoordinatorError::at(looked_at))
     };
     let free = blocking("a look at the disk", look).await?;
     let admitted = context.admitted.admit(&context.state(), task, needed, free);

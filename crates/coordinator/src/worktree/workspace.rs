@@ -66,10 +66,7 @@ impl Workspace {
         withheld: &[WithheldFile],
     ) -> Result<WorktreeScope, CoordinatorError> {
         let root = self.worktree.root().try_clone_to_owned();
-        let root = root.map_err(|source| CoordinatorError::Io {
-            path: self.path().to_owned(),
-            source,
-        })?;
+        let root = root.map_err(CoordinatorError::at(self.path()))?;
         let since_1970 = self
             .index_written()?
             .duration_since(SystemTime::UNIX_EPOCH)

@@ -150,10 +150,7 @@ impl Archive {
     /// Returns the worktrees of a run: what is in its folder.
     fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, LandingError> {
         let folder = self.layout.run(run);
-        let failed = |source| LandingError::Io {
-            path: folder.clone(),
-            source,
-        };
+        let failed = LandingError::at(&folder);
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,

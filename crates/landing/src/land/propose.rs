@@ -86,10 +86,7 @@ impl Archive {
         }
         .of_request(message);
         let body_file = self.layout.request_body(run);
-        write(&body_file, &body).map_err(|source| LandingError::Io {
-            path: body_file.clone(),
-            source,
-        })?;
+        write(&body_file, &body).map_err(LandingError::at(&body_file))?;
         (self.progress)(&format!(
             "pushing {head} to {} ({})",
             remote.name, remote.address

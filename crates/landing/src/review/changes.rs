@@ -161,7 +161,7 @@ impl Archive {
         let folder = path.parent().unwrap_or(&path);
         let written = orchestrate_files::create_folder(folder)
             .and_then(|()| orchestrate_files::write(&path, tree.as_str().as_bytes()));
-        written.map_err(|source| LandingError::Io { path, source })
+        written.map_err(LandingError::at(path))
     }
 
     /// Returns the tree of a task's work that was shown last, or `None` if none was.

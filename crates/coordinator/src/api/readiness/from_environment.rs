@@ -40,10 +40,7 @@ impl Settings {
             flags: Layer::default(),
             plan: Layer::default(),
             tools: tool_names(Some(&directories.config), None)?,
-            directory: std::path::absolute(&current).map_err(|source| CoordinatorError::Io {
-                path: current,
-                source,
-            })?,
+            directory: std::path::absolute(&current).map_err(CoordinatorError::at(current))?,
             headless: true,
             variables,
             directories,

@@ -47,20 +47,16 @@ pub(crate) fn place(
     }
     let folder = folder.join(repo.id()).join(run.as_str());
     repo.worktrees().require_outside(&folder)?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| CoordinatorError::Io { path, source }
-    };
-    orchestrate_files::create_folder(&folder).map_err(failed(&folder))?;
+    orchestrate_files::create_folder(&folder).map_err(CoordinatorError::at(&folder))?;
     let is_own = orchestrate_files::require_own(&folder);
     is_own.map_err(|reason| ChecksError::StateFolder {
         path: folder.clone(),
         reason: reason.to_string(),
     })?;
     if let Some(parent) = usual.parent() {
-        orchestrate_files::create_folder(parent).map_err(failed(parent))?;
+        orchestrate_files::create_folder(parent).map_err(CoordinatorError::at(parent))?;
     }
-    std::os::unix::fs::symlink(&folder, &usual).map_err(failed(&usual))
+    std::os::unix::fs::symlink(&folder, &usual).map_err(CoordinatorError::at(&usual))
 }
 
 /// Returns the folder for worktrees if it is not the state folder.

@@ -1,13 +1,13 @@
 //! The folder with all entries, shared by all processes of the user.
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use orchestrate_core::hex;
+use orchestrate_files::if_there;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 
@@ -188,10 +188,7 @@ fn is_abandoned(path: &Path) -> bool {
 /// Removes what another process may have removed; also a folder, which is no entry but in the place
 /// of one.
 pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
-    match orchestrate_files::remove_folder(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(CacheError::new("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
+    if_there(orchestrate_files::remove_folder(path))
+        .map(drop)
+        .map_err(CacheError::new("remove", path))
 }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_files::{
-    TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks,
+    TemporaryFolder, copy_folder, create_folder, extent, if_there, remove_folder, replace,
+    shares_blocks,
 };
 
 use crate::checks_error::{ChecksError, blocking};
@@ -55,12 +56,8 @@ pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), Chec
 /// Removes the caches of a worktree that is gone.
 pub fn forget(worktree: &Path) {
     let own = Layout::caches_of(worktree);
-    match remove_folder(&own) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %own.display(), %error,
-                "failed to remove the caches of a worktree");
-        }
-        _ => {}
+    if let Err(error) = if_there(remove_folder(&own)) {
+        tracing::warn!(path = %own.display(), %error, "failed to remove the caches of a worktree");
     }
 }
 
@@ -83,14 +80,10 @@ pub async fn copied_bytes(layout: &Layout, limit: WarmLimit) -> Result<u64, Chec
 fn begin(seeds: &Path, own: &Path, limit: WarmLimit) -> io::Result<()> {
     let unfinished = own.with_extension("new");
     for _ in 0..TRIES {
-        remove_if_there(&unfinished)?;
-        match copy_seed(seeds, &unfinished, limit) {
-            // It was replaced meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            copied => {
-                copied?;
-                break;
-            }
+        if_there(remove_folder(&unfinished))?;
+        // Otherwise it was replaced meanwhile.
+        if if_there(copy_seed(seeds, &unfinished, limit))?.is_some() {
+            break;
         }
     }
     create_folder(&unfinished)?;
@@ -135,7 +128,7 @@ fn make_seed(seeds: &Path, own: &Path) -> io::Result<()> {
                 .as_encoded_bytes()
                 .starts_with(PREFIX.as_bytes())
         {
-            remove_if_there(&entry.path())?;
+            if_there(remove_folder(&entry.path()))?;
         }
     }
     Ok(())
@@ -143,13 +136,6 @@ fn make_seed(seeds: &Path, own: &Path) -> io::Result<()> {
 
 fn newest(seeds: &Path) -> io::Result<PathBuf> {
     Ok(seeds.join(std::fs::read_to_string(seeds.join(NEWEST))?))
-}
-
-fn remove_if_there(folder: &Path) -> io::Result<()> {
-    match remove_folder(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

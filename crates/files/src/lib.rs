@@ -6,6 +6,7 @@
 
 mod copies;
 mod locked;
+mod missing;
 mod place;
 mod plain;
 mod private;
@@ -17,6 +18,7 @@ mod usage;
 
 pub use copies::{Extent, copy_folder, extent, shares_blocks};
 pub use locked::{LockedFolder, sweep};
+pub use missing::{entries, if_there};
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
 pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_create, write};

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orchestrate_core::ids::RunId;
+use orchestrate_files::if_there;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -86,10 +87,9 @@ impl Lease {
     /// Releases the lease of a run that has no facts any more, and removes its file.
     pub(crate) fn remove(self, folder: &Path, run: &RunId) -> Result<(), JournalError> {
         let path = path(folder, run);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(JournalError::at(&path)),
-        }
+        if_there(std::fs::remove_file(&path))
+            .map(drop)
+            .map_err(JournalError::at(&path))
     }
 
     fn sign(&mut self, since_ms: u64, purpose: Purpose) -> std::io::Result<()> {
@@ -108,10 +108,8 @@ impl Lease {
 /// contains.
 pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, JournalError> {
     let path = path(folder, run);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(JournalError::io(&path, error)),
+    let Some(file) = if_there(File::open(&path)).map_err(JournalError::at(&path))? else {
+        return Ok(None);
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(None),

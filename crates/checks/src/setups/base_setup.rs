@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use orchestrate_core::checks::hint::SETUP_HAD_NETWORK;
 use orchestrate_core::{RunId, check_hint};
+use orchestrate_files::if_there;
 use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -253,14 +254,7 @@ fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Note)>, GitErr
 /// Reads the note of a worktree in which a setup has passed.
 fn note(worktree: &Worktree) -> Result<Option<Note>, GitError> {
     let path = worktree.admin_dir().join(DONE);
-    match std::fs::read(&path) {
-        // An older version has written other notes: the setup runs again.
-        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io {
-            doing: "read",
-            path,
-            source,
-        }),
-    }
+    let text = if_there(std::fs::read(&path)).map_err(GitError::io("read", path))?;
+    // An older version has written other notes: the setup runs again.
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }

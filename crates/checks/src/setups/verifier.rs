@@ -14,6 +14,7 @@
 //! names the commit that passed and the fingerprint of the user's files that it saw; it is removed
 //! while a check runs.
 
+use orchestrate_files::if_there;
 use orchestrate_sandbox::Sandbox;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -127,15 +128,8 @@ fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
     let path = note(worktree);
     let taken =
         std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
-    match taken {
-        Ok(text) => Ok(parsed(&text)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io {
-            doing: "remove",
-            path,
-            source,
-        }),
-    }
+    let text = if_there(taken).map_err(GitError::io("remove", path))?;
+    Ok(text.and_then(|text| parsed(&text)))
 }
 
 fn parsed(text: &str) -> Option<Passed> {

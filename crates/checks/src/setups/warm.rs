@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_core::{BlobId, Oid, RunId};
+use orchestrate_files::if_there;
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};
 
@@ -272,15 +273,7 @@ fn adopted(layout: &Layout, run: &RunId) -> Result<Option<RunId>, GitError> {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    match std::fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io {
-            doing: "read",
-            path: path.to_owned(),
-            source,
-        }),
-        Ok(text) => Ok(Some(text)),
-    }
+    if_there(std::fs::read(path)).map_err(GitError::io("read", path))
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<(), GitError> {

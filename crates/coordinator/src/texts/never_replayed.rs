@@ -6,7 +6,7 @@ use std::path::Path;
 use orchestrate_core::Oid;
 use orchestrate_core::policy::cache::{CachedCall, NonCacheable};
 use orchestrate_core::policy::tool_names::ToolNames;
-use orchestrate_files::{Links, read_plain};
+use orchestrate_files::{Links, if_there, read_plain};
 use orchestrate_git::Repo;
 
 use crate::error::CoordinatorError;
@@ -31,10 +31,9 @@ pub(crate) fn never_replayed(
 ) -> Result<Vec<String>, CoordinatorError> {
     let mut lists = NonCacheable::shipped();
     if let Some(path) = user_folder.map(|folder| folder.join(LIST)) {
-        match read_plain(&path, Links::Anywhere, MOST_BYTES as u64) {
-            Ok(bytes) => lists.add(&String::from_utf8_lossy(&bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(CoordinatorError::Io { path, source }),
+        let read = if_there(read_plain(&path, Links::Anywhere, MOST_BYTES as u64));
+        if let Some(bytes) = read.map_err(CoordinatorError::at(path))? {
+            lists.add(&String::from_utf8_lossy(&bytes));
         }
     }
     let read = |(repo, base): (&Repo, &Oid)| {

@@ -13,7 +13,7 @@ use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::secrecy::taint::{PossibleTaint, possible};
 use orchestrate_core::task::{Delivers, Work};
 use orchestrate_core::{Oid, Task, TaskId};
-use orchestrate_files::{Links, read_plain};
+use orchestrate_files::{Links, entries, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
@@ -491,22 +491,8 @@ fn role_name(product: Product, path: &Path) -> Option<String> {
 }
 
 fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => {
-            return Err(CoordinatorError::Io {
-                path: folder.to_owned(),
-                source,
-            });
-        }
-    };
-    let paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>();
-    let mut files = paths.map_err(CoordinatorError::at(folder))?;
+    let mut files = entries(folder).map_err(CoordinatorError::at(folder))?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    files.sort();
     Ok(files)
 }
 

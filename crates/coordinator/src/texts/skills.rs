@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, block};
-use orchestrate_files::{Links, read_plain};
+use orchestrate_files::{Links, entries, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_roles::Skill;
 use orchestrate_roles::skill::{MAX_SKILL_BYTES, SKILL_FILE};
@@ -367,18 +367,8 @@ fn shortened(description: &str) -> String {
 
 /// Lists the folders in a folder, by name; empty if there is no such folder.
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, CoordinatorError> {
-    let failed = CoordinatorError::at(folder);
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>();
-    let mut folders = paths.map_err(failed)?;
+    let mut folders = entries(folder).map_err(CoordinatorError::at(folder))?;
     folders.retain(|path| path.is_dir());
-    folders.sort();
     Ok(folders)
 }
 

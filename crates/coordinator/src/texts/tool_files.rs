@@ -12,7 +12,7 @@ use orchestrate_core::Oid;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::text::git_path::shown_path;
-use orchestrate_files::{Links, read_plain};
+use orchestrate_files::{Links, entries, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::{
@@ -277,15 +277,8 @@ fn problem(path: &Path, reason: String) -> ToolFileProblem {
 
 /// Lists the `.tool` files of a folder by name.
 fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut files = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut files = entries(folder)?;
     files.retain(|path| is_tool_file(path));
-    files.sort();
     Ok(files)
 }
 

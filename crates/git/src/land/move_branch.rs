@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
+use orchestrate_files::if_there;
 
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
@@ -485,14 +486,10 @@ impl Landing<'_> {
     /// Finds the working tree of a git directory, or returns `None` if it is recorded nowhere.
     fn worktree_of(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
         let recorded = git_dir.join("gitdir");
-        match std::fs::read(&recorded) {
-            Ok(bytes) => {
-                return Ok(crate::files::openat::path_of(bytes.trim_ascii_end())
-                    .parent()
-                    .map(Path::to_owned));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(GitError::io("read", &recorded)(error)),
+        let found = if_there(std::fs::read(&recorded)).map_err(GitError::io("read", &recorded))?;
+        if let Some(bytes) = found {
+            let pointer = crate::files::openat::path_of(bytes.trim_ascii_end());
+            return Ok(pointer.parent().map(Path::to_owned));
         }
         if git_dir == self.repo.shared.git_dir {
             return Ok(Some(self.repo.workdir().to_owned()));

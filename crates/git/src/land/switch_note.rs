@@ -4,11 +4,11 @@
 //! is written beside it, synced and renamed. It does not record what git has done since; that is
 //! determined from the files (`switching.rs`).
 
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use orchestrate_core::Oid;
+use orchestrate_files::if_there;
 
 use crate::error::GitError;
 use crate::files::openat::path_of;
@@ -71,11 +71,8 @@ impl Landing<'_> {
     /// Reads the note, or returns `None` if there is none or the file is not a note of ours.
     pub(crate) fn noted(&self) -> Result<Option<Switch>, GitError> {
         let place = self.repo.own_folder().join(NOTE);
-        match std::fs::read(&place) {
-            Ok(text) => Ok(Switch::read(&text)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(GitError::io("read", &place)(error)),
-        }
+        let text = if_there(std::fs::read(&place)).map_err(GitError::io("read", &place))?;
+        Ok(text.and_then(|text| Switch::read(&text)))
     }
 
     pub(crate) fn forget_note(&self) -> Result<(), GitError> {

@@ -4,7 +4,7 @@
 //! is as before a landing that its branch contains may also be the user's own work, taken back by
 //! hand and staged. Only the note tells the two apart.
 
-use std::io::ErrorKind;
+use orchestrate_files::if_there;
 
 use crate::error::GitError;
 use crate::land::move_branch::{Landing, Move};
@@ -27,11 +27,8 @@ impl Landing<'_> {
     /// Reports whether a landing began to be undone, and that was not completed.
     pub(crate) fn is_undo_noted(&self, landing: &Move) -> Result<bool, GitError> {
         let place = self.repo.own_folder().join(NOTE);
-        match std::fs::read(&place) {
-            Ok(found) => Ok(found == text(landing).as_bytes()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(GitError::io("read", &place)(error)),
-        }
+        let found = if_there(std::fs::read(&place)).map_err(GitError::io("read", &place))?;
+        Ok(found.is_some_and(|found| found == text(landing).as_bytes()))
     }
 
     /// Removes the note of a landing, if there is one.

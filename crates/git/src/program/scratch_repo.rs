@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_files::LockedFolder;
+use orchestrate_files::{LockedFolder, if_there};
 
 use crate::error::GitError;
 use crate::files::bounds::read_info;
@@ -54,16 +54,7 @@ impl ScratchRepo {
     /// killed.
     pub(crate) fn under(held: &Held) -> Result<ScratchRepo, GitError> {
         let path = held.folder().join("scratch");
-        match orchestrate_files::remove_folder(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(GitError::Io {
-                    doing: "remove",
-                    path,
-                    source: error,
-                });
-            }
-            _ => {}
-        }
+        if_there(orchestrate_files::remove_folder(&path)).map_err(GitError::io("remove", &path))?;
         orchestrate_files::create_folder(&path).map_err(GitError::io("make", &path))?;
         Self::furnish(path, None)
     }

@@ -87,14 +87,7 @@ impl Quarantine {
 
     fn packs(&self) -> Result<Vec<PathBuf>, GitError> {
         let folder = self.path().join("pack");
-        let failed = GitError::io("list", &folder);
-        match std::fs::read_dir(&folder) {
-            // Nothing was new.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(failed(error)),
-            Ok(entries) => entries
-                .map(|entry| Ok(entry.map_err(&failed)?.path()))
-                .collect(),
-        }
+        // There is none if nothing was new.
+        orchestrate_files::entries(&folder).map_err(GitError::io("list", &folder))
     }
 }

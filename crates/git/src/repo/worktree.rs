@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use orchestrate_files::if_there;
+
 use crate::error::GitError;
 use crate::files::openat;
 
@@ -84,12 +86,9 @@ impl Worktree {
     /// to that checkout's files.
     pub(crate) fn drop_inherited_config(&self) -> Result<(), GitError> {
         let path = self.admin_dir.join("config.worktree");
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(GitError::io("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
+        if_there(std::fs::remove_file(&path))
+            .map(drop)
+            .map_err(GitError::io("remove", &path))
     }
 
     /// Checks that the files that tie the worktree to its repository are what git wrote there.

@@ -9,12 +9,12 @@
 //! and for each the index with which git wrote the files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use git2::{Index, IndexEntry, ObjectType};
+use orchestrate_files::if_there;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -47,9 +47,9 @@ pub(crate) struct Brought {
 /// If the record cannot be read.
 pub(crate) fn read(admin_dir: &Path) -> Result<Vec<Brought>, GitError> {
     let path = admin_dir.join(FOLDER).join(LIST);
-    let text = match std::fs::read(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(GitError::io("read", &path))?,
+    let found = if_there(std::fs::read(&path)).map_err(GitError::io("read", &path))?;
+    let Some(text) = found else {
+        return Ok(Vec::new());
     };
     let broken = || GitError::Tampered {
         path: path.clone(),

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use orchestrate_files::if_there;
+
 use crate::error::GitError;
 use crate::program::lock::Held;
 
@@ -14,8 +16,8 @@ pub(crate) fn all(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// Removes git's entry for a worktree. It is renamed first, so that git never sees half of it.
 pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
     let (folder, place) = aside(admin_dir)?;
-    absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
-    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
+    if_there(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
+    if_there(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
     // Git removes the folder with the last entry, and so do we. This fails while there are other
     // entries.
     drop(admin_dir.parent().map(std::fs::remove_dir));
@@ -35,7 +37,9 @@ pub(crate) fn put_entry(
     let worktrees = admin_dir.parent().unwrap_or(admin_dir);
     orchestrate_files::create_folder(worktrees).map_err(GitError::io("make", worktrees))?;
     std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
-    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
+    if_there(orchestrate_files::remove_folder(&folder))
+        .map(drop)
+        .map_err(GitError::io("delete", &folder))
 }
 
 /// Returns the folder for entries that are being created or removed, and the place of this entry in
@@ -48,16 +52,8 @@ fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
         .join("orchestrate-trash");
     orchestrate_files::create_folder(&folder).map_err(GitError::io("make", &folder))?;
     let place = folder.join(admin_dir.file_name().unwrap_or_default());
-    absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
+    if_there(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
     Ok((folder, place))
-}
-
-/// Treats a missing file as removed.
-fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
 }
 
 /// Reports whether git finished creating an entry.
@@ -72,28 +68,8 @@ pub(crate) fn is_whole(entry: &Path) -> bool {
 
 /// Lists a folder, sorted; a missing folder counts as empty.
 pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let listed = match std::fs::read_dir(folder) {
-        Ok(listed) => listed,
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(Vec::new());
-        }
-        Err(error) => {
-            return Err(GitError::Io {
-                doing: "list",
-                path: folder.to_owned(),
-                source: error,
-            });
-        }
-    };
-    let mut paths = Vec::new();
-    for entry in listed {
-        paths.push(entry.map_err(GitError::io("list", folder))?.path());
+    match orchestrate_files::entries(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        listed => listed.map_err(GitError::io("list", folder)),
     }
-    paths.sort();
-    Ok(paths)
 }

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use orchestrate_files::if_there;
+
 use crate::error::GitError;
 use crate::error::lock_wait::Work;
 use crate::program::scratch_repo;
@@ -121,16 +123,7 @@ fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitErro
 }
 
 fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
-    match std::fs::remove_file(&path) {
-        Ok(()) => removed.push(path),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => {
-            return Err(GitError::Io {
-                doing: "remove",
-                path,
-                source: error,
-            });
-        }
-    }
+    let found = if_there(std::fs::remove_file(&path)).map_err(GitError::io("remove", &path))?;
+    removed.extend(found.map(|()| path));
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
-use orchestrate_files::TemporaryFolder;
+use orchestrate_files::{TemporaryFolder, if_there};
 use orchestrate_sandbox::can_mount_at;
 
 use crate::error::GitError;
@@ -83,14 +83,9 @@ impl Removed {
         let Some(trashed) = self.trashed else {
             return Ok(());
         };
-        match orchestrate_files::remove_folder(&trashed) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::Io {
-                doing: "delete",
-                path: trashed,
-                source: error,
-            }),
-            _ => Ok(()),
-        }
+        if_there(orchestrate_files::remove_folder(&trashed))
+            .map(drop)
+            .map_err(GitError::io("delete", trashed))
     }
 }
 
@@ -181,17 +176,14 @@ impl Worktrees<'_> {
             .into_iter()
             .chain([worktree.admin_dir().join("HEAD")])
         {
-            let file = match OpenOptions::new().write(true).open(&path) {
-                // Git may have packed it.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                opened => opened,
-            };
-            let set = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + since));
-            set.map_err(|source| GitError::Io {
-                doing: "set the time of",
-                path,
-                source,
-            })?;
+            // Git may have packed it.
+            let file = if_there(OpenOptions::new().write(true).open(&path));
+            let set = file.and_then(|file| {
+                file.map_or(Ok(()), |file| {
+                    file.set_modified(SystemTime::UNIX_EPOCH + since)
+                })
+            });
+            set.map_err(GitError::io("set the time of", path))?;
         }
         Ok(())
     }

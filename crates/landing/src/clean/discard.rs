@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use orchestrate_core::{Oid, RunId};
+use orchestrate_files::if_there;
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::JournalError;
 
@@ -117,15 +118,8 @@ impl Archive {
             .worktrees()
             .drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         for folder in self.layout.all_of(run) {
-            match orchestrate_files::remove_folder(&folder) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(LandingError::Io {
-                        path: folder,
-                        source: error,
-                    });
-                }
-                _ => {}
-            }
+            if_there(orchestrate_files::remove_folder(&folder))
+                .map_err(LandingError::at(folder))?;
         }
         // Where the worktrees were elsewhere, a link to them is left.
         self.layout.remove_empty_run(run);
@@ -150,17 +144,7 @@ impl Archive {
     /// Returns the worktrees of a run: what is in its folder.
     fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, LandingError> {
         let folder = self.layout.run(run);
-        let failed = LandingError::at(&folder);
-        let entries = match std::fs::read_dir(&folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(failed)?,
-        };
-        let mut folders = Vec::new();
-        for entry in entries {
-            folders.push(entry.map_err(failed)?.path());
-        }
-        folders.sort();
-        Ok(folders)
+        orchestrate_files::entries(&folder).map_err(LandingError::at(&folder))
     }
 
     /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may

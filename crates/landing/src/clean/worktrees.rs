@@ -16,6 +16,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::run::request::Purpose;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{RunId, RunState, TaskId, TaskRecord};
+use orchestrate_files::if_there;
 use orchestrate_git::own_refs::OwnRefs;
 use orchestrate_git::{RefEntry, Removed, Repo};
 use orchestrate_journal::Journal;
@@ -385,12 +386,9 @@ pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
 
 /// Removes a file that may not exist.
 fn remove_file(path: PathBuf) -> Result<(), LandingError> {
-    match std::fs::remove_file(&path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(LandingError::Io { path, source })
-        }
-        _ => Ok(()),
-    }
+    if_there(std::fs::remove_file(&path))
+        .map(drop)
+        .map_err(LandingError::at(path))
 }
 
 /// Names the first of some paths and counts the rest.

@@ -7,6 +7,7 @@ use orchestrate_core::projections::review::{BranchChanges, ChangedFile, ReviewEn
 use orchestrate_core::record::MergedAttempt;
 use orchestrate_core::run::WorkSpan;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_files::if_there;
 use orchestrate_git::GitError;
 
 use crate::archive::{Archive, known};
@@ -171,11 +172,8 @@ impl Archive {
     /// Fails if the record exists but cannot be read.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, LandingError> {
         let path = self.layout.shown(run, task);
-        match std::fs::read_to_string(&path) {
-            Ok(tree) => Ok(Some(Oid::new(tree))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(LandingError::Io { path, source }),
-        }
+        let tree = if_there(std::fs::read_to_string(&path)).map_err(LandingError::at(path))?;
+        Ok(tree.map(Oid::new))
     }
 
     /// Returns the parts of a task's own work, oldest first: the changes of each of its merges, and

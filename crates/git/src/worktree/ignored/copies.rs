@@ -6,9 +6,9 @@
 //! that of the change itself.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use orchestrate_files::if_there;
 use rustix::fs::Stat;
 
 use crate::error::GitError;
@@ -35,15 +35,8 @@ impl Copies {
     /// Reads the note of a worktree; without one, there are no copies.
     pub(crate) fn read(worktree: &Worktree) -> Result<Self, GitError> {
         let path = note(worktree);
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(Self::parse(&bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(GitError::Io {
-                doing: "read",
-                path,
-                source,
-            }),
-        }
+        let bytes = if_there(std::fs::read(&path)).map_err(GitError::io("read", path))?;
+        Ok(bytes.map_or_else(Self::default, |bytes| Self::parse(&bytes)))
     }
 
     /// Adds files that were just copied, as they are now.

@@ -20,6 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
+use orchestrate_files::if_there;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -348,9 +349,9 @@ impl Worktrees<'_> {
     /// If it cannot be read.
     pub fn include_patterns(&self) -> Result<Vec<String>, GitError> {
         let path = self.repo.workdir().join(PATTERNS);
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            read => read.map_err(GitError::io("read", &path))?,
+        let found = if_there(std::fs::read(&path)).map_err(GitError::io("read", &path))?;
+        let Some(bytes) = found else {
+            return Ok(Vec::new());
         };
         let text = String::from_utf8_lossy(&bytes);
         let lines = text

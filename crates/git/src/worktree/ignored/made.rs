@@ -28,6 +28,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
+use orchestrate_files::if_there;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -381,10 +382,8 @@ pub(super) fn brought_of_setup(worktree: &Worktree) -> Result<BTreeSet<Vec<u8>>,
 
 pub(super) fn read_note(worktree: &Worktree, name: &str) -> Result<Vec<u8>, GitError> {
     let path = worktree.admin_dir().join(name);
-    match std::fs::read(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(GitError::io("read", &path)),
-    }
+    let text = if_there(std::fs::read(&path)).map_err(GitError::io("read", path))?;
+    Ok(text.unwrap_or_default())
 }
 
 pub(super) fn write_note(worktree: &Worktree, name: &str, text: &[u8]) -> Result<(), GitError> {

@@ -18,6 +18,7 @@ use std::time::SystemTime;
 
 use git2::{Index, IndexEntry, ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 use orchestrate_core::Oid;
+use orchestrate_files::if_there;
 use rustix::fs::{AtFlags, FileType, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
@@ -126,9 +127,9 @@ impl Worktrees<'_> {
 
 impl SourceTimes {
     fn read(file: &Path) -> Result<Option<Self>, GitError> {
-        let bytes = match std::fs::read(file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(GitError::io("read", file))?,
+        let found = if_there(std::fs::read(file)).map_err(GitError::io("read", file))?;
+        let Some(bytes) = found else {
+            return Ok(None);
         };
         Self::parsed(&bytes).map(Some).ok_or_else(|| {
             let damaged =

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use orchestrate_files::TemporaryFolder;
+use orchestrate_files::{TemporaryFolder, if_there};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
@@ -136,7 +136,7 @@ impl Worktrees<'_> {
         // The files are the user's, and follow the umask.
         std::fs::create_dir(&files).map_err(GitError::io("make", &files))?;
         let index = brought::index_path(worktree.admin_dir(), &module.path)?;
-        absent(std::fs::remove_file(&index)).map_err(GitError::io("remove", &index))?;
+        if_there(std::fs::remove_file(&index)).map_err(GitError::io("remove", &index))?;
         let scratch = ScratchRepo::new()?;
         let run = Run::new(
             scratch.git_dir(),
@@ -230,11 +230,4 @@ fn put(worktree: &Worktree, path: &[u8], files: &Path) -> Result<(), GitError> {
     let (parent, name) = openat::split(path);
     let opened = openat::make_folder(worktree.root(), parent).map_err(&failed)?;
     rustix::fs::renameat(CWD, files, &opened, OsStr::from_bytes(name)).map_err(&failed)
-}
-
-fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
 }

@@ -4,7 +4,6 @@
 //! the base's check runs there, too; what was made is then found again by the paths that the note
 //! names.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

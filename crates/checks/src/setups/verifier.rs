@@ -16,7 +16,7 @@
 
 use orchestrate_files::if_there;
 use orchestrate_sandbox::Sandbox;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 

@@ -14,7 +14,6 @@
 //!
 //! [`source times`]: orchestrate_git::Worktrees::record_times
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -204,7 +204,7 @@ impl Roles {
                 };
                 let failed = CoordinatorError::at(&path);
                 let bytes =
-                    read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
+                    read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(&failed)?;
                 let text = String::from_utf8(bytes)
                     .map_err(|error| failed(std::io::Error::other(error)))?;
                 roles.add(

@@ -5,7 +5,6 @@
 //! one, and each counts only after the user has consented to its content. A file that cannot be
 //! used is left out and reported. A run freezes the files that it starts with.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;

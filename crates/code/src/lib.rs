@@ -7,6 +7,7 @@
 //! soon as their `stop` says so, which [`within_memory`] lets them do once they hold too much.
 //! Nothing here opens a file.
 
+mod analysis;
 mod complexity;
 mod conditions;
 mod dependencies;
@@ -23,6 +24,7 @@ mod syntax_errors;
 mod walk;
 mod within_memory;
 
+pub use analysis::FileAnalysis;
 pub use complexity::{Complexity, FunctionComplexity};
 pub use dependencies::{
     Cycle, CycleStep, Declaration, Dependency, DependencyGraph, DependencyKind, DependencySource,

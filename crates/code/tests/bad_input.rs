@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_code::{
-    CodeError, CodeStructure, Complexity, Language, MAX_SOURCE_BYTES, Pattern, Source,
+    CodeError, CodeStructure, Complexity, FileAnalysis, Language, MAX_SOURCE_BYTES, Pattern, Source,
 };
 
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
@@ -23,8 +23,8 @@ fn analyze(language: Language, text: &str) {
         Ok(source) => source,
         Err(error) => return assert_eq!((error, language), (CodeError::Stopped, Language::Shell)),
     };
-    CodeStructure::find(&source, NEVER).unwrap();
-    Complexity::measure(&source, NEVER).unwrap();
+    CodeStructure::analyze(&source, NEVER).unwrap();
+    Complexity::analyze(&source, NEVER).unwrap();
     if let Ok(pattern) = Pattern::parse(language, "f($X)", NEVER) {
         pattern.find(&source, NEVER).unwrap();
     }
@@ -115,11 +115,11 @@ fn whatever_takes_long_can_be_stopped() {
     let source = Source::parse(Language::Rust, &text, &counted).unwrap();
     assert!(asked.load(Ordering::Relaxed) > 100);
     assert_eq!(
-        CodeStructure::find(&source, &|| true).err(),
+        CodeStructure::analyze(&source, &|| true).err(),
         Some(CodeError::Stopped)
     );
     assert_eq!(
-        Complexity::measure(&source, &|| true).err(),
+        Complexity::analyze(&source, &|| true).err(),
         Some(CodeError::Stopped)
     );
     let pattern = Pattern::parse(Language::Rust, "b($$$A)", NEVER).unwrap();

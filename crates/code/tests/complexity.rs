@@ -6,13 +6,13 @@
 #[path = "samples/table.rs"]
 mod samples;
 
-use orchestrate_code::{Complexity, FunctionComplexity, Language, Source};
+use orchestrate_code::{Complexity, FileAnalysis, FunctionComplexity, Language, Source};
 
 use samples::SAMPLES;
 
 fn measured(language: Language, text: &str) -> Vec<FunctionComplexity> {
     let source = Source::parse(language, text, &|| false).unwrap();
-    let complexity = Complexity::measure(&source, &|| false).unwrap();
+    let complexity = Complexity::analyze(&source, &|| false).unwrap();
     assert_eq!(complexity.syntax_errors, 0);
     complexity.functions
 }
@@ -153,7 +153,7 @@ fn tokens_count_where_lizard_counts_them() {
     ];
     for (language, text, expected) in table {
         let source = Source::parse(language, text, &|| false).unwrap();
-        let functions = Complexity::measure(&source, &|| false).unwrap().functions;
+        let functions = Complexity::analyze(&source, &|| false).unwrap().functions;
         let found: Vec<(&str, usize)> = functions
             .iter()
             .map(|function| (function.name.as_str(), function.cyclomatic))

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use orchestrate_code::{
-    CodeError, CodeFingerprints, CodeStructure, Complexity, FileImports, Language,
+    CodeError, CodeFingerprints, CodeStructure, Complexity, FileAnalysis, FileImports, Language,
     MAX_MANIFEST_BYTES, MAX_SOURCE_BYTES, Manifest, Pattern, PerformanceAnalysis, Snippet, Source,
     Stop, SyntaxErrors, Tags, within_memory,
 };
@@ -27,16 +27,16 @@ type Analysis = fn(Language, &str, Stop<'_>) -> Result<(), CodeError>;
 
 const ANALYSES: [(&str, Analysis); 8] = [
     ("structure", |language, text, stop| {
-        CodeStructure::find(&Source::parse(language, text, stop)?, stop).map(drop)
+        CodeStructure::analyze(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("complexity", |language, text, stop| {
-        Complexity::measure(&Source::parse(language, text, stop)?, stop).map(drop)
+        Complexity::analyze(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("fingerprints", |language, text, stop| {
-        CodeFingerprints::find(&Source::parse(language, text, stop)?, stop).map(drop)
+        CodeFingerprints::analyze(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("imports", |language, text, stop| {
-        FileImports::find(&Source::parse(language, text, stop)?, stop).map(drop)
+        FileImports::analyze(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("tags", |language, text, stop| {
         Tags::of_source(&Source::parse(language, text, stop)?, stop).map(drop)

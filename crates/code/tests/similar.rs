@@ -3,13 +3,15 @@
 #![cfg(feature = "grammars")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use orchestrate_code::{CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source};
+use orchestrate_code::{
+    CodeError, CodeFingerprints, FileAnalysis, Language, SimilarCode, Snippet, Source,
+};
 
 fn found(language: Language, snippet: &str, text: &str) -> Vec<SimilarCode> {
     let snippet = Snippet::parse(snippet, &[language], &|| false).unwrap();
     let source = Source::parse(language, text, &|| false).unwrap();
     let found = snippet.find(&source, 60, &|| false).unwrap();
-    let fingerprints = CodeFingerprints::find(&source, &|| false).unwrap();
+    let fingerprints = CodeFingerprints::analyze(&source, &|| false).unwrap();
     assert!(
         found.is_empty() || snippet.may_be_in(&fingerprints, 60),
         "it was found in what cannot have it"
@@ -67,7 +69,7 @@ fn other_code_is_not_similar() {
     let snippet = Snippet::parse(SNIPPET, &[Language::Rust], &|| false).unwrap();
     let fingerprints = |language| {
         let source = Source::parse(language, other, &|| false).unwrap();
-        CodeFingerprints::find(&source, &|| false).unwrap()
+        CodeFingerprints::analyze(&source, &|| false).unwrap()
     };
     assert!(!snippet.may_be_in(&fingerprints(Language::Rust), 60));
     assert!(

@@ -6,14 +6,14 @@
 #[path = "samples/table.rs"]
 mod samples;
 
-use orchestrate_code::{CodeStructure, Language, Source};
+use orchestrate_code::{CodeStructure, FileAnalysis, Language, Source};
 
 use samples::SAMPLES;
 
 fn structure(path: &str, text: &str) -> CodeStructure {
     let language = Language::of_file(path, text).unwrap();
     let source = Source::parse(language, text, &|| false).unwrap();
-    CodeStructure::find(&source, &|| false).unwrap()
+    CodeStructure::analyze(&source, &|| false).unwrap()
 }
 
 /// Returns one line for each item.

@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::role::{Role, is_deciding_token, is_logical, is_logical_operation, is_nested, role};
 use super::{Complexity, FunctionComplexity};
+use crate::analysis::FileAnalysis;
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
@@ -15,36 +16,35 @@ const MAX_NAME: usize = 120;
 /// What may stand before the name of a function that calls itself.
 const SELF: [&str; 6] = ["", "self.", "this.", "this->", "cls.", "Self::"];
 
-impl Complexity {
-    /// Measures a parsed text.
-    ///
-    /// # Errors
-    /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn measure(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
-        complexity(source, stop)
+impl FileAnalysis for Complexity {
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
+        let mut meter = Meter {
+            source,
+            functions: Vec::new(),
+            open: Vec::new(),
+            frames: Vec::new(),
+            errors: 0,
+        };
+        walk(source.root(), &mut meter, stop)?;
+        let functions = meter
+            .functions
+            .into_iter()
+            .map(|function| function.figures)
+            .collect();
+        Ok(Complexity {
+            language: source.language(),
+            functions,
+            syntax_errors: meter.errors,
+        })
     }
-}
 
-/// Measures all functions of a parsed text.
-fn complexity(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
-    let mut meter = Meter {
-        source,
-        functions: Vec::new(),
-        open: Vec::new(),
-        frames: Vec::new(),
-        errors: 0,
-    };
-    walk(source.root(), &mut meter, stop)?;
-    let functions = meter
-        .functions
-        .into_iter()
-        .map(|function| function.figures)
-        .collect();
-    Ok(Complexity {
-        language: source.language(),
-        functions,
-        syntax_errors: meter.errors,
-    })
+    fn memory(&self) -> usize {
+        let functions = self
+            .functions
+            .iter()
+            .map(|function| size_of_val(function) + function.name.len());
+        size_of_val(self) + functions.sum::<usize>()
+    }
 }
 
 struct Meter<'s, 't, 'n> {

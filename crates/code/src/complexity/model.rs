@@ -37,14 +37,3 @@ pub struct FunctionComplexity {
     /// The greatest depth of control flow inside control flow.
     pub nesting: usize,
 }
-
-impl Complexity {
-    /// Returns about how many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
-        let functions = self
-            .functions
-            .iter()
-            .map(|function| size_of_val(function) + function.name.len());
-        size_of_val(self) + functions.sum::<usize>()
-    }
-}

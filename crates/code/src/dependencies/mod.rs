@@ -1,7 +1,7 @@
 //! What a project depends on: what its manifests declare, what its files import, and what follows
 //! from both: circles, dependencies that nothing imports, and packages that nothing declares.
 //!
-//! [`FileImports::find`] and [`Manifest::read`] are functions of one file alone;
+//! [`FileImports::analyze`] and [`Manifest::read`] are functions of one file alone;
 //! [`DependencyGraph::from_project`] joins them. Everything is as written: nothing is downloaded,
 //! built or run, so that a name that only a build knows leads nowhere.
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
+use crate::analysis::FileAnalysis;
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
@@ -98,7 +99,7 @@ impl Tags {
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of_source(source: &Source<'_>, stop: Stop<'_>) -> Result<Tags, CodeError> {
-        let definitions = definitions(&CodeStructure::find(source, stop)?.items);
+        let definitions = definitions(&CodeStructure::analyze(source, stop)?.items);
         let mut names = Names {
             source,
             found: BTreeMap::new(),

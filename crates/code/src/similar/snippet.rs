@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fingerprint::{Token, fingerprints, tokens};
 use super::model::{CodeFingerprints, End, Fingerprinted, RUN, SimilarCode, Snippet};
 use super::region::{regions, share};
+use crate::analysis::FileAnalysis;
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::pattern::attempts;
@@ -74,12 +75,8 @@ impl Snippet {
     }
 }
 
-impl CodeFingerprints {
-    /// Finds the fingerprints of a parsed text.
-    ///
-    /// # Errors
-    /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
+impl FileAnalysis for CodeFingerprints {
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
         let tokens = tokens(source, 0..source.text().len(), stop)?;
         let mut hashes: Vec<u32> = fingerprints(&tokens)
             .into_iter()
@@ -93,8 +90,7 @@ impl CodeFingerprints {
         })
     }
 
-    /// Returns about how many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.hashes)
     }
 }

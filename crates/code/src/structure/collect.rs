@@ -6,7 +6,9 @@ use tree_sitter::Node;
 
 use super::docs::{self, cut};
 use super::found::{Around, Draft, Found, PUBLIC, Place};
+use super::model::memory_of_texts;
 use super::{CodeStructure, Item, c, ecmascript, go, java, python, rust, shell};
+use crate::analysis::FileAnalysis;
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
@@ -20,18 +22,27 @@ const MAX_SIGNATURE_BYTES: usize = 4 * MAX_SIGNATURE;
 /// Maximum number of items of one file: more are generated code.
 const MAX_ITEMS: usize = 50_000;
 
-impl CodeStructure {
-    /// Finds the structure of a parsed text.
-    ///
-    /// # Errors
-    /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
+impl FileAnalysis for CodeStructure {
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
         Ok(CodeStructure {
             language: source.language(),
             lines: source.text().lines().count(),
             items: items(source, stop)?,
             syntax_errors: SyntaxErrors::find(source, stop)?,
         })
+    }
+
+    fn memory(&self) -> usize {
+        let errors = self
+            .syntax_errors
+            .first
+            .iter()
+            .map(|error| size_of_val(error) + error.message.len());
+        let items = self
+            .items
+            .iter()
+            .map(|item| size_of_val(item) + memory_of_texts(item));
+        size_of_val(self) + items.sum::<usize>() + errors.sum::<usize>()
     }
 }
 

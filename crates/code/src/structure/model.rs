@@ -114,23 +114,9 @@ impl CodeStructure {
             syntax_errors
         })
     }
-
-    /// Returns about how many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
-        let errors = self
-            .syntax_errors
-            .first
-            .iter()
-            .map(|error| size_of_val(error) + error.message.len());
-        let items = self
-            .items
-            .iter()
-            .map(|item| size_of_val(item) + memory_of_texts(item));
-        size_of_val(self) + items.sum::<usize>() + errors.sum::<usize>()
-    }
 }
 
-fn memory_of_texts(item: &Item) -> usize {
+pub(super) fn memory_of_texts(item: &Item) -> usize {
     let [within, doc] = [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
     item.name.len() + item.signature.len() + item.visibility.len() + within + doc
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use orchestrate_code::{
-    CodeError, DependencyGraph, FileImports, Language, Manifest, ProjectFiles, Source, Stop,
+    CodeError, DependencyGraph, FileAnalysis, FileImports, Language, Manifest, ProjectFiles,
+    Source, Stop,
 };
 
 pub(crate) const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
@@ -42,7 +43,7 @@ pub(crate) fn graph_of(
             match Source::parse(language, text, stop) {
                 Ok(source) => project
                     .code
-                    .push((path.clone(), Arc::new(FileImports::find(&source, stop)?))),
+                    .push((path.clone(), Arc::new(FileImports::analyze(&source, stop)?))),
                 // A program without grammars knows no imports.
                 Err(CodeError::NotBuilt(_)) => {}
                 Err(error) => return Err(error),

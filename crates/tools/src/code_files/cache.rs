@@ -11,7 +11,7 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_code::{CodeError, LanguageHint, Source, Stop};
+use orchestrate_code::{CodeError, FileAnalysis, LanguageHint, Stop};
 use orchestrate_core::Oid;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, GuardResult};
@@ -28,18 +28,6 @@ const RESULT_BYTES: usize = 5_000;
 const ENTRY_BYTES: usize = 256;
 /// How often an agent that waits for another one's result asks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
-
-/// What is found out from the syntax tree of one file alone.
-pub(crate) trait FileAnalysis: Send + Sync + Sized + 'static {
-    /// Analyses a parsed file.
-    ///
-    /// # Errors
-    /// [`CodeError::Stopped`] if `stop` said so.
-    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<Self, CodeError>;
-
-    /// Returns about how many bytes of memory it holds.
-    fn memory(&self) -> usize;
-}
 
 /// The version of a file that an analysis follows from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

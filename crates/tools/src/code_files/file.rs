@@ -4,11 +4,11 @@ use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
 use orchestrate_code::{
-    CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source, Stop, within_memory,
+    CodeError, FileAnalysis, Language, LanguageHint, MAX_SOURCE_BYTES, Source, Stop, within_memory,
 };
 use rustix::fs::fstat;
 
-use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
+use super::cache::{AnalysisCache, FileVersion};
 use super::held::Held;
 use crate::answer::{FileContents, FileStamp, ToolError};
 use crate::files::{Decoded, Entry, Files, WalkLimits};

@@ -10,7 +10,7 @@ mod held;
 mod survey;
 mod unchanged;
 
-pub(crate) use cache::{FileAnalysis, FileVersion};
+pub(crate) use cache::FileVersion;
 pub(crate) use file::{CodeFile, Place};
 pub(crate) use held::Held;
 pub(crate) use survey::{Survey, Surveyor, not_analysed};

@@ -5,22 +5,34 @@ use tree_sitter::Node;
 use super::collector::{Collector, MAX_IMPORTS};
 use super::model::FileImports;
 use super::{c, ecmascript, go, java, python, rust};
+use crate::analysis::FileAnalysis;
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
 use crate::walk::{Step, Visitor, walk};
 
-impl FileImports {
-    /// Finds the imports of a parsed text.
-    ///
-    /// # Errors
-    /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
+impl FileAnalysis for FileImports {
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
         let mut collector = Collector::new(source);
         if source.language() != Language::Shell {
             walk(source.root(), &mut collector, stop)?;
         }
         Ok(collector.found)
+    }
+
+    fn memory(&self) -> usize {
+        let mut bytes = size_of_val(self) + self.package.as_ref().map_or(0, String::len);
+        for import in &self.imports {
+            bytes += size_of_val(import) + import.target.len() + import.scope.len();
+            for name in &import.names {
+                bytes += size_of_val(name) + name.len();
+            }
+        }
+        for module in &self.modules {
+            bytes += size_of_val(module) + module.scope.len() + module.name.len();
+            bytes += module.path.as_ref().map_or(0, String::len);
+        }
+        bytes
     }
 }
 

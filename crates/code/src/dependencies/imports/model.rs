@@ -75,21 +75,3 @@ pub struct FileImports {
     pub(crate) imports: Vec<Import>,
     pub(crate) modules: Vec<ModuleDeclaration>,
 }
-
-impl FileImports {
-    /// Returns about how many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
-        let mut bytes = size_of_val(self) + self.package.as_ref().map_or(0, String::len);
-        for import in &self.imports {
-            bytes += size_of_val(import) + import.target.len() + import.scope.len();
-            for name in &import.names {
-                bytes += size_of_val(name) + name.len();
-            }
-        }
-        for module in &self.modules {
-            bytes += size_of_val(module) + module.scope.len() + module.name.len();
-            bytes += module.path.as_ref().map_or(0, String::len);
-        }
-        bytes
-    }
-}

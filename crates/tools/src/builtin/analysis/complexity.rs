@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, Complexity, FunctionComplexity, Source, Stop};
+use orchestrate_code::{Complexity, FunctionComplexity};
 use orchestrate_core::policy::Target;
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use crate::answer::{Answer, ToolError, counted};
 use crate::call::{AnswersFrom, Effect};
-use crate::code_files::{FileAnalysis, Survey, Surveyor};
+use crate::code_files::{Survey, Surveyor};
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
@@ -67,16 +67,6 @@ impl Tool for MeasureCodeComplexity {
 
 fn folder(path: String) -> Effect {
     Effect::on(Target::Folder(path))
-}
-
-impl FileAnalysis for Complexity {
-    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
-        Complexity::measure(source, stop)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
-    }
 }
 
 /// A function with the path of its file.

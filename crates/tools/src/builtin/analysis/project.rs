@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use orchestrate_code::{
-    CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles,
-    Source, Stop,
+    CodeError, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles,
 };
 use orchestrate_memory::Work;
 
 use crate::answer::{ToolError, counted};
-use crate::code_files::{FileAnalysis, Held, Place, Surveyor, not_analysed};
+use crate::code_files::{Held, Place, Surveyor, not_analysed};
 use crate::files::{
     Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkSummary, path, walk_order,
 };
@@ -123,16 +122,6 @@ impl Gathered {
         }
         notes.extend(self.walk.note());
         notes
-    }
-}
-
-impl FileAnalysis for FileImports {
-    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
-        FileImports::find(source, stop)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_code::{
-    CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop, within_memory,
+    CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, within_memory,
 };
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use crate::answer::{Answer, ToolError};
 use crate::call::AnswersFrom;
-use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
+use crate::code_files::{CodeFile, Survey, Surveyor};
 use crate::files::WalkLimits;
 use crate::tool::arguments::{invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
@@ -62,16 +62,6 @@ impl Tool for FindSimilarCode {
                     .map(answer)
             })
             .await
-    }
-}
-
-impl FileAnalysis for CodeFingerprints {
-    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
-        CodeFingerprints::find(source, stop)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
     }
 }
 

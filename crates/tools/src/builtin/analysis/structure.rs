@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
+use orchestrate_code::{CodeStructure, Item, Language};
 use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::super::facts::facts;
 use crate::answer::{Answer, ToolError, counted};
 use crate::call::AnswersFrom;
-use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
+use crate::code_files::{CodeFile, Survey, Surveyor};
 use crate::tool::arguments::read;
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext};
 
@@ -58,16 +58,6 @@ impl Tool for AnalyzeCodeStructure {
         // Freeing the paths of a large repository takes milliseconds, for which nobody has to wait.
         drop(tokio::task::spawn_blocking(move || drop(survey)));
         Ok(answer)
-    }
-}
-
-impl FileAnalysis for CodeStructure {
-    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
-        CodeStructure::find(source, stop)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
     }
 }
 

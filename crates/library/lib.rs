@@ -63,6 +63,5 @@ pub use model::{GivenModel, Message, Model, Price, Reply, Request, ToolCall, Too
 pub use role::Role;
 pub use session::{Builder, Comparison, Conflict, Session};
 #[doc(hidden)]
-pub use start::block_on;
-pub use start::init;
+pub use start::{block_on, init};
 pub use tool::{CallContext, ToolFn, tool_fn};

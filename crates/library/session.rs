@@ -9,14 +9,13 @@ use orchestrate_coordinator::{
     self as engine, Archive, Coordinator, LandingSettings, PlanInput, Project, Roles, Ruling,
     Settings, known_names, settings_of, tool_names, vendors_of,
 };
-use orchestrate_core::Price as EnginePrice;
-use orchestrate_core::TaskId;
 use orchestrate_core::agent::price::{DOLLAR, Rates};
 use orchestrate_core::policy::cache::ContentHash;
 use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
 use orchestrate_core::run::child_ids;
 use orchestrate_core::run::request::Request;
+use orchestrate_core::{Price as EnginePrice, TaskId};
 use orchestrate_model::Model;
 use orchestrate_plan::Plan;
 use orchestrate_settings::consent::Consents;

@@ -21,14 +21,11 @@ use tracing::instrument::WithSubscriber as _;
 use tracing::{Level, span};
 
 use crate::harness::{Recorded, ToolHarness};
-use orchestrate_tools::ToolContext;
-use orchestrate_tools::ToolRegistry;
-use orchestrate_tools::{Answer, CallOutcome, ToolOutput};
-use orchestrate_tools::{CallSite, Prepared};
-use orchestrate_tools::{Category, Tool, ToolProperties, is_name};
-use orchestrate_tools::{ErrorKind, ToolError};
-use orchestrate_tools::{MIN_RESULT_TOKENS, allowed_bytes, check_schema};
-use orchestrate_tools::{Prompt, PromptFile};
+use orchestrate_tools::{
+    Answer, CallOutcome, CallSite, Category, ErrorKind, MIN_RESULT_TOKENS, Prepared, Prompt,
+    PromptFile, Tool, ToolContext, ToolError, ToolOutput, ToolProperties, ToolRegistry,
+    allowed_bytes, check_schema, is_name,
+};
 
 /// A tool with the calls to check it with.
 pub struct Specimen<'a> {

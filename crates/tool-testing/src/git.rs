@@ -1,18 +1,16 @@
 //! A branch for tests of tools: what git would answer, and what was pushed.
 
 use std::collections::BTreeMap;
-use std::sync::MutexGuard;
 
 use async_trait::async_trait;
 use orchestrate_core::Oid;
 use orchestrate_core::collections::Mutex;
 
-use orchestrate_tools::ServiceError;
-use orchestrate_tools::{BranchAction, GitOperation, StashAction};
 use orchestrate_tools::{
-    ConflictHunk, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
-    GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
-    MergeResult, PullPlan, PushPlan, PushState, RemoteTerms, ShownDiff, ShowsPath, UsersCommits,
+    BranchAction, ConflictHunk, GitBranch, GitBranchResult, GitChange, GitCheckoutResult,
+    GitCommit, GitOperation, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult,
+    GitStatus, MergeConflict, MergeResult, PullPlan, PushPlan, PushState, RemoteTerms,
+    ServiceError, ShownDiff, ShowsPath, StashAction, UsersCommits,
 };
 
 /// The branch of the agent.
@@ -76,7 +74,7 @@ impl GitService for FakeGit {
     }
 
     async fn changes_since(&self, _: &Oid) -> Result<Vec<GitChange>, ServiceError> {
-        Ok(lock(&self.changes).clone())
+        Ok(self.changes.lock().clone())
     }
 
     async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
@@ -250,7 +248,7 @@ impl GitService for FakeGit {
                 "{AWAY} cannot be reached"
             )));
         }
-        lock(&self.pushed).push(plan.clone());
+        self.pushed.lock().push(plan.clone());
         Ok(GitPushResult {
             remote,
             address,
@@ -296,7 +294,9 @@ impl GitService for FakeGit {
 impl FakeGit {
     /// Returns the host and the address of a remote: what `hosts` says, or `git.example`.
     fn at(&self, remote: &str) -> (Option<String>, String) {
-        let host = lock(&self.hosts)
+        let host = self
+            .hosts
+            .lock()
             .get(remote)
             .cloned()
             .unwrap_or_else(|| "git.example".to_owned());
@@ -311,8 +311,4 @@ fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), Serv
             "there is no {what} `{name}`"
         )))
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::collections::Mutex;
@@ -38,24 +38,14 @@ use tempfile::TempDir;
 pub use crate::git::FakeGit;
 use crate::git::commit;
 pub use crate::web::FakeWeb;
-use orchestrate_tools::AgentCpu;
-use orchestrate_tools::Executor;
-use orchestrate_tools::Notes;
-use orchestrate_tools::ReadLedger;
-use orchestrate_tools::SearchService;
-use orchestrate_tools::ServiceError;
-use orchestrate_tools::SharedValues;
-use orchestrate_tools::ToolRegistry;
-use orchestrate_tools::{AgentOperation, ChildRequest};
 use orchestrate_tools::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EgressService,
-    EndSlot, EndedAgentsWait, GitService, NoReplay, OutgoingMessage, PageRange, PlanService,
-    ProxiedProgram, ReplayService, Replayable, ReviewService, Services, ShowsPath, SkillService,
-    WebService,
+    AgentCpu, AgentOperation, AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore,
+    CallLimits, CallOutcome, CallRecord, CallRecorder, CallScope, ChildRequest, EgressService,
+    EndSlot, EndedAgentsWait, Executor, FileContents, FileStamp, GitService, NoReplay, Notes,
+    OutgoingMessage, PageRange, PlanService, ProxiedProgram, ReadLedger, ReplayService, Replayable,
+    ReviewService, SearchService, ServiceError, Services, SharedValues, ShowsPath, SkillService,
+    ToolOutput, ToolRegistry, ViewSource, WebService, WorktreeScope,
 };
-use orchestrate_tools::{Artifact, CallOutcome, ToolOutput};
-use orchestrate_tools::{CallLimits, CallScope, ViewSource, WorktreeScope};
-use orchestrate_tools::{FileContents, FileStamp};
 
 /// The default maximum size of a result in tokens.
 const RESULT_TOKENS: u64 = 4_000;
@@ -302,7 +292,7 @@ pub struct FakeRecorder {
 impl FakeRecorder {
     /// Returns all records so far.
     pub fn records(&self) -> Vec<Recorded> {
-        lock(&self.records).clone()
+        self.records.lock().clone()
     }
 
     /// Returns the recorded ends so far.
@@ -316,7 +306,7 @@ impl FakeRecorder {
 
     /// Makes every further recording fail.
     pub fn break_down(&self) {
-        *lock(&self.broken) = true;
+        *self.broken.lock() = true;
     }
 
     /// Waits until at least `count` ends are recorded.
@@ -331,7 +321,7 @@ impl FakeRecorder {
     }
 
     fn check(&self) -> Result<(), ServiceError> {
-        if *lock(&self.broken) {
+        if *self.broken.lock() {
             Err(ServiceError::Failed("the disk is full".to_owned()))
         } else {
             Ok(())
@@ -348,7 +338,7 @@ struct FakeSlot {
 impl CallRecorder for FakeRecorder {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         self.check()?;
-        lock(&self.records).push(Recorded::Started(record.clone()));
+        self.records.lock().push(Recorded::Started(record.clone()));
         Ok(Box::new(FakeSlot {
             records: Arc::clone(&self.records),
             ended: Arc::clone(&self.ended),
@@ -357,7 +347,9 @@ impl CallRecorder for FakeRecorder {
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         self.check()?;
-        lock(&self.records).extend([Recorded::Started(record.clone()), Recorded::Ended(end)]);
+        self.records
+            .lock()
+            .extend([Recorded::Started(record.clone()), Recorded::Ended(end)]);
         self.ended.notify_waiters();
         Ok(())
     }
@@ -368,7 +360,7 @@ impl EndSlot for FakeSlot {
         self: Box<Self>,
         end: ToolOutput,
     ) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
-        lock(&self.records).push(Recorded::Ended(end));
+        self.records.lock().push(Recorded::Ended(end));
         self.ended.notify_waiters();
         Box::pin(std::future::ready(Ok(())))
     }
@@ -386,17 +378,17 @@ pub struct FakeAgents {
 impl FakeAgents {
     /// Returns all sent messages.
     pub fn sent(&self) -> Vec<OutgoingMessage> {
-        lock(&self.sent).clone()
+        self.sent.lock().clone()
     }
 
     /// Returns all calls that spawned a child.
     pub fn children(&self) -> Vec<ChildRequest> {
-        lock(&self.children).clone()
+        self.children.lock().clone()
     }
 
     /// Returns all calls that wait.
     pub fn waits(&self) -> Vec<AgentsWait> {
-        lock(&self.waits).clone()
+        self.waits.lock().clone()
     }
 }
 
@@ -451,7 +443,7 @@ impl AgentService for FakeAgents {
         receiver(&message.message)?;
         let (to, kind) = ("T2".into(), message.message.kind.unwrap_or_default());
         let waits = message.message.waits;
-        let mut sent = lock(&self.sent);
+        let mut sent = self.sent.lock();
         sent.push(message);
         let sequence = sent.len() as u64;
         let delivery = Delivery {
@@ -485,7 +477,7 @@ impl AgentService for FakeAgents {
 
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
         let role = role(&child)?;
-        let mut children = lock(&self.children);
+        let mut children = self.children.lock();
         let (tools, budget) = (child.tools.clone().unwrap_or_default(), child.budget);
         children.push(child);
         let agent_id = AgentId::new(format!("child_{}", children.len()));
@@ -561,7 +553,7 @@ impl AgentService for FakeAgents {
             .collect::<Result<Vec<_>, _>>()?;
         let all_done = agents.iter().all(|agent| agent.info.state.is_settled());
         if !all_done {
-            lock(&self.waits).push(wait);
+            self.waits.lock().push(wait);
             return Ok(None);
         }
         Ok(Some(EndedAgentsWait {
@@ -633,7 +625,7 @@ struct FakeArtifacts {
 #[async_trait]
 impl ArtifactStore for FakeArtifacts {
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let (blob, size) = (BlobId::new(sha256_hex(&bytes)), bytes.len() as u64);
         let artifact = Artifact {
             handle: format!("a{}", kept.len() + 1),
@@ -646,23 +638,19 @@ impl ArtifactStore for FakeArtifacts {
     }
 
     fn file_of(&self, handle: &str) -> Option<String> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         kept.iter()
             .find(|(artifact, _)| artifact.handle == handle)
             .and_then(|(artifact, _)| artifact.file.clone())
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         let found = kept.iter().find(|(artifact, _)| artifact.handle == handle);
         let (_, found) = found
             .ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
         Ok(ArtifactPage::extract(found, range))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 /// Keeps results in memory, and knows the content of no file without reading it.
@@ -701,11 +689,13 @@ impl ReplayService for FakeReplay {
     }
 
     fn find(&self, call: &Replayable) -> Option<Vec<u8>> {
-        lock(&self.results).get(&call.digest).cloned()
+        self.results.lock().get(&call.digest).cloned()
     }
 
     fn store(&self, call: &Replayable, result: &[u8]) {
-        lock(&self.results).insert(call.digest.clone(), result.to_vec());
+        self.results
+            .lock()
+            .insert(call.digest.clone(), result.to_vec());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::collections::Mutex;
@@ -11,9 +11,7 @@ use orchestrate_core::policy::web::{
     Credential, Destinations, WebFailure, WebRequest, WebResponse,
 };
 
-use orchestrate_tools::ServiceError;
-use orchestrate_tools::WebService;
-use orchestrate_tools::{FoundByModel, Search, SearchService};
+use orchestrate_tools::{FoundByModel, Search, SearchService, ServiceError, WebService};
 
 /// Pages in memory; every other address answers with status 404. It asks about hosts and addresses
 /// as the real one does, with one global address for all hosts.
@@ -58,14 +56,16 @@ impl FakeWeb {
             is_cut: false,
             was_kept: false,
         };
-        lock(&self.pages).insert(url.to_string(), Answer::Page(page));
+        self.pages
+            .lock()
+            .insert(url.to_string(), Answer::Page(page));
     }
 
     /// Adds an answer with a status that asks to wait so many seconds.
     pub fn ask_to_wait(&self, url: &str, status: u16, seconds: u64) {
         self.answer(url, status, "text/html", "<h1>Slow down</h1>");
         let Ok(url) = WebUrl::parse(url) else { return };
-        if let Some(Answer::Page(page)) = lock(&self.pages).get_mut(url.as_str()) {
+        if let Some(Answer::Page(page)) = self.pages.lock().get_mut(url.as_str()) {
             page.retry_after = Some(seconds);
         }
     }
@@ -73,46 +73,50 @@ impl FakeWeb {
     /// Lets one address lead to another one.
     pub fn redirect(&self, from: &str, to: &str) {
         if let (Ok(from), Ok(to)) = (WebUrl::parse(from), WebUrl::parse(to)) {
-            lock(&self.pages).insert(from.to_string(), Answer::Redirect(to));
+            self.pages
+                .lock()
+                .insert(from.to_string(), Answer::Redirect(to));
         }
     }
 
     /// Lets an address fail.
     pub fn fail(&self, url: &str, failure: WebFailure) {
         if let Ok(url) = WebUrl::parse(url) {
-            lock(&self.pages).insert(url.to_string(), Answer::Failure(failure));
+            self.pages
+                .lock()
+                .insert(url.to_string(), Answer::Failure(failure));
         }
     }
 
     /// Lets the user have set no key.
     pub fn lack_keys(&self) {
-        *lock(&self.is_keyless) = true;
+        *self.is_keyless.lock() = true;
     }
 
     /// Lets an address never answer.
     pub fn hang(&self, url: &str) {
         if let Ok(url) = WebUrl::parse(url) {
-            lock(&self.pages).insert(url.to_string(), Answer::Nothing);
+            self.pages.lock().insert(url.to_string(), Answer::Nothing);
         }
     }
 
     /// Lets the endpoint of the agent's model answer each search with this.
     pub fn let_model_find(&self, found: Result<FoundByModel, ServiceError>) {
-        *lock(&self.found) = Some(found);
+        *self.found.lock() = Some(found);
     }
 
     /// Returns all queries for the endpoint of the agent's model so far.
     pub fn queries(&self) -> Vec<String> {
-        lock(&self.queries).clone()
+        self.queries.lock().clone()
     }
 
     /// Returns all requests so far.
     pub fn asked(&self) -> Vec<WebRequest> {
-        lock(&self.asked).clone()
+        self.asked.lock().clone()
     }
 
     fn find(&self, url: &WebUrl) -> Option<Answer> {
-        lock(&self.pages).get(url.as_str()).cloned()
+        self.pages.lock().get(url.as_str()).cloned()
     }
 }
 
@@ -124,7 +128,7 @@ impl WebService for FakeWeb {
         destinations: Arc<dyn Destinations>,
     ) -> Result<WebResponse, WebFailure> {
         let (mut url, max_bytes) = (request.url.clone(), request.max_bytes);
-        lock(&self.asked).push(request);
+        self.asked.lock().push(request);
         loop {
             destinations.admit(&url)?;
             let address = url
@@ -143,7 +147,7 @@ impl WebService for FakeWeb {
     }
 
     fn require_key(&self, credential: Credential) -> Result<(), WebFailure> {
-        let is_lacking = credential.is_required && *lock(&self.is_keyless);
+        let is_lacking = credential.is_required && *self.is_keyless.lock();
         match credential.variables.first().filter(|_| is_lacking) {
             Some(variable) => Err(WebFailure::NoKey { variable }),
             None => Ok(()),
@@ -154,9 +158,9 @@ impl WebService for FakeWeb {
 #[async_trait]
 impl SearchService for FakeWeb {
     async fn search(&self, search: Search) -> Result<FoundByModel, ServiceError> {
-        lock(&self.queries).push(search.query);
+        self.queries.lock().push(search.query);
         let none = || Err(ServiceError::Absent("the model has no search".to_owned()));
-        lock(&self.found).clone().unwrap_or_else(none)
+        self.found.lock().clone().unwrap_or_else(none)
     }
 }
 
@@ -181,8 +185,4 @@ fn not_found(url: WebUrl) -> WebResponse {
         is_cut: false,
         was_kept: false,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

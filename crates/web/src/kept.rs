@@ -1,7 +1,7 @@
 //! Responses that servers marked, so that they can confirm later that these still hold.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use orchestrate_core::collections::Mutex;
 use orchestrate_core::policy::web::WebResponse;
@@ -75,7 +75,7 @@ struct Entry {
 impl KeptResponses {
     /// Returns what is kept for a request.
     pub(crate) fn find(&self, request: &RequestKey) -> Option<KeptResponse> {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let entry = entries.remove(request)?;
         let kept = entry.kept.clone();
         entries.insert(request.clone(), entry.kept, entry.bytes);
@@ -85,7 +85,7 @@ impl KeptResponses {
     /// Keeps a response in the place of an older one, and drops what was not used for the longest
     /// time.
     pub(crate) fn keep(&self, request: RequestKey, marks: Marks, response: &WebResponse) {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         entries.remove(&request);
         let bytes = size(&request, &marks, response);
         if marks.are_empty() || response.is_cut || bytes > MAX_ENTRY_BYTES {
@@ -102,10 +102,6 @@ impl KeptResponses {
             };
             entries.remove(&oldest);
         }
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock()
     }
 }
 

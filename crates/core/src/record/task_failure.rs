@@ -221,8 +221,9 @@ mod tests {
     #[test]
     fn work_goes_back_so_often_and_then_ends_by_what_is_wrong_with_it() {
         use AfterFault::{GiveUp, Return};
-        use ReturnCause::ChangesRequested;
-        use ReturnCause::{Conflict, Deletions, InvalidPlan, RunCheck, TaskCheck, Unstorable};
+        use ReturnCause::{
+            ChangesRequested, Conflict, Deletions, InvalidPlan, RunCheck, TaskCheck, Unstorable,
+        };
         let (agent, command) = (Work::Agent(None), Work::Run("make".to_owned()));
         let (failed, conflicted) = (GiveUp(GivenUp::Failed), GiveUp(GivenUp::Conflicted));
         for (work, fault, within, beyond) in [

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::collections::Mutex;
@@ -158,7 +158,7 @@ impl Models {
         file: &Path,
         recorded: &[ModelReply],
     ) -> Result<Arc<ScriptedModel>, ModelError> {
-        let mut scripts = locked(&self.scripts);
+        let mut scripts = self.scripts.lock();
         if let Some(script) = scripts.get(name) {
             return Ok(Arc::clone(script));
         }
@@ -227,16 +227,16 @@ impl Models {
             key_source,
             model: model.to_owned(),
         };
-        locked(&self.shared).entry(place).or_default().clone()
+        self.shared.lock().entry(place).or_default().clone()
     }
 
     fn account(&self, endpoint: &Endpoint) -> Arc<Account> {
         let place = (endpoint.base_url.clone(), endpoint.key_source());
-        Arc::clone(locked(&self.accounts).entry(place).or_default())
+        Arc::clone(self.accounts.lock().entry(place).or_default())
     }
 
     pub(crate) fn http(&self) -> Result<Client, ModelError> {
-        let mut http = locked(&self.http);
+        let mut http = self.http.lock();
         if let Some(client) = &*http {
             return Ok(client.clone());
         }
@@ -299,8 +299,4 @@ fn invalid(name: &ModelName, problem: &str) -> ModelError {
         name: name.to_string(),
         problem: problem.to_owned(),
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

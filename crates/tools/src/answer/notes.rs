@@ -4,7 +4,7 @@
 //! recorded end of a call that changed them contains all of them, from which a resumed run restores
 //! them with [`Notes::restore`].
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use orchestrate_core::collections::Mutex;
 use serde::{Deserialize, Serialize};
@@ -44,13 +44,13 @@ impl Notes {
 
     /// Returns all notes.
     pub fn all(&self) -> Vec<Note> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// Adds a note and returns all; fails, with the number of bytes that are left, if they would
     /// become too large.
     pub(crate) fn add(&self, note: Note) -> Result<Vec<Note>, usize> {
-        let mut notes = self.lock();
+        let mut notes = self.0.lock();
         let used: usize = notes.iter().map(|note| note.text.len()).sum();
         let left = MAX_BYTES.saturating_sub(used);
         if note.text.len() > left {
@@ -62,10 +62,6 @@ impl Notes {
 
     /// Removes all notes.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Note>> {
-        self.0.lock()
+        self.0.lock().clear();
     }
 }

@@ -1,6 +1,6 @@
 //! Adds up what one call uses, on whichever thread and in whichever process.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::collections::Mutex;
@@ -22,14 +22,14 @@ struct Used {
 impl Meter {
     /// Adds bytes of files that the tool read.
     pub(crate) fn add_read(&self, bytes: u64) {
-        let mut used = self.used();
+        let mut used = self.0.lock();
         used.usage.read_bytes = used.usage.read_bytes.saturating_add(bytes);
     }
 
     /// Adds bytes of the call's text that others may have chosen. To add none says that they were
     /// counted.
     pub(crate) fn add_outside(&self, bytes: u64) {
-        let mut used = self.used();
+        let mut used = self.0.lock();
         used.usage.outside_bytes = Some(
             used.usage
                 .outside_bytes
@@ -40,7 +40,7 @@ impl Meter {
 
     /// Takes back such bytes, which the call's text does not contain after all.
     pub(crate) fn take_back_outside(&self, bytes: u64) {
-        let mut used = self.used();
+        let mut used = self.0.lock();
         used.usage.outside_bytes = used
             .usage
             .outside_bytes
@@ -55,11 +55,11 @@ impl Meter {
     /// Adds what another tool used that answered for this one.
     pub(crate) fn add(&self, other: &Meter) {
         let (cpu, usage) = {
-            let used = other.used();
+            let used = other.0.lock();
             (used.cpu, used.usage)
         };
         self.add_used(cpu, &usage);
-        let mut used = self.used();
+        let mut used = self.0.lock();
         // What another tool has not counted is not known.
         used.usage.outside_bytes = match (used.usage.outside_bytes, usage.outside_bytes) {
             (Some(own), Some(of_other)) => Some(own.saturating_add(of_other)),
@@ -69,7 +69,7 @@ impl Meter {
     }
 
     fn add_used(&self, cpu: Duration, other: &ResourceUsage) {
-        let mut used = self.used();
+        let mut used = self.0.lock();
         used.cpu = used.cpu.saturating_add(cpu);
         let usage = &mut used.usage;
         usage.peak_memory_bytes = usage.peak_memory_bytes.max(other.peak_memory_bytes);
@@ -83,22 +83,18 @@ impl Meter {
         let before = thread_time();
         let result = work();
         let taken = thread_time().saturating_sub(before);
-        let mut used = self.used();
+        let mut used = self.0.lock();
         used.cpu = used.cpu.saturating_add(taken);
         result
     }
 
     /// Returns what the call used until now.
     pub(crate) fn usage(&self) -> ResourceUsage {
-        let used = self.used();
+        let used = self.0.lock();
         ResourceUsage {
             cpu_ms: milliseconds(used.cpu),
             ..used.usage
         }
-    }
-
-    fn used(&self) -> MutexGuard<'_, Used> {
-        self.0.lock()
     }
 }
 

@@ -2,7 +2,6 @@
 //! until it is time to try it again. Shared by all agents of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use orchestrate_core::collections::Mutex;
@@ -153,7 +152,7 @@ impl CircuitBreaker {
     /// Admits a call, or refuses it because something that it needs is out of order.
     pub(crate) fn admit(&self, needs: &[Need], probe_after: Duration) -> Result<(), ToolError> {
         let now = self.since.elapsed();
-        let mut circuits = self.circuits();
+        let mut circuits = self.circuits.lock();
         // Nothing counts as tried unless the call runs.
         for need in needs {
             if let Some(circuit) = circuits.get(need)
@@ -173,7 +172,7 @@ impl CircuitBreaker {
     /// Notes what an admitted call has found.
     pub(crate) fn record(&self, needs: &[Need], finding: &Finding) {
         let now = self.since.elapsed();
-        let mut circuits = self.circuits();
+        let mut circuits = self.circuits.lock();
         for need in needs {
             match finding {
                 Finding::Unavailable { lacking, reason } if *lacking == need.lacking() => {
@@ -208,9 +207,5 @@ impl CircuitBreaker {
             let oldest = oldest.clone();
             circuits.remove(&oldest);
         }
-    }
-
-    fn circuits(&self) -> MutexGuard<'_, BTreeMap<Need, Circuit>> {
-        self.circuits.lock()
     }
 }

@@ -9,7 +9,7 @@
 //! decision), and deciding what follows from a failure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use orchestrate_core::collections::Mutex;
@@ -526,20 +526,16 @@ impl Shared {
 
     fn was_forbidden(&self, record: &CallRecord, scope: &CallScope) -> bool {
         // Hardly ever is there any, and large arguments take a while to hash.
-        let forbidden = self.forbidden();
+        let forbidden = self.forbidden.lock();
         !forbidden.is_empty() && forbidden.contains(&same_call(record, scope))
     }
 
     fn note_forbidden(&self, record: &CallRecord, scope: &CallScope) {
         let call = same_call(record, scope);
-        let mut forbidden = self.forbidden();
+        let mut forbidden = self.forbidden.lock();
         if forbidden.len() < MAX_FORBIDDEN {
             forbidden.insert(call);
         }
-    }
-
-    fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
-        self.forbidden.lock()
     }
 
     /// Runs an admitted call, and handles its failures.
@@ -566,7 +562,7 @@ impl Shared {
             self.note_forbidden(record, context.scope());
         } else if attempted.result.is_ok() && self.was_forbidden(record, context.scope()) {
             let call = same_call(record, context.scope());
-            self.forbidden().remove(&call);
+            self.forbidden.lock().remove(&call);
         }
         attempted
     }

@@ -7,7 +7,7 @@
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, OnceLock, PoisonError};
 use std::thread::{Builder, available_parallelism, panicking, scope};
 
 use super::entry::Entry;
@@ -159,9 +159,9 @@ impl Pool<'_> {
         };
         match outcome {
             Ok(Flow::Continue) => {}
-            Ok(Flow::Stop) => self.tasks().is_over = true,
+            Ok(Flow::Stop) => self.tasks.lock().is_over = true,
             Err(error) => {
-                let mut tasks = self.tasks();
+                let mut tasks = self.tasks.lock();
                 tasks.is_over = true;
                 tasks.error.get_or_insert(error);
             }
@@ -207,14 +207,14 @@ impl Pool<'_> {
         if added.is_empty() {
             return;
         }
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         tasks.next.extend(added.into_iter().rev());
         self.wake(&tasks);
     }
 
     /// Waits for a task; returns `None` once there will be no more.
     fn next(&self) -> Option<Task> {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         loop {
             if tasks.is_over {
                 return None;
@@ -244,7 +244,7 @@ impl Pool<'_> {
 
     /// Returns how many other threads are useful.
     fn wanted(&self) -> usize {
-        if self.tasks().next.is_empty() {
+        if self.tasks.lock().next.is_empty() {
             0
         } else {
             MAX_HELPERS
@@ -253,11 +253,7 @@ impl Pool<'_> {
 
     /// Fails if a task has failed.
     fn ended(&self) -> Result<(), ToolError> {
-        self.tasks().error.take().map_or(Ok(()), Err)
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock()
+        self.tasks.lock().error.take().map_or(Ok(()), Err)
     }
 }
 
@@ -266,7 +262,7 @@ struct Running<'p, 'w>(&'p Pool<'w>);
 
 impl Drop for Running<'_, '_> {
     fn drop(&mut self) {
-        let mut tasks = self.0.tasks();
+        let mut tasks = self.0.tasks.lock();
         tasks.running -= 1;
         tasks.is_over |= panicking();
         if tasks.running == 0 || tasks.is_over {

@@ -5,6 +5,7 @@
 //! user's files and follow the user's umask.
 
 mod copies;
+mod lines;
 mod locked;
 mod missing;
 mod place;
@@ -17,6 +18,7 @@ mod temporary;
 mod usage;
 
 pub use copies::{Extent, copy_folder, extent, shares_blocks};
+pub use lines::ends_within_a_line;
 pub use locked::{LockedFolder, sweep};
 pub use missing::{entries, if_there};
 pub use place::{Misplaced, close_to_others, require_own};

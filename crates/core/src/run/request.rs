@@ -516,26 +516,7 @@ impl RunState {
     /// # Errors
     /// Fails with the reason.
     pub fn require_adoptable(&self, task: &TaskId) -> Result<(), RequestRefused> {
-        let record = self.known(task)?;
-        self.require_time()?;
-        if self.merges.current() == Some(task) {
-            return Err(RequestRefused::BeingMerged { task: task.clone() });
-        }
-        if let Some(parent) = self.lost_parent(record) {
-            let first = self.first_to_retry(record).cloned();
-            return Err(RequestRefused::ParentEnded {
-                task: task.clone(),
-                parent: parent.clone(),
-                first,
-            });
-        }
-        let agents = self.dropped_within(record);
-        if !agents.is_empty() {
-            return Err(RequestRefused::HoldsDropped {
-                task: task.clone(),
-                agents,
-            });
-        }
+        let record = self.require_mergeable_again(task)?;
         if !record.may_be_adopted() {
             return Err(RequestRefused::NotAdoptable {
                 task: task.clone(),
@@ -545,12 +526,8 @@ impl RunState {
         Ok(())
     }
 
-    fn decide_return(
-        &self,
-        task: &TaskId,
-        cause: ReturnCause,
-        message: String,
-    ) -> Result<Accepted, RequestRefused> {
+    /// Requires that further work of a task could be merged, and returns its record.
+    fn require_mergeable_again(&self, task: &TaskId) -> Result<&TaskRecord, RequestRefused> {
         let record = self.known(task)?;
         self.require_time()?;
         if self.merges.current() == Some(task) {
@@ -570,6 +547,16 @@ impl RunState {
                 agents,
             });
         }
+        Ok(record)
+    }
+
+    fn decide_return(
+        &self,
+        task: &TaskId,
+        cause: ReturnCause,
+        message: String,
+    ) -> Result<Accepted, RequestRefused> {
+        let record = self.require_mergeable_again(task)?;
         if !record.may_be_returned(cause) {
             return Err(RequestRefused::NothingToReturn {
                 task: task.clone(),

@@ -21,7 +21,7 @@ use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
 use crate::error::refusal::RepositoryRefusal;
-use crate::program::run::Program;
+use crate::program::run::{Program, quoted};
 use crate::program::unreadable_config;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
@@ -528,19 +528,6 @@ pub(crate) fn text_of(key: &str, value: &OsStr) -> Vec<u8> {
         value: Some(value.as_bytes().to_vec()),
     }
     .text()
-}
-
-/// Escapes a text for use between quotation marks.
-fn quoted(text: &[u8]) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(text.len());
-    for byte in text {
-        match byte {
-            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
-            b'\n' => quoted.extend(b"\\n"),
-            _ => quoted.push(*byte),
-        }
-    }
-    quoted
 }
 
 fn library_config(file: &OwnedFd) -> Result<git2::Config, git2::Error> {

@@ -704,16 +704,20 @@ impl Ended {
 
 /// Quotes a path as git reads it from a list of folders, in which a colon would end it.
 pub(crate) fn in_list(path: &Path) -> OsString {
-    let mut quoted = vec![b'"'];
-    for byte in path.as_os_str().as_bytes() {
+    OsString::from_vec([b"\"", quoted(path.as_os_str().as_bytes()).as_slice(), b"\""].concat())
+}
+
+/// Escapes a text for use between quotation marks.
+pub(crate) fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len());
+    for byte in text {
         match byte {
             b'"' | b'\\' => quoted.extend([b'\\', *byte]),
             b'\n' => quoted.extend(b"\\n"),
             _ => quoted.push(*byte),
         }
     }
-    quoted.push(b'"');
-    OsString::from_vec(quoted)
+    quoted
 }
 
 /// Runs a git process until it ends, with any exit code.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::RunId;
 use orchestrate_core::projections::audit::Chain;
 use orchestrate_core::projections::audit::command::{CommandEnd, last_of, line_after};
+use orchestrate_files::ends_within_a_line;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::context::Context;
@@ -71,6 +72,7 @@ impl CallAudit {
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         let last = self.newest(&mut file)?;
         let line = line_after(&last, &self.chain, end).ok_or(io::ErrorKind::InvalidData)?;
+        // A full disk may have cut the last line.
         let is_cut = ends_within_a_line(&mut file)?;
         let begin = if is_cut { "\n" } else { "" };
         file.write_all(format!("{begin}{line}\n").as_bytes())
@@ -97,15 +99,4 @@ impl CallAudit {
         }
         Ok(Chain::default())
     }
-}
-
-/// A full disk may have cut the last line.
-fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }

@@ -5,13 +5,14 @@
 //! killed follows from the events, and is added at the next opportunity.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::projections::audit::AuditLog;
 use orchestrate_core::{Recorded, RunId, RunMarkers, RunState};
+use orchestrate_files::ends_within_a_line;
 use orchestrate_journal::{JournalError, Store};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
@@ -192,16 +193,6 @@ fn append(path: &Path, lines: Vec<String>, compares: bool) -> io::Result<()> {
     } else {
         file.write_all(format!("{begin}{text}").as_bytes())
     }
-}
-
-fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 /// Opens a log, and creates it if it is missing. Only regular files are opened: a pipe would block

@@ -7,20 +7,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_coordinator::{Retry, RunningCheck};
-use orchestrate_core::agent::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::agent::price::dollars;
 use orchestrate_core::event::{
-    AdoptedWork, FailedLanding, HeldIntegration, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
+    FailedLanding, HeldIntegration, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
 };
 use orchestrate_core::messages::{
     Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion,
 };
-use orchestrate_core::policy::egress::{EgressDecided, EgressDecision};
+use orchestrate_core::policy::egress::EgressDecision;
 use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{
-    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven,
-    RequestedChange, RunId, RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven,
-    VerdictKind, Wait, split_hint,
+    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, RequestedChange, RunId, RunState,
+    StopRequest, TaskId, TaskRecord, Usage, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::output::{joined, names, one_line, quoted};
@@ -88,45 +86,8 @@ fn duration(time: Duration) -> humantime::FormattedDuration {
 }
 
 /// Describes an event that matters to a waiting user.
-#[expect(clippy::too_many_lines, reason = "one arm per event")]
 fn milestone(event: &Event) -> Option<String> {
     Some(match event {
-        Event::AgentSpawned {
-            task,
-            attempt,
-            agent,
-            model,
-            ..
-        } => {
-            let mut text = match agent {
-                Some(agent) => format!("{task}: started @{agent}"),
-                None => format!("{task}: started command"),
-            };
-            if let Some(model) = model {
-                text += &format!(" with {}", cut(model));
-            }
-            if *attempt > 1 {
-                text += &format!(" (attempt {attempt})");
-            }
-            text
-        }
-        Event::ModelSwitched {
-            task,
-            turn,
-            from,
-            to,
-            error,
-        } => {
-            let (from, to, error) = (cut(from), cut(to), one_line(error, 2 * WIDTH));
-            format!("{task}: {to} takes over from {from} in turn {turn}: failed to {error}")
-        }
-        Event::ModelRejected { task, error, .. } => {
-            let error = one_line(error, 2 * WIDTH);
-            format!("{task}: waits until the run is resumed: failed to {error}")
-        }
-        Event::TaskCommitted { task, commit, .. } => {
-            format!("{task}: committed {}", short(commit))
-        }
         Event::SnapshotTaken {
             task,
             on_branch: true,
@@ -142,8 +103,55 @@ fn milestone(event: &Event) -> Option<String> {
             text += &aside::lines(task, left);
             text.trim_end().to_owned()
         }
+        Event::CheckFlaky(flaky) => flaky_check(flaky),
+        Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
+        Event::RunResumed { .. } => "resumed".to_owned(),
+        Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
+            "the integration branch is checked out at {checkout} and was not moved; `git merge \
+             --ff-only {}` there updates it, after `git stash -u` if your changes are in the way",
+            short(commit)
+        ),
+        _ => format!("{}: {}", event.task()?, milestone_of_task(event)?),
+    })
+}
+
+/// Describes an event of a task that matters to a waiting user; the task stands before it.
+fn milestone_of_task(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::AgentSpawned {
+            attempt,
+            agent,
+            model,
+            ..
+        } => {
+            let mut text = match agent {
+                Some(agent) => format!("started @{agent}"),
+                None => "started command".to_owned(),
+            };
+            if let Some(model) = model {
+                text += &format!(" with {}", cut(model));
+            }
+            if *attempt > 1 {
+                text += &format!(" (attempt {attempt})");
+            }
+            text
+        }
+        Event::ModelSwitched {
+            turn,
+            from,
+            to,
+            error,
+            ..
+        } => {
+            let (from, to, error) = (cut(from), cut(to), one_line(error, 2 * WIDTH));
+            format!("{to} takes over from {from} in turn {turn}: failed to {error}")
+        }
+        Event::ModelRejected { error, .. } => {
+            let error = one_line(error, 2 * WIDTH);
+            format!("waits until the run is resumed: failed to {error}")
+        }
+        Event::TaskCommitted { commit, .. } => format!("committed {}", short(commit)),
         Event::VerifyFinished {
-            task,
             scope,
             command,
             passed,
@@ -156,80 +164,43 @@ fn milestone(event: &Event) -> Option<String> {
                 VerifyScope::Target => "check of the tree without its work",
             };
             match passed {
-                true => format!("{task}: {what} passed: {}", cut(command)),
-                false => format!("{task}: {what} FAILED ({exit}): {}", cut(command)),
+                true => format!("{what} passed: {}", cut(command)),
+                false => format!("{what} FAILED ({exit}): {}", cut(command)),
             }
         }
-        Event::CheckFlaky(flaky) => flaky_check(flaky),
-        Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
-        Event::MergeConflicted { task, files, .. } => {
-            format!("{task}: conflicts in {}", names(files, WIDTH))
-        }
-        Event::TaskReturned { task, cause, .. } => {
-            format!("{task}: returned: {}", cause_words(*cause))
-        }
+        Event::MergeConflicted { files, .. } => format!("conflicts in {}", names(files, WIDTH)),
+        Event::TaskReturned { cause, .. } => format!("returned: {}", cause_words(*cause)),
         Event::TaskMerged {
-            task,
             commit: Some(commit),
             ..
-        } => format!("{task}: merged as {}", short(commit)),
-        Event::TaskMerged {
-            task,
-            commit: None,
-            summary,
-            ..
-        } => match summary.as_deref().map(str::trim) {
-            None | Some("") => format!("{task}: done, nothing to merge"),
-            Some(summary) => format!("{task}: reported: {}", cut(summary)),
+        } => format!("merged as {}", short(commit)),
+        Event::TaskMerged { summary, .. } => match summary.as_deref().map(str::trim) {
+            None | Some("") => "done, nothing to merge".to_owned(),
+            Some(summary) => format!("reported: {}", cut(summary)),
         },
-        Event::NothingToDo { task, .. } => format!("{task}: nothing to do"),
-        Event::ReviewVerdict(VerdictGiven {
-            task,
-            verdict,
-            changes,
-            comment,
-        }) => {
-            let (verdict, comment) = (verdict_words(*verdict, changes), why(comment.as_deref()));
-            format!("{task}: verdict: {verdict}{comment}")
+        Event::NothingToDo { .. } => "nothing to do".to_owned(),
+        Event::ReviewVerdict(given) => {
+            let verdict = verdict_words(given.verdict, &given.changes);
+            format!("verdict: {verdict}{}", why(given.comment.as_deref()))
         }
-        Event::ReportDue(ReportDue { task, limit }) => {
-            let used_up = limit.used_up().unwrap_or("what it needs");
-            format!("{task}: out of {used_up}: it makes its last report")
+        Event::ReportDue(due) => {
+            let used_up = due.limit.used_up().unwrap_or("what it needs");
+            format!("out of {used_up}: it makes its last report")
         }
-        Event::ReportGiven(ReportGiven { task, summary }) => {
-            format!("{task}: reported: {}", cut(summary))
-        }
+        Event::ReportGiven(given) => format!("reported: {}", cut(&given.summary)),
         Event::TaskAdded {
             task,
             parent: Some(parent),
             ..
-        } => {
-            format!("{}: spawned by {parent}: {}", task.id, cut(&task.title))
+        } => format!("spawned by {parent}: {}", cut(&task.title)),
+        Event::StopRequested(StopRequest { by: Some(by), .. }) => format!("to be stopped, by {by}"),
+        Event::StopRequested(_) => "to be stopped".to_owned(),
+        Event::TaskFailed { cause, message, .. } => {
+            with_lines(&format!("FAILED ({cause})"), message)
         }
-        Event::StopRequested(StopRequest { task, by: Some(by) }) => {
-            format!("{task}: to be stopped, by {by}")
-        }
-        Event::StopRequested(StopRequest { task, by: None }) => format!("{task}: to be stopped"),
-        Event::TaskFailed {
-            task,
-            cause,
-            message,
-        } => with_lines(&format!("{task}: FAILED ({cause})"), message),
-        Event::TaskConflicted { task, message, .. } => {
-            with_lines(&format!("{task}: NOT MERGED"), message)
-        }
-        Event::TaskSkipped { task, because } => {
-            format!("{task}: skipped because {because} did not succeed")
-        }
-        Event::TaskCancelled { task, message } => {
-            format!("{task}: cancelled: {}", cut(message))
-        }
-        Event::RunResumed { .. } => "resumed".to_owned(),
-        Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
-            "the integration branch is checked out at {checkout} and was not moved; `git merge \
-             --ff-only {}` there updates it, after `git stash -u` if your changes are in the way",
-            short(commit)
-        ),
+        Event::TaskConflicted { message, .. } => with_lines("NOT MERGED", message),
+        Event::TaskSkipped { because, .. } => format!("skipped because {because} did not succeed"),
+        Event::TaskCancelled { message, .. } => format!("cancelled: {}", cut(message)),
         _ => return None,
     })
 }
@@ -385,110 +356,12 @@ pub(crate) fn in_parentheses(kind: MessageKind) -> String {
 }
 
 /// Describes an event that is shown on request only.
-#[expect(clippy::too_many_lines, reason = "one arm per event")]
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
-        Event::TaskReady { task } => format!("{task}: ready"),
-        Event::MapMade { task, .. } => format!("{task}: has a map of the repository"),
-        Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
-        Event::WorktreePrepared {
-            task,
-            onto: Some(_),
-        } => format!("{task}: merged into its worktree"),
-        Event::WorktreeRemoved { task } => {
-            format!("{task}: its worktree is gone, and is created again if it is needed")
-        }
-        Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
-        Event::ModelRequested {
-            task,
-            turn,
-            model,
-            reserved_tokens,
-            ..
-        } => {
-            let model = cut(model);
-            format!("{task}: request {turn} to {model}, {reserved_tokens} tokens reserved")
-        }
-        Event::BudgetWaited {
-            task, turn, tokens, ..
-        } => {
-            format!(
-                "{task}: request {turn} waits for {tokens} tokens that other requests may release"
-            )
-        }
-        Event::ModelReplied {
-            task, turn, usage, ..
-        } => format!("{task}: reply {turn}, {} tokens", usage.total()),
-        Event::ModelWaiting { task, turn, error } => {
-            let error = cut(error);
-            format!("{task}: request {turn} waits for an answer: failed to {error}")
-        }
         Event::MachineSlept { slept_ms } => {
             let time = duration(Duration::from_millis(*slept_ms));
             format!("the machine slept for {time}, which does not count")
         }
-        Event::ModelFailed { task, turn, error } => {
-            format!("{task}: request {turn} failed: {}", cut(error))
-        }
-        Event::ModelCut {
-            task, turn, tokens, ..
-        } => {
-            format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
-        }
-        Event::SearchRequested(SearchRequested { task, model, .. }) => {
-            format!("{task}: asks the endpoint of {} to search", cut(model))
-        }
-        Event::SearchEnded(SearchEnded {
-            task,
-            usage,
-            searches,
-            error,
-            ..
-        }) => {
-            let (tokens, why) = (usage.total(), why(error.as_deref()));
-            format!("{task}: the search used {tokens} tokens, and {searches} searches{why}")
-        }
-        Event::ToolStarted {
-            task,
-            tool,
-            arguments,
-            cache,
-            ..
-        } => {
-            let (tool, arguments) = (cut(tool), line_of(&arguments.to_string(), WIDTH));
-            match cache {
-                Some(lookup) if lookup.hit => {
-                    format!("{task}: {tool}({arguments}), answered from the cache")
-                }
-                _ => format!("{task}: {tool}({arguments})"),
-            }
-        }
-        Event::EgressDecided(EgressDecided { task, decision, .. }) => {
-            format!("{task}: {}", egress(decision))
-        }
-        Event::ToolFinished {
-            task,
-            tool,
-            outcome,
-            error,
-            duration_ms,
-            ..
-        } => {
-            let (tool, outcome, why) = (cut(tool), outcome_words(*outcome), why(error.as_deref()));
-            format!("{task}: {tool} {outcome} in {duration_ms} ms{why}")
-        }
-        Event::AgentWaiting { task, wait, .. } => format!("{task}: waits for {}", waited_for(wait)),
-        Event::HandOverWaiting { task } => {
-            format!("{task}: has finished, and waits for the agents that it spawned")
-        }
-        Event::AgentWoken {
-            task,
-            timed_out: false,
-        } => format!("{task}: goes on after its wait"),
-        Event::AgentWoken {
-            task,
-            timed_out: true,
-        } => format!("{task}: goes on, since the time of its wait is over"),
         Event::ApprovalDecided {
             call, allowed, by, ..
         } => {
@@ -498,36 +371,105 @@ fn detail(event: &Event) -> Option<String> {
                 None => format!("call {call}: {answer}"),
             }
         }
-        Event::SnapshotTaken {
-            task,
-            number,
-            commit,
+        _ => match detail_of_task(event) {
+            Some(words) => format!("{}: {words}", event.task()?),
+            None => return message_detail(event),
+        },
+    })
+}
+
+/// Describes an event of a task that is shown on request only; the task stands before it.
+fn detail_of_task(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::TaskReady { .. } => "ready".to_owned(),
+        Event::MapMade { .. } => "has a map of the repository".to_owned(),
+        Event::WorktreePrepared { onto: None, .. } => "worktree prepared".to_owned(),
+        Event::WorktreePrepared { .. } => "merged into its worktree".to_owned(),
+        Event::WorktreeRemoved { .. } => {
+            "its worktree is gone, and is created again if it is needed".to_owned()
+        }
+        Event::TurnStarted { turn, .. } => format!("turn {turn}"),
+        Event::ModelRequested {
+            turn,
+            model,
+            reserved_tokens,
             ..
         } => {
-            format!("{task}: snapshot {number} {}", short(commit))
+            let model = cut(model);
+            format!("request {turn} to {model}, {reserved_tokens} tokens reserved")
         }
-        Event::VerifyStarted { task, command, .. } => {
-            format!("{task}: checking with {}", cut(command))
+        Event::BudgetWaited { turn, tokens, .. } => {
+            format!("request {turn} waits for {tokens} tokens that other requests may release")
         }
-        Event::MergeStarted {
-            task,
-            into: MergeTarget::Integration,
+        Event::ModelReplied { turn, usage, .. } => {
+            format!("reply {turn}, {} tokens", usage.total())
+        }
+        Event::ModelWaiting { turn, error, .. } => {
+            format!(
+                "request {turn} waits for an answer: failed to {}",
+                cut(error)
+            )
+        }
+        Event::ModelFailed { turn, error, .. } => format!("request {turn} failed: {}", cut(error)),
+        Event::ModelCut { turn, tokens, .. } => {
+            format!("request {turn} was cut off; it counts as {tokens} tokens")
+        }
+        Event::SearchRequested(asked) => {
+            format!("asks the endpoint of {} to search", cut(&asked.model))
+        }
+        Event::SearchEnded(ended) => {
+            let (tokens, searches) = (ended.usage.total(), ended.searches);
+            let why = why(ended.error.as_deref());
+            format!("the search used {tokens} tokens, and {searches} searches{why}")
+        }
+        Event::ToolStarted {
+            tool,
+            arguments,
+            cache,
             ..
-        } => format!("{task}: merging"),
-        Event::MergeStarted {
-            task,
-            into: MergeTarget::Agent(agent),
+        } => {
+            let (tool, arguments) = (cut(tool), line_of(&arguments.to_string(), WIDTH));
+            match cache {
+                Some(lookup) if lookup.hit => {
+                    format!("{tool}({arguments}), answered from the cache")
+                }
+                _ => format!("{tool}({arguments})"),
+            }
+        }
+        Event::EgressDecided(decided) => egress(&decided.decision),
+        Event::ToolFinished {
+            tool,
+            outcome,
+            error,
+            duration_ms,
             ..
-        } => format!("{task}: merging into {agent}"),
-        Event::MergePrepared { task, commit, .. } => {
-            format!("{task}: merge prepared {}", short(commit))
+        } => {
+            let (tool, outcome, why) = (cut(tool), outcome_words(*outcome), why(error.as_deref()));
+            format!("{tool} {outcome} in {duration_ms} ms{why}")
         }
-        Event::ReviewApproved { task, .. } => format!("{task}: approved"),
-        Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
-            format!("{task}: your commit {} is its work now", short(commit))
+        Event::AgentWaiting { wait, .. } => format!("waits for {}", waited_for(wait)),
+        Event::HandOverWaiting { .. } => {
+            "has finished, and waits for the agents that it spawned".to_owned()
         }
-        Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
-        _ => return message_detail(event),
+        Event::AgentWoken { timed_out, .. } => match timed_out {
+            false => "goes on after its wait".to_owned(),
+            true => "goes on, since the time of its wait is over".to_owned(),
+        },
+        Event::SnapshotTaken { number, commit, .. } => {
+            format!("snapshot {number} {}", short(commit))
+        }
+        Event::VerifyStarted { command, .. } => format!("checking with {}", cut(command)),
+        Event::MergeStarted { into, .. } => match into {
+            MergeTarget::Integration => "merging".to_owned(),
+            MergeTarget::Agent(agent) => format!("merging into {agent}"),
+        },
+        Event::MergePrepared { commit, .. } => format!("merge prepared {}", short(commit)),
+        Event::ReviewApproved { .. } => "approved".to_owned(),
+        Event::WorkAdopted(adopted) => {
+            format!("your commit {} is its work now", short(&adopted.commit))
+        }
+        Event::ReviewWaiting { .. } => "waits for new work to review".to_owned(),
+        _ => return None,
     })
 }
 

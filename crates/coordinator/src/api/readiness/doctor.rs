@@ -109,6 +109,18 @@ fn check(name: &'static str, status: CheckStatus, found: impl Into<String>) -> C
     }
 }
 
+fn working(name: &'static str, found: impl Into<String>) -> Check {
+    check(name, CheckStatus::Ok, found)
+}
+
+fn warning(name: &'static str, found: impl Into<String>) -> Check {
+    check(name, CheckStatus::Warning, found)
+}
+
+fn missing(name: &'static str, found: impl Into<String>) -> Check {
+    check(name, CheckStatus::Missing, found)
+}
+
 impl Check {
     fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
@@ -130,22 +142,14 @@ fn repository(
         }
         Err(error) => {
             return vec![
-                check(
-                    "repository",
-                    CheckStatus::Missing,
-                    format!("failed to {error}"),
-                )
-                .fix("type `git status` here to see git's message"),
+                missing("repository", format!("failed to {error}"))
+                    .fix("type `git status` here to see git's message"),
             ];
         }
     };
     let mut checks = vec![
-        check("git", CheckStatus::Ok, project.git()),
-        check(
-            "repository",
-            CheckStatus::Ok,
-            project.workdir().display().to_string(),
-        ),
+        working("git", project.git()),
+        working("repository", project.workdir().display().to_string()),
     ];
     for found in [
         project.warnings(None),
@@ -155,8 +159,8 @@ fn repository(
             Ok(warnings) => warnings,
             Err(error) => vec![format!("failed to {error}")],
         };
-        for warning in warnings {
-            checks.push(check("repository", CheckStatus::Warning, warning));
+        for text in warnings {
+            checks.push(warning("repository", text));
         }
     }
     checks.push(identity(project.has_identity(variables)));
@@ -173,12 +177,9 @@ fn refused(
     let git = installed()
         .ok()
         .map(|(version, path)| format!("{version} at {}", path.display()));
-    let mut checks: Vec<Check> = git
-        .map(|git| check("git", CheckStatus::Ok, git))
-        .into_iter()
-        .collect();
+    let mut checks: Vec<Check> = git.map(|git| working("git", git)).into_iter().collect();
     let found = format!("{}: {refusal}", path.display());
-    checks.push(check("repository", CheckStatus::Missing, found).fix(refusal.fix()));
+    checks.push(missing("repository", found).fix(refusal.fix()));
     // The repository may configure an identity.
     if *refusal == RepositoryRefusal::NoRepository {
         checks.push(identity(Identities::of_user(variables).is_some()));
@@ -188,18 +189,9 @@ fn refused(
 
 fn identity(is_known: bool) -> Check {
     if is_known {
-        return check(
-            "identity",
-            CheckStatus::Ok,
-            "git has a user.name and user.email",
-        );
+        return working("identity", "git has a user.name and user.email");
     }
-    check(
-        "identity",
-        CheckStatus::Missing,
-        "git knows no user.name and user.email",
-    )
-    .fix(
+    missing("identity", "git knows no user.name and user.email").fix(
         "type `git config --global user.name \"Your Name\"` and `git config --global user.email \
          you@example.com`",
     )
@@ -222,17 +214,16 @@ fn is_inside(directory: &Path, state_dir: &Path) -> bool {
 fn state(state_dir: &Path) -> Check {
     let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
     if let Err(error) = require_own_state(state_dir) {
-        return check("state", CheckStatus::Missing, error.to_string())
+        return missing("state", error.to_string())
             .fix("set XDG_STATE_HOME to another folder that you own");
     }
     let tried = orchestrate_files::create_folder(state_dir)
         .and_then(|()| orchestrate_files::write(&trial, b"trial"))
         .and_then(|()| std::fs::remove_file(&trial));
     match tried {
-        Ok(()) => check("state", CheckStatus::Ok, state_dir.display().to_string()),
-        Err(error) => check(
+        Ok(()) => working("state", state_dir.display().to_string()),
+        Err(error) => missing(
             "state",
-            CheckStatus::Missing,
             format!("{} cannot be written: {error}", state_dir.display()),
         )
         .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk"),
@@ -244,9 +235,8 @@ fn open_files(agents: usize) -> Check {
     let files = OpenFiles::of_agents(agents);
     let OpenFiles { needed, allowed } = files;
     if files.are_enough() {
-        return check(
+        return working(
             "open files",
-            CheckStatus::Ok,
             format!("{needed} for {agents} agents at once"),
         );
     }
@@ -255,7 +245,7 @@ fn open_files(agents: usize) -> Check {
     let fewer = fewer
         .map(|fewer| format!(", or lower their number: `max_agents = {fewer}`"))
         .unwrap_or_default();
-    check("open files", CheckStatus::Missing, found).fix(format!(
+    missing("open files", found).fix(format!(
         "start it where `ulimit -Hn` allows more, such as in a new shell{fewer}"
     ))
 }
@@ -265,7 +255,7 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let strict = settings.switches.strict_sandbox;
     // A reason includes the fix.
     let tier = |name, result: Result<String, String>, missing: CheckStatus| match result {
-        Ok(starts) => check(name, CheckStatus::Ok, starts),
+        Ok(starts) => working(name, starts),
         Err(reason) => check(name, missing, reason),
     };
     let full_is_needed = strict || found.fallback.is_err();
@@ -293,10 +283,7 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     if rustix::process::getuid().is_root() && !kernel.is_ok_and(|limits| limits.processes) {
         let found = "the kernel does not limit root's processes: a command that starts too many is \
                      killed, not held back";
-        checks.push(
-            check("sandbox limits", CheckStatus::Warning, found)
-                .fix("run orchestrate as an ordinary user"),
-        );
+        checks.push(warning("sandbox limits", found).fix("run orchestrate as an ordinary user"));
     }
     checks
 }
@@ -316,7 +303,7 @@ fn groups(kernel: &Result<KernelLimits, String>) -> Check {
         }
         Err(why) => format!("none, so limits are checked several times a second: {why}"),
     };
-    check("control groups", CheckStatus::Ok, found)
+    working("control groups", found)
 }
 
 /// Reports what the environment demands of the sandbox, and whether this machine has it.
@@ -330,17 +317,16 @@ fn demanded(demand: &SandboxDemand, full_starts: bool) -> Check {
                 "{by} demands no tier: the strongest that starts is used, and none only if a run \
                  asks for it"
             );
-            check("sandbox mode", CheckStatus::Ok, found)
+            working("sandbox mode", found)
         }
-        (true, true) => check(
+        (true, true) => working(
             "sandbox mode",
-            CheckStatus::Ok,
             format!("{by} demands the tier {tier}, which starts; {refuses}"),
         ),
         (true, false) => {
             let found =
                 format!("{by} demands the tier {tier}, which does not start here; {refuses}");
-            check("sandbox mode", CheckStatus::Missing, found).fix(format!(
+            missing("sandbox mode", found).fix(format!(
                 "do what the line `sandbox full` says, or unset {}",
                 by.split('=').next().unwrap_or(by)
             ))
@@ -375,7 +361,7 @@ async fn of_commands(directory: &Path, state_dir: &Path, settings: &Loaded) -> V
 fn of_program(program: &ProgramSeen) -> Check {
     Check {
         fix: program.fix.clone(),
-        ..check("program", CheckStatus::Warning, program.found())
+        ..warning("program", program.found())
     }
 }
 
@@ -408,7 +394,7 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
         naming_home,
     } = seen;
     let found = format!("in {}, commands see {}", folder.display(), listed(programs));
-    let mut checks = vec![check("programs", CheckStatus::Ok, found)];
+    let mut checks = vec![working("programs", found)];
     if !naming_home.is_empty() {
         let found = format!(
             "scripts that name $HOME may not start in commands, where that is an empty folder: {}; \
@@ -416,7 +402,7 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
              them",
             listed(naming_home)
         );
-        checks.push(check("programs", CheckStatus::Ok, found));
+        checks.push(working("programs", found));
     }
     checks
 }
@@ -443,7 +429,7 @@ fn hooks(state_dir: &Path, settings: &Loaded) -> Vec<Check> {
         Ok(consents) => consents,
         Err(error) => {
             let found = format!("failed to {error}");
-            return vec![check("hook", CheckStatus::Warning, found)];
+            return vec![warning("hook", found)];
         }
     };
     let mut checks = Vec::new();
@@ -455,8 +441,8 @@ fn hooks(state_dir: &Path, settings: &Loaded) -> Vec<Check> {
         });
         let found = hook.to_string();
         checks.push(match is_untrusted {
-            false => check("hook", CheckStatus::Ok, found),
-            true => check("hook", CheckStatus::Warning, found)
+            false => working("hook", found),
+            true => warning("hook", found)
                 .fix("inspect this command of the project's, and give it your consent"),
         });
     }
@@ -472,11 +458,7 @@ fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Chec
     let ignored = match project.ignored() {
         Ok(ignored) => ignored,
         Err(error) => {
-            return vec![check(
-                "project",
-                CheckStatus::Warning,
-                format!("failed to {error}"),
-            )];
+            return vec![warning("project", format!("failed to {error}"))];
         }
     };
     let suggestion = Suggestion::read(project.workdir(), &ignored, &may_find);
@@ -488,12 +470,12 @@ fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Chec
     if names.is_empty() {
         return Vec::new();
     }
-    let mut checks = vec![check("project", CheckStatus::Ok, names.join(", "))];
+    let mut checks = vec![working("project", names.join(", "))];
     if let (None, Some(verify)) = (&settings.run.verify, &suggestion.verify) {
         let found = "no check is set, so nothing verifies what is merged";
         let fix =
             format!("set `verify`, for example to `{verify}`, which `init` finds in these files");
-        checks.push(check("project", CheckStatus::Warning, found).fix(fix));
+        checks.push(warning("project", found).fix(fix));
     }
     let Ok(named) = project.include_patterns() else {
         return checks;
@@ -506,10 +488,7 @@ fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Chec
             continue;
         }
         let found = format!("{line} lies in your checkout, but no worktree gets it");
-        checks.push(
-            check("project", CheckStatus::Warning, found)
-                .fix(format!("add `{line}` to .worktreeinclude")),
-        );
+        checks.push(warning("project", found).fix(format!("add `{line}` to .worktreeinclude")));
     }
     checks
 }
@@ -546,16 +525,14 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
          see if it is named in .worktreeinclude",
         managers.join(", ")
     );
-    (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))
+    (!managers.is_empty()).then(|| working("packages", found))
 }
 
 /// Warns that agents get no maps of the repository, if the settings want some.
 fn maps(settings: &Loaded) -> Option<Check> {
     let is_missing = settings.run.map_tokens > 0 && !makes_maps();
     let found = format!("agents get no map of the repository: {}", NoMap::NotBuilt);
-    is_missing.then(|| {
-        check("map", CheckStatus::Warning, found).fix("build it with its default features")
-    })
+    is_missing.then(|| warning("map", found).fix("build it with its default features"))
 }
 
 fn level(is_needed: bool) -> CheckStatus {
@@ -572,13 +549,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = models
         .keys()
         .into_iter()
-        .map(|(provider, variable)| {
-            check(
-                "key",
-                CheckStatus::Ok,
-                format!("{} ({variable})", provider.name()),
-            )
-        })
+        .map(|(provider, variable)| working("key", format!("{} ({variable})", provider.name())))
         .collect();
     for server in models.local_servers().await {
         let found = format!(
@@ -587,7 +558,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
             server.base_url,
             server.models.len()
         );
-        checks.push(check("server", CheckStatus::Ok, found));
+        checks.push(working("server", found));
     }
     let preferences = Preferences {
         flag: settings.resolved.text("model"),
@@ -602,19 +573,12 @@ async fn models(settings: &Loaded) -> Vec<Check> {
         chosen.as_ref().ok().map(|choice| &choice.name),
     ));
     checks.push(match chosen {
-        Ok(choice) => check(
-            "model",
-            CheckStatus::Ok,
-            format!("{} ({})", choice.name, choice.why),
-        ),
+        Ok(choice) => working("model", format!("{} ({})", choice.name, choice.why)),
         // Plans of commands run without a model.
-        Err(ModelError::NoModel(none)) => check(
-            "model",
-            CheckStatus::Warning,
-            format!("{none}: `run:` tasks work, agents do not"),
-        )
-        .fix(none.fix()),
-        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")).fix(
+        Err(ModelError::NoModel(none)) => {
+            warning("model", format!("{none}: `run:` tasks work, agents do not")).fix(none.fix())
+        }
+        Err(error) => missing("model", format!("failed to {error}")).fix(
             "correct its name, key or address in the environment or the configuration, or name \
              another model",
         ),
@@ -626,8 +590,8 @@ async fn models(settings: &Loaded) -> Vec<Check> {
 fn searches(settings: &Loaded, model: Option<&ModelName>) -> Option<Check> {
     match SearchService::for_model(settings, model) {
         SearchService::None => None,
-        SearchService::InForce(service) => Some(check("web search", CheckStatus::Ok, service)),
-        SearchService::Unusable(why) => Some(check("web search", CheckStatus::Warning, why)),
+        SearchService::InForce(service) => Some(working("web search", service)),
+        SearchService::Unusable(why) => Some(warning("web search", why)),
     }
 }
 

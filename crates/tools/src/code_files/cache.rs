@@ -158,7 +158,7 @@ fn typed<T: FileAnalysis>(kept: Kept) -> Option<Result<Arc<T>, CodeError>> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use orchestrate_code::Language;
+    use orchestrate_code::{Language, Source};
 
     use super::*;
 

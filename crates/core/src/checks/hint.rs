@@ -350,8 +350,7 @@ mod tests {
     fn a_known_cause_has_a_hint() {
         let table = [
             (
-                "error: no matching package named `serde` found\nlocation searched: crates.io \
-                 index",
+                "error: no matching package named `serde` found\nlocation searched: crates.io",
                 Some(FETCH_CRATES),
             ),
             (

@@ -215,7 +215,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         drafts: &drafts,
         names: &names,
         groups: &groups,
-        patterns: &files,
+        paths: &files,
         are_closing: &are_closing,
         order: body.order,
     };

@@ -138,10 +138,3 @@ pub(crate) const TASKS: &[(&str, &str)] = &[("task", "T"), ("step", "S"), ("stor
 pub(crate) const PHASES: &[&str] = &["phase", "stage", "milestone"];
 /// Words of a heading that names a priority.
 pub(crate) const LEVELS: &[&str] = &["critical", "high", "medium", "low"];
-
-/// Beginnings of words that a task may follow as what is depended on, beside the keys for it, and
-/// what may stand between.
-pub(crate) const AFTER: &[&str] = &["blocked", "once", "until", "wait"];
-pub(crate) const LINKS: &[&str] = &["by", "for", "on"];
-/// The word before `task` or `phase` that means one without its number.
-pub(crate) const PREVIOUS: &str = "previous";

@@ -9,7 +9,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::fields::closing::Closing;
+use crate::fields::closing;
 use crate::fields::identify;
 use crate::fields::identify::Label;
 use crate::fields::key::{self, Key, key_of};
@@ -41,16 +41,8 @@ const MAX_LIST: usize = 200;
 /// The colon of Chinese and Japanese.
 const WIDE_COLON: char = '：';
 
-/// What becomes of an unknown key.
-const IN_TITLE: &str = "it is read as part of the title";
-const NO_EFFECT: &str = "it has no effect";
-
-/// What stands before the numbers of the acceptance criteria that a task is for: `(AC: 1, 4)`.
-const CRITERIA: &[&str] = &["AC", "ACs"];
-
 /// The parentheses of Chinese and Japanese.
 const WIDE_OPEN: char = '（';
-const WIDE_CLOSE: char = '）';
 
 /// What an attribute begins with.
 const STARTS: [char; 5] = ['(', WIDE_OPEN, '@', '[', '{'];
@@ -151,13 +143,6 @@ impl Attributes {
 
     fn is_given(&self, key: Key) -> bool {
         self.given & (1 << key as u16) != 0
-    }
-
-    /// Returns the usual spelling of each key that was set.
-    pub(crate) fn given_keys(&self) -> impl Iterator<Item = &'static str> {
-        key::usual_spellings()
-            .filter(|(_, key)| self.is_given(*key))
-            .map(|(spelling, _)| spelling)
     }
 
     /// Reports whether the task says what it depends on, be it nothing.
@@ -264,16 +249,11 @@ impl<'a> Field<'a> {
 
     /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
-        let closing = Closing::check(text);
-        if closing != Closing::Closed {
+        if closing::is_open(text) {
+            let message = "a quote or a substitution in this command is not closed";
             let advice = "write the command between backticks if a `)` belongs to it";
-            let found = self
-                .found(FindingCode::Unclosed, closing.message())
-                .suggest(Some(advice.to_owned()));
-            match closing {
-                Closing::DoubtfulQuote => findings.warn(found),
-                _ => findings.error(found),
-            }
+            let found = self.found(FindingCode::Unclosed, message);
+            findings.error(found.suggest(Some(advice.to_owned())));
         }
         if text.is_empty() {
             let message = "expected a shell command";
@@ -395,22 +375,6 @@ struct LineReader<'a> {
     opaque: &'a [Range<usize>],
 }
 
-/// `key: value` in a parenthesis, be the key a known one or not.
-struct Part<'l> {
-    at: usize,
-    word: &'l str,
-    value: Range<usize>,
-    /// The field, if the key is known.
-    field: Option<Field<'l>>,
-}
-
-impl Part<'_> {
-    /// Reports whether it says more than the paths in it.
-    fn is_prose(&self) -> bool {
-        self.field.as_ref().is_some_and(Field::says_more)
-    }
-}
-
 impl LineReader<'_> {
     fn read(&self, start: usize, line: &mut Line, findings: &mut Findings) {
         let text = self.inline.text.as_ref();
@@ -426,13 +390,14 @@ impl LineReader<'_> {
             at = match text.as_bytes().get(next) {
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
-                Some(b'{') => self.marked_id(next, line, findings),
+                Some(b'{') => self.marked_id(next, line),
                 _ => self.parenthesis(next, line, findings),
             };
         }
     }
 
-    /// Parses `(key: value; key: value)`, and returns the offset to continue from.
+    /// Parses `(key: value; key: value)`, and returns the offset to continue from. The first word
+    /// decides whether it is prose, which stays in the title.
     fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let inner = open + self.width(open);
         let Some((word, value_at)) = self.key_before_colon(inner) else {
@@ -446,107 +411,66 @@ impl LineReader<'_> {
             }
             return inner;
         };
+        let has_value = !self.inline.slice(value_at..close).trim().is_empty();
+        if key_of(word).is_none() && has_value {
+            self.grave_slip(inner, word, findings);
+        }
         // Only the first characters are looked at, since parentheses may be nested.
-        let short = self
-            .inline
-            .text
-            .floor_char_boundary(value_at + MAX_LIKELY_BYTES);
-        let mut parts = self.parts(inner..short.min(close));
-        if !self.is_attribute(&parts, line, findings) {
+        let text = &self.inline.text;
+        let short = text.floor_char_boundary(value_at + MAX_LIKELY_BYTES);
+        let Some((word, key, value_at)) = self.first_key(inner..short.min(close)) else {
+            return inner;
+        };
+        let end = self.value_end(key, value_at..short.min(close), &mut Findings::default());
+        let field = self.field(key, &(value_at..end));
+        if !is_attribute_in_line(word, &field, &mut line.attributes, findings) {
             return inner;
         }
-        let end = close + self.width(close);
-        if short < close {
-            parts = self.parts(inner..close);
+        let fields = self.fields(key, value_at..close, findings);
+        let after = close + self.width(close);
+        if !fields.iter().any(Field::says_more) {
+            line.cuts.push(self.with_emphasis(open..after));
         }
-        if !parts.iter().any(Part::is_prose) {
-            line.cuts.push(self.with_emphasis(open..end));
+        for field in &fields {
+            line.attributes.set(field, findings);
         }
-        for part in parts {
-            match &part.field {
-                Some(field) => line.attributes.set(field, findings),
-                None => self.unknown_key(&part, NO_EFFECT, findings),
+        after
+    }
+
+    /// Returns the first key of ours in a parenthesis, as written, with the offset of its value.
+    /// Those of others before it have no effect, unless they are of a sentence or a URL.
+    fn first_key(&self, range: Range<usize>) -> Option<(&str, Key, usize)> {
+        let mut at = range.start;
+        loop {
+            let found = self.key_before_colon(at);
+            let (word, value_at) = found.filter(|(_, value_at)| *value_at <= range.end)?;
+            let value = self.inline.slice(value_at..range.end);
+            if let Some(key) = key_of(word) {
+                let name = value.trim().trim_start_matches('@');
+                let is_role = key != Key::Agent || names::is_meant(name, self.known);
+                return Some((word, key, value_at)).filter(|_| is_role || at == range.start);
             }
-        }
-        end
-    }
-
-    /// Reports whether the parts of a parenthesis are attributes, rather than prose in the title:
-    /// the first one with a key of ours decides.
-    fn is_attribute(&self, parts: &[Part<'_>], line: &mut Line, findings: &mut Findings) -> bool {
-        let Some((first, others)) = parts.split_first() else {
-            return false;
-        };
-        let Some(field) = &first.field else {
-            let known = others.iter().find(|part| part.field.is_some());
-            let is_meant = known.is_some_and(|part| self.is_meant(part))
-                && !parts.iter().any(|part| self.is_sentence(part));
-            if !is_meant {
-                self.unknown_key(first, IN_TITLE, findings);
+            let end = value.find([',', ';', '，', '；', '(', WIDE_OPEN])?;
+            let mark = value.tail(end).chars().next()?;
+            if value.starts_with("//") || matches!(mark, '(' | WIDE_OPEN) {
+                return None;
             }
-            return is_meant;
-        };
-        let key = field.key;
-        if key == Key::Depends && key::is_word_of_prose(first.word) && !begins_with_id(field.value)
-        {
-            if line.attributes.likely_depends.len() < MAX_LIST {
-                line.attributes
-                    .likely_depends
-                    .push(field.located(field.value.to_owned()));
-            }
-            return false;
+            at = value_at + end + mark.len_utf8();
         }
-        if key == Key::Branch {
-            findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
-            return false;
-        }
-        let is_prose = key.is_prose(field.value);
-        if is_prose {
-            let (word, kind) = (first.word, key.kind());
-            let message = format!("this stays in the title: `{word}` is {kind} elsewhere");
-            findings.warn(field.found(FindingCode::InvalidValue, message));
-        }
-        !is_prose
     }
 
-    /// Reports whether a field after an unknown key is meant as one.
-    fn is_meant(&self, part: &Part<'_>) -> bool {
-        let Some(field) = &part.field else {
-            return false;
-        };
-        let name = field.value.trim_start_matches('@');
-        let is_role = field.key != Key::Agent || names::is_meant(name, self.known);
-        is_role && !field.key.is_prose(field.value) && !part.is_prose()
-    }
-
-    /// Reports whether a part has a remark of its own, or is a URL.
-    fn is_sentence(&self, part: &Part<'_>) -> bool {
-        let value = self.inline.slice(part.value.clone());
-        value.starts_with("//") || value.contains(['(', WIDE_OPEN])
-    }
-
-    /// Divides the text in a parenthesis into its parts.
-    fn parts(&self, range: Range<usize>) -> Vec<Part<'_>> {
-        let mut parts = Vec::new();
-        let mut next = Some(range.start);
-        while let Some(at) = next
-            && let Some((word, value_at)) = self.key_before_colon(at)
-            && value_at <= range.end
-        {
-            let key = key_of(word);
-            let value = value_at..self.value_end(key, value_at..range.end);
-            let separator = self.inline.slice(value.end..range.end).chars().next();
-            next = separator.map(|separator| value.end + separator.len_utf8());
-            let blanks = self.inline.text.tail(at);
-            let at = at + blanks.len() - blanks.trim_start().len();
-            parts.push(Part {
-                at,
-                word,
-                field: key.map(|key| self.field(key, &value)),
-                value,
-            });
+    /// Divides the text in a parenthesis, after its first key, into fields.
+    fn fields(&self, first: Key, range: Range<usize>, findings: &mut Findings) -> Vec<Field<'_>> {
+        let mut fields = Vec::new();
+        let mut next = Some((first, range.start));
+        while let Some((key, value_at)) = next {
+            let end = self.value_end(key, value_at..range.end, findings);
+            fields.push(self.field(key, &(value_at..end)));
+            let separator = self.inline.slice(end..range.end).chars().next();
+            let found = separator.and_then(|it| self.first_key(end + it.len_utf8()..range.end));
+            next = found.map(|(_, key, value_at)| (key, value_at));
         }
-        parts
+        fields
     }
 
     fn field(&self, key: Key, value: &Range<usize>) -> Field<'_> {
@@ -612,21 +536,17 @@ impl LineReader<'_> {
         start
     }
 
-    /// Returns the end of the value of a key, be it an unknown one: the first semicolon that
-    /// another field follows, or such a comma outside quotes, else the end of the range.
+    /// Returns the end of the value of a key: the first semicolon that another field follows, or
+    /// such a comma outside quotes, else the end of the range.
     ///
-    /// A command after a comma is no field, since it would replace the agent. An unknown key ends
-    /// no command.
-    fn value_end(&self, key: Option<Key>, range: Range<usize>) -> usize {
-        let is_command = matches!(key, Some(Key::Run | Key::Verify));
-        let mut depth = 0usize;
+    /// A command after a comma is no field, since it would replace the agent.
+    fn value_end(&self, key: Key, range: Range<usize>, findings: &mut Findings) -> usize {
+        let is_command = matches!(key, Key::Run | Key::Verify);
         let mut is_quoted = false;
         for (at, c) in self.inline.slice(range.clone()).char_indices() {
             match c {
                 '"' | '`' => is_quoted = !is_quoted,
                 '\'' if is_command => is_quoted = !is_quoted,
-                '(' | WIDE_OPEN => depth += 1,
-                ')' | WIDE_CLOSE => depth = depth.saturating_sub(1),
                 _ => {}
             }
             let is_strong = matches!(c, ';' | '；');
@@ -635,42 +555,34 @@ impl LineReader<'_> {
             }
             let next = range.start + at + c.len_utf8();
             let found = self.key_before_colon(next);
-            let begins = match found.filter(|(_, value_at)| *value_at <= range.end) {
-                Some((word, value_at)) => match key_of(word) {
-                    Some(next) => is_strong || next != Key::Run,
-                    None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
-                },
-                None => false,
+            let found = found.filter(|(_, value_at)| *value_at <= range.end);
+            let Some((word, value_at)) = found else {
+                continue;
             };
-            if begins {
+            let ends = match key_of(word) {
+                Some(next) => is_strong || next != Key::Run,
+                // Unlike a path with a line number, a URL or a sentence.
+                None => {
+                    let value = self.inline.text.tail(value_at);
+                    !is_command && !word.contains(' ') && value.starts_with(char::is_whitespace)
+                }
+            };
+            if ends {
+                self.grave_slip(next, word, findings);
                 return range.start + at;
             }
         }
         range.end
     }
 
-    /// Reports whether a word before a colon that is no key of ours is one all the same: a single
-    /// word with a blank after the colon, unlike a path with a line number, a URL or a sentence.
-    fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
-        let (before, after) = self.inline.text.split_at(value_at);
-        let is_apart = before.ends_with(WIDE_COLON) || after.starts_with(char::is_whitespace);
-        is_apart && !word.contains(' ')
-    }
-
-    /// Reports a part with an unknown key: a typo of one that changes what runs, or in which order,
-    /// is an error, anything else a warning. Several words, a URL or an empty value are ignored as
-    /// prose.
-    fn unknown_key(&self, part: &Part<'_>, advice: &str, findings: &mut Findings) {
-        let (word, value) = (part.word, self.inline.slice(part.value.clone()));
-        let is_prose = word.contains(' ') || value.starts_with("//") || value.trim().is_empty();
-        if is_prose || CRITERIA.contains(&word) {
-            return;
-        }
-        let found = unknown_key(self.inline.offset(part.at), word);
-        match key::grave_slip(word) {
-            Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
-            None if is_of_program(word, value) => {}
-            None => findings.warn(found.suggest(Some(advice.to_owned()))),
+    /// Refuses a word that is most likely a typo of a key that changes what runs, or in which
+    /// order.
+    fn grave_slip(&self, at: usize, word: &str, findings: &mut Findings) {
+        if let Some(near) = key::grave_slip(word).filter(|_| !word.contains(' ')) {
+            let blanks = self.inline.text.tail(at);
+            let at = at + blanks.len() - blanks.trim_start().len();
+            let found = unknown_key(self.inline.offset(at), word);
+            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
         }
     }
 
@@ -725,7 +637,12 @@ impl LineReader<'_> {
 
     /// Parses a mark such as `[P]` or `[US1]`, and warns of an attribute in brackets.
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        self.warn_of_key(at + 1, findings);
+        let word = self.key_before_colon(at + 1).map_or("", |(word, _)| word);
+        if key_of(word).is_some() {
+            let message = "attributes need parentheses, so this stays in the title";
+            let offset = self.inline.offset(at + 1);
+            findings.warn(Pending::new(offset, FindingCode::UnknownKey, word, message));
+        }
         let Some((inner, end)) = self.until(']', at + 1) else {
             return at + 1;
         };
@@ -743,9 +660,8 @@ impl LineReader<'_> {
         end
     }
 
-    /// Parses `{#id}`, and warns of an attribute in braces.
-    fn marked_id(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        self.warn_of_key(at + 1, findings);
+    /// Parses `{#id}`.
+    fn marked_id(&self, at: usize, line: &mut Line) -> usize {
         let found = self.until('}', at + 1).filter(|_| line.marked_id.is_none());
         let Some((inner, end)) = found else {
             return at + 1;
@@ -771,31 +687,37 @@ impl LineReader<'_> {
         let (inner, _) = short.split_once(mark)?;
         Some((inner, start + inner.len() + mark.len_utf8()))
     }
-
-    /// Warns of a key after another bracket than a parenthesis.
-    fn warn_of_key(&self, at: usize, findings: &mut Findings) {
-        let Some((word, _)) = self
-            .key_before_colon(at)
-            .filter(|(word, _)| key_of(word).is_some())
-        else {
-            return;
-        };
-        let message = "attributes need parentheses, so this stays in the title";
-        let offset = self.inline.offset(at);
-        let found = Pending::new(offset, FindingCode::UnknownKey, word, message);
-        findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
-    }
 }
 
-/// Reports whether a key and its value are code: a quoted value, or a name with capitals within.
-fn is_of_program(word: &str, value: &str) -> bool {
-    let names = value.split(|c: char| !c.is_ascii_alphanumeric());
-    let mut names = names.chain([word]).filter(|name| name.is_ascii());
-    value.trim_start().starts_with(['\'', '"', '{', '['])
-        || names.any(|name| {
-            let inner = name.trim_start_matches(|c: char| c.is_ascii_uppercase());
-            name.len() == inner.len() && inner.contains(|c: char| c.is_ascii_uppercase())
-        })
+/// Reports whether a field in parentheses is an attribute, rather than prose in the title. A word
+/// of prose without an id may name tasks by their titles, which is known later.
+fn is_attribute_in_line(
+    word: &str,
+    field: &Field<'_>,
+    own: &mut Attributes,
+    findings: &mut Findings,
+) -> bool {
+    let key = field.key;
+    if key == Key::Depends && key::is_word_of_prose(word) && !begins_with_id(field.value) {
+        if own.likely_depends.len() < MAX_LIST {
+            own.likely_depends
+                .push(field.located(field.value.to_owned()));
+        }
+        return false;
+    }
+    if key == Key::Branch {
+        findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
+        return false;
+    }
+    let is_prose = key.is_prose(field.value);
+    if is_prose {
+        let message = format!(
+            "this stays in the title: `{word}` is {} elsewhere",
+            key.kind()
+        );
+        findings.warn(field.found(FindingCode::InvalidValue, message));
+    }
+    !is_prose
 }
 
 fn unknown_key(offset: usize, word: &str) -> Pending {

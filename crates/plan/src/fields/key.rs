@@ -67,12 +67,6 @@ const MAX_EDITS: usize = 2;
 const LEAST_WORD: usize = 5;
 const LEAST_KEY: usize = 6;
 
-/// Returns each key with its usual spelling.
-pub(crate) fn usual_spellings() -> impl Iterator<Item = (&'static str, Key)> {
-    KEYS.iter()
-        .filter_map(|(words, key)| Some((*words.first()?, *key)))
-}
-
 fn spellings() -> impl Iterator<Item = (&'static str, Key)> {
     KEYS.iter()
         .flat_map(|(words, key)| words.iter().map(|word| (*word, *key)))

@@ -4,20 +4,16 @@
 //! within them are their parts; headings `Task N` are tasks likewise. Other boxes (definition of
 //! done, results of a review) are not run.
 
-use crate::fields::attributes;
-use crate::fields::key::{self, Key};
-use crate::finding::{FindingCode, Findings, Pending};
+use crate::finding::Findings;
 use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::finish;
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers;
 use crate::lines::text;
-use crate::order::reference;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
-use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: Format = Format {
     name: "bmad-story",
@@ -189,34 +185,10 @@ fn is_among_tasks(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
         || first.is_some_and(|boxed| names_criteria(scope.document.text(boxed)))
 }
 
-fn refine(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
+fn refine(_document: &Document<'_, '_>, found: &mut Collected, _findings: &mut Findings) {
     for draft in &mut found.drafts {
         if numbers::is_task(&draft.title) {
             finish::count(draft);
-        }
-    }
-    warn_of_others(document, findings);
-}
-
-/// Warns of what a line above the tasks says that the story depends on: another file.
-fn warn_of_others(document: &Document<'_, '_>, findings: &mut Findings) {
-    let source = document.source;
-    let first = document.boxes.first().map_or(source.text.len(), |it| it.at);
-    let mut headings = document.headings.iter();
-    let tasks = headings.find(|heading| names_tasks(&heading.title));
-    let end = tasks.map_or(first, |heading| heading.range.start.min(first));
-    for (at, line) in source.lines(document.start..end) {
-        let text = line.trim_start_matches(['-', '>', ' ']);
-        let field = attributes::detail_key(text);
-        let Some((_, value)) = field.filter(|(word, _)| key::key_of(word) == Some(Key::Depends))
-        else {
-            continue;
-        };
-        let on = text.tail(value).trim_matches(['*', '_', ' ']);
-        if !reference::is_nothing(on) {
-            let message = format!("it depends on {on}, which is not in this file: is it done?");
-            let code = FindingCode::UnknownDependency;
-            findings.warn(Pending::new(at, code, on, message));
         }
     }
 }

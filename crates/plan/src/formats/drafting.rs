@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use crate::fields::attributes::{self, Located};
 use crate::fields::identify;
-use crate::finding::{FindingCode, Pending};
 use crate::formats::document::Heading;
 use crate::formats::held;
 use crate::formats::walk::Walk;
@@ -63,7 +62,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 self.reader.unknown_status(&field, &mut draft);
             }
         } else {
-            self.note_own_status(&mut draft, line);
+            draft.marks.extend(done::own_mark(line));
             if let Some((_, title)) = status::trailing(&draft.title) {
                 draft.title = title.to_owned();
             }
@@ -102,13 +101,6 @@ impl<'a> Walk<'_, '_, 'a> {
         draft
     }
 
-    /// Takes the status that the line of a task without a box says as what is written once it is
-    /// done, and warns of one that may be a part of its title.
-    fn note_own_status(&mut self, draft: &mut Draft, line: &Inline<'_>) {
-        draft.marks.extend(done::own_mark(line));
-        self.reader.note_doubtful_status(draft);
-    }
-
     /// Adds a task, up to the end of its lines, with its steps; it may be withheld.
     fn add(&mut self, mut draft: Draft, end: usize, of_group: Option<TaskStatus>, steps: &[Block]) {
         draft.optional |= self.open.iter().any(|open| open.kind == Kind::Optional);
@@ -140,29 +132,12 @@ impl<'a> Walk<'_, '_, 'a> {
         else {
             return;
         };
-        let title = above.title.clone();
         let reason = format!(
-            "under \"{title}\", which says that it is {}",
+            "under \"{}\", which says that it is {}",
+            above.title,
             held::said(status)
         );
-        if status == TaskStatus::Done {
-            self.note_done_above(draft, &title, &reason);
-        }
         draft.hold(status, reason);
-    }
-
-    /// Warns, at the first of them, of open tasks below a heading that says that they are done.
-    fn note_done_above(&mut self, draft: &Draft, title: &str, reason: &str) {
-        let last = self.found.drafts.last();
-        if last.is_some_and(|last| last.held.as_deref() == Some(reason)) {
-            return;
-        }
-        let message = format!("this is open, although \"{title}\" above says that it is done");
-        let found = Pending::new(draft.at, FindingCode::LookAlike, title, message);
-        let advice = "it is not run: tick it, or move it below another heading to have it run";
-        self.reader
-            .findings
-            .warn(found.suggest(Some(advice.to_owned())));
     }
 
     /// Returns the mark of a task without a box: an emoji or words that say its status.
@@ -212,20 +187,13 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// Reads the boxes below a task, which are its steps: open ones of a task that is done are not
-    /// run, and attributes of a step have no effect.
+    /// run.
     fn steps(&mut self, blocks: &[Block], task: TaskStatus) {
         for item in blocks.iter().flat_map(items_of) {
-            if let Some((line, mark)) = self.reader.boxed_line(item) {
-                if task == TaskStatus::Done && mark.status.runs() {
-                    self.not_run(item.range.start..item.text.end, OPEN_STEP_OF_DONE);
-                }
-                self.reader.warn_of_step(item, &line, mark.rest);
-                let text = line.text.tail(mark.rest);
-                let is_of_person = mark.status.runs() && section::is_of_person(text);
-                if let Some(draft) = self.found.drafts.last_mut().filter(|_| is_of_person) {
-                    let (text, offset) = (text.to_owned(), item.range.start);
-                    draft.steps_of_person.push(Located { text, offset });
-                }
+            let open = self.reader.boxed_line(item);
+            let open = open.filter(|(_, mark)| mark.status.runs());
+            if task == TaskStatus::Done && open.is_some() {
+                self.not_run(item.range.start..item.text.end, OPEN_STEP_OF_DONE);
             }
             // A line that is nearly an item belongs to the paragraph above it.
             let first = self.reader.first_line(item);
@@ -264,7 +232,7 @@ impl<'a> Walk<'_, '_, 'a> {
         };
         let mut draft = self.reader.draft_line(&line, &self.place);
         if mark.at.is_none() {
-            self.note_own_status(&mut draft, &inline);
+            draft.marks.extend(done::own_mark(&inline));
         }
         name_heading(&mut draft, &inline, mark);
         let steps = self.reader.fields(body, &mut draft);

@@ -2,7 +2,6 @@
 //! format found, or that a person does them. Both are said in the same way, of the task and of its
 //! lines.
 
-use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::tasks::draft::Draft;
@@ -19,9 +18,6 @@ pub(crate) fn settle(found: &mut Collected, findings: &mut Findings) {
         if draft.attributes.by_person || section::is_of_person(&draft.title) {
             draft.hold(TaskStatus::Blocked, OF_PERSON);
         }
-        if draft.status.runs() {
-            note_steps(draft, findings);
-        }
         if let Some(before) = before {
             note_goes_on(before, draft, findings);
         }
@@ -37,16 +33,6 @@ pub(crate) fn say(found: &mut Collected, findings: &mut Findings) {
             found.lines.withhold(at, &reason);
             findings.skip(draft.at, reason);
         }
-    }
-}
-
-/// Warns of steps that a person does: their task is an agent's, with all its steps.
-fn note_steps(draft: &Draft, findings: &mut Findings) {
-    for Located { text, offset } in &draft.steps_of_person {
-        let message = "this step is work of a person, but its task is given to an agent";
-        let found = Pending::new(*offset, FindingCode::NeverMerged, text, message);
-        let advice = "write it beside that task, as a task of its own, to have it left to you";
-        findings.warn(found.suggest(Some(advice.to_owned())));
     }
 }
 

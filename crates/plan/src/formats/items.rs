@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::fields::attributes;
 use crate::fields::identify;
-use crate::finding::{FindingCode, Findings, Pending};
+use crate::finding::Findings;
 use crate::formats::format::{Decision, ListItem, Node};
 use crate::formats::lines::Role;
 use crate::formats::walk::Walk;
@@ -133,7 +133,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 }
                 Decision::NotRun(reason) => {
                     let odd = odd_box(&entry.line.text);
-                    self.item_not_run(entry.item, odd.as_deref().unwrap_or(&reason));
+                    self.item_not_run(entry.item, odd.unwrap_or(&reason));
                     self.left_out(entry);
                 }
             }
@@ -180,7 +180,7 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Tells an item without a box; one that is nearly a box is not run.
     fn tell_item(&mut self, entry: &Entry<'_, 'a>, inherited: &Inherited) {
         if let Some(reason) = odd_box(&entry.line.text) {
-            return self.item_not_run(entry.item, &reason);
+            return self.item_not_run(entry.item, reason);
         }
         self.mark(entry.item.range.clone(), Role::Told);
         // What a parent hands down was told already.
@@ -311,9 +311,6 @@ impl<'a> Walk<'_, '_, 'a> {
         self.below(boxed.item, &own);
         self.entries(group.beside, &own, group.depth + 1);
         self.place.border(group.is_phase);
-        if boxed.mark.status == TaskStatus::Done {
-            self.note_open_part(first, boxed.line.text.tail(boxed.mark.rest).trim());
-        }
         if let Some(at) = boxed.mark.at {
             self.found.groups.push(Group {
                 id: id.to_owned(),
@@ -337,21 +334,6 @@ impl<'a> Walk<'_, '_, 'a> {
             let own = self.reader.boxed_line(part);
             own.is_some_and(|(_, mark)| mark.status == TaskStatus::Done) || self.has_ticked(part)
         })
-    }
-
-    /// Warns of the first open task from an index on, all of which belong to a group that is
-    /// ticked.
-    fn note_open_part(&mut self, first: usize, group: &str) {
-        let mut parts = self.found.drafts.iter().skip(first);
-        if let Some(open) = parts.find(|part| part.status.runs() && !part.optional) {
-            let message = format!(
-                "this is open, although \"{}\" is ticked",
-                section::shown(group)
-            );
-            let found = Pending::new(open.at, FindingCode::LookAlike, &open.title, message);
-            let advice = "tick it if it is done".to_owned();
-            self.reader.findings.warn(found.suggest(Some(advice)));
-        }
     }
 
     /// Returns the id in a comment or in braces behind the text of an item.

@@ -235,8 +235,7 @@ fn certain(
     read
 }
 
-/// Takes the open tasks for what the document says of all its work, if that is not to be done, and
-/// warns of what it says else.
+/// Takes the open tasks for what the document says of all its work, if that is not to be done.
 fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Findings) {
     let notes = found.notes.iter();
     let of_all: Vec<&Note> = notes
@@ -255,15 +254,11 @@ fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fi
         return held::say(found, findings);
     }
     let is_open = found.drafts.iter().any(|draft| draft.status.runs());
-    let doubtful = said
-        .into_iter()
-        .find_map(|text| Some((text, whole::doubt(text)?)));
-    if let Some((text, doubt)) = doubtful.filter(|_| is_open) {
+    let mut doubtful = said.into_iter().filter(|text| whole::is_doubtful(text));
+    if let Some(text) = doubtful.next().filter(|_| is_open) {
         let at = document.source.text.find(text).unwrap_or(document.start);
-        let message = format!("{}, so the open tasks are run", doubt.replace("{}", text));
-        let found = Pending::new(at, FindingCode::LookAlike, text, message);
-        let advice = "write `Done` alone if nothing is left, or `Cancelled` if nothing is wanted";
-        findings.warn(found.suggest(Some(advice.to_owned())));
+        let message = format!("the status `{text}` is no word for done, so the open tasks are run");
+        findings.warn(Pending::new(at, FindingCode::LookAlike, text, message));
     }
 }
 

@@ -419,9 +419,6 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         match self.decision(&Node::Table(&table)) {
             Decision::Task | Decision::Nested => {
                 self.mark(range, Role::Structure);
-                for column in table::columns(&table.rows) {
-                    self.reader.note_column(column.clone());
-                }
                 for row in &table.rows {
                     let draft = self.reader.row(row, &self.place);
                     let at = draft.at;
@@ -466,7 +463,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     pub(super) fn odd_lines(&mut self, range: Range<usize>) {
         let source = self.source();
         for (offset, line) in source.lines(range) {
-            let reason = odd_item(line).or_else(|| heading::odd(line).map(str::to_owned));
+            let reason = odd_item(line).or_else(|| heading::odd(line));
             if let Some(reason) = reason {
                 self.reader.findings.skip(offset, reason);
             }

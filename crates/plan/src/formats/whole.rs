@@ -12,7 +12,6 @@ use crate::tasks::draft::Draft;
 use crate::tasks::note::Note;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
-use crate::words;
 
 /// What the task's agent is told before the document itself, which stands in the message anyway.
 const INSTRUCTION: &str = "The goal is everything that the whole of this plan describes.";
@@ -170,19 +169,6 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Reports whether a status says how far one phase or several are (`Phases 0-1 landed`).
-fn names_phase(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = section::words(&lower);
-    words.windows(2).any(|pair| match pair {
-        [word, number] => {
-            section::is_any_of(word, words::PHASES)
-                && number.starts_with(|c: char| c.is_ascii_digit())
-        }
-        _ => false,
-    })
-}
-
 /// Returns what a document says of all its work: in a heading `Status: done`, a section "Status" or
 /// a field of it, or a line `**Status**: done` above all sections.
 pub(crate) fn said<'n>(notes: &[&'n Note]) -> Vec<&'n str> {
@@ -227,21 +213,15 @@ pub(crate) fn over(text: &str) -> Option<TaskStatus> {
     said.filter(|_| status::of_colour(text).is_none() && !is_limited(text))
 }
 
-/// Returns why it is not certain whether work with this status is to be done, if it is not.
-pub(crate) fn doubt(text: &str) -> Option<&'static str> {
+/// Reports whether a status leaves it open whether work is to be done: it is a draft's, it is not
+/// known, or it is more than a word for done.
+pub(crate) fn is_doubtful(text: &str) -> bool {
+    let is_draft = text::is_same_word("draft", text);
     let is_short = text.split_whitespace().count() <= MAX_STATUS_WORDS;
-    match status::of_cell(text) {
-        _ if text::is_same_word("draft", text) => {
-            Some("the document is a draft, which nobody has approved")
-        }
-        _ if names_phase(text) => Some("the status `{}` is one of some phases only"),
-        Some(_) if is_limited(text) => Some("`{}` is more than a word for done"),
-        None if status::first_words(text).is_some_and(TaskStatus::runs) => None,
-        None if is_short && status::may_be(text) && text.contains(char::is_alphanumeric) => {
-            Some("the status `{}` is not known")
-        }
-        _ => None,
-    }
+    let runs = status::first_words(text).is_some_and(TaskStatus::runs);
+    let is_unknown = !runs && status::of_cell(text).is_none() && status::may_be(text);
+    let is_word = text.contains(char::is_alphanumeric);
+    is_draft || is_limited(text) || (is_unknown && is_short && is_word)
 }
 
 /// Reports whether a text says of more or less than all the work that it is done.

@@ -8,7 +8,7 @@ use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::held;
 use crate::front_matter::Order;
-use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record, too_many_dependencies};
+use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, MEDIUM, Record, too_many_dependencies};
 use crate::lines::outline::MAX_DEPTH;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
@@ -21,9 +21,6 @@ use orchestrate_core::text::similar::nearest;
 /// The order of a plan whose tasks name what they wait for: only that, and files that two of them
 /// write.
 pub(crate) const BY_DEPENDENCIES: Order = Order::Eager;
-
-/// The rank of a task that names no priority, among those that do.
-const MEDIUM: i64 = 2;
 
 /// The maximum number of suggestions for unknown ids: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
@@ -75,7 +72,6 @@ pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collecte
     for at in outermost {
         assembler.place(at, &Inherited::default());
     }
-    assembler.warn_of_missing_marks();
     assembler.found
 }
 
@@ -244,24 +240,6 @@ impl<'r> Assembler<'r> {
             .records
             .iter()
             .filter_map(|record| Some(record.id.as_ref()?.text.as_str()))
-    }
-
-    /// Warns once of tasks that nothing in the file marks as done.
-    fn warn_of_missing_marks(&mut self) {
-        let mut open = self
-            .found
-            .drafts
-            .iter()
-            .filter(|draft| draft.marks.is_empty() && draft.status.runs());
-        let Some(first) = open.next() else { return };
-        let (whose, them) = match open.count() {
-            0 => (format!("`{}` has", first.title), "it"),
-            more => (format!("`{}` and {more} more have", first.title), "them"),
-        };
-        let message =
-            format!("{whose} no status in this file, so landing will not mark {them} as done");
-        self.findings
-            .warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
     }
 }
 

@@ -41,7 +41,6 @@ const NO_WORK: &[&str] = &[
 const ISSUE: Format = Format {
     done: "closed",
     depends: &[],
-    read: &["dependencies", "issue_type", "_type"],
 };
 
 /// The other issues that an issue names.
@@ -75,7 +74,7 @@ fn issues<'a>(file: &File<'a>) -> Vec<Json<'a>> {
 }
 
 /// Reads the issues.
-fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
     let mut contents = Contents {
         order: BY_DEPENDENCIES,
         ..Contents::default()
@@ -107,10 +106,10 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
 /// Returns an issue and the one that it is part of.
 fn issue<'a>(
     issue: Json<'a>,
-    reader: &mut Reader<'_, 'a>,
+    reader: &mut Reader<'_>,
     contents: &mut Contents,
 ) -> Option<(Record, Option<Located>)> {
-    let fields = reader.fields(issue, &ISSUE);
+    let fields = reader.fields(issue);
     let word = |names: &[&str]| fields.first(names).and_then(Json::word).unwrap_or_default();
     let (status, kind) = (word(&["status"]), word(&["issue_type", "type"]));
     if status == "tombstone" {
@@ -153,7 +152,7 @@ fn issue<'a>(
 }
 
 /// Returns the links of an issue to others, apart from those that say nothing of the order.
-fn links<'a>(fields: &Fields<'a>, reader: &mut Reader<'_, 'a>) -> Links {
+fn links<'a>(fields: &Fields<'a>, reader: &mut Reader<'_>) -> Links {
     let mut found = Links::default();
     let links = fields.get("dependencies").map_or(Vec::new(), Json::items);
     for link in links {
@@ -177,7 +176,7 @@ fn links<'a>(fields: &Fields<'a>, reader: &mut Reader<'_, 'a>) -> Links {
 }
 
 /// Reports issues that are part of each other, and lets them stand alone.
-fn without_circles(records: &mut [Record], reader: &mut Reader<'_, '_>) {
+fn without_circles(records: &mut [Record], reader: &mut Reader<'_>) {
     // The walk in which a record was first seen, from 1.
     let mut seen = vec![0; records.len()];
     for walk in 1..=records.len() {

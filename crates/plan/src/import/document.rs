@@ -12,7 +12,7 @@ use crate::front_matter::Order;
 use crate::import::assemble::assemble;
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::{Json, Malformed};
-use crate::import::record::{Part, Reader, Record, UnknownFields};
+use crate::import::record::{Part, Reader, Record};
 use crate::import::task_master::TASKS;
 use crate::import::{beads, ralph, task_master};
 use crate::lines::source::Source;
@@ -72,12 +72,10 @@ pub(crate) fn read(
     let format = recognise(&file, findings)?;
     let mut reader = Reader {
         findings,
-        unknown: UnknownFields::default(),
         tag,
         parts: Vec::new(),
     };
     let contents = (format.read)(&file, &mut reader);
-    reader.unknown.report(reader.findings);
     let parts = reader.parts;
     let order = contents.order;
     let mut collected = assemble(&contents, findings);

@@ -12,7 +12,7 @@ pub(crate) struct JsonFormat {
     /// Says whether a file is its own, from its fields alone.
     pub(crate) claims: fn(&File<'_>) -> Claim,
     /// Makes records of what is in the file.
-    pub(crate) read: for<'a> fn(&File<'a>, &mut Reader<'_, 'a>) -> Contents,
+    pub(crate) read: for<'a> fn(&File<'a>, &mut Reader<'_>) -> Contents,
     /// A file of its kind, which is a test and a part of the documentation.
     pub(crate) example: &'static str,
 }

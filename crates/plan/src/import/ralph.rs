@@ -8,7 +8,7 @@ use crate::front_matter::Order;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::format::{File, JsonFormat, have};
 use crate::import::json::Json;
-use crate::import::record::{DEPENDS, Format, Part, Reader, Record, is_ignored, labelled};
+use crate::import::record::{DEPENDS, Format, Part, Reader, Record, labelled};
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "ralph-prd",
@@ -26,7 +26,6 @@ pub(crate) const STORIES: &[&str] = &["userStories", "user_stories", "stories"];
 const STORY: Format = Format {
     done: "done",
     depends: DEPENDS,
-    read: &[],
 };
 
 /// What the file says beside its stories, told to all: the field and the words before it.
@@ -71,11 +70,11 @@ fn stories<'a>(file: &File<'a>) -> Option<Vec<Json<'a>>> {
 }
 
 /// Reads the stories, and what the file says beside them.
-fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
     let stories = stories(file).unwrap_or_else(|| file.list());
     let mut records: Vec<Record> = Vec::new();
     for story in &stories {
-        let fields = reader.fields(*story, &STORY);
+        let fields = reader.fields(*story);
         records.extend(reader.record(&fields, &STORY));
     }
     let order = if records.iter().any(|record| !record.depends.is_empty()) {
@@ -102,7 +101,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
 fn about<'a>(
     file: Json<'a>,
     stories: &[Json<'a>],
-    reader: &mut Reader<'_, 'a>,
+    reader: &mut Reader<'_>,
     contents: &mut Contents,
 ) {
     let first = stories.first().map_or(0, |story| story.offset);
@@ -120,16 +119,10 @@ fn about<'a>(
                     reason: None,
                 });
             }
-            None if !is_known(member.name) => reader.unknown.count(member),
             _ => {}
         }
     }
     contents.note = said.join("\n\n");
     let title = TITLES.iter().find_map(|name| file.member(name)?.word());
     contents.title = title.filter(|title| !title.trim().is_empty());
-}
-
-/// Reports whether a field of the file is known, though it is not told.
-fn is_known(name: &str) -> bool {
-    TITLES.contains(&name) || matches!(name, "id" | "status") || is_ignored(name)
 }

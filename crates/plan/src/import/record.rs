@@ -1,21 +1,20 @@
 //! The fields of one record, and the record itself before ids and dependencies are resolved.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::fields::attributes::Located;
+use crate::fields::value;
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::formats::whole::headline;
+use crate::formats::yaml::one_line;
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
 use crate::tasks::draft::UNKNOWN;
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
-use orchestrate_core::text::parts::Parts;
-
-/// The fields that are read of each record.
-const FIELDS: &[&str] = &["id", "title", "name", "status", PASSES, "priority"];
 
 /// Ralph's field that says whether a task is done.
 const PASSES: &str = "passes";
@@ -49,24 +48,8 @@ const DETAILS: &[(&str, &str)] = &[
     ("notes", "Notes"),
 ];
 
-/// The fields of trackers that say nothing about the work.
-const IGNORED: &str = "
-    actualEffort assignee branch branchName category closed_at closed_by_session close_reason
-    codebasePatterns comment_count comments compacted_at compacted_at_commit compaction_level
-    completedAt completed_at complexity complexityReasoning complexityScore content_hash created
-    createdAt created_at created_by defer_until deleted_at deleted_by delete_reason
-    dependency_count dependent_count dependents due_at effort ephemeral epic epic_closed_children
-    epic_total_children estimate estimated_minutes existingInfrastructure expansionPrompt
-    external_ref implementationApproach is_template key labels metadata original_size
-    original_type owner parent parentId parentTaskId pinned previousStatus recommendedSubtasks
-    relevantFiles scopeBoundaries sender skills source_repo source_system spec_id started_at tags
-    technicalConstraints type updatedAt updated_at value version";
-
-/// The maximum number of characters of a title that is taken from a description.
-const MAX_TITLE_CHARS: usize = 80;
-
-/// The maximum number of unknown fields that a warning names.
-const MAX_UNKNOWN_FIELDS: usize = 20;
+/// The rank of a task that names no priority, among those that do.
+pub(crate) const MEDIUM: i64 = 2;
 
 /// The maximum number of dependencies of one record: groups pass theirs to each of their tasks.
 pub(crate) const MAX_DEPENDENCIES_OF_ONE: usize = 200;
@@ -110,62 +93,11 @@ pub(crate) struct Format {
     pub(crate) done: &'static str,
     /// The spellings of the field that names the ids of dependencies.
     pub(crate) depends: &'static [&'static str],
-    /// The other fields that only this format reads.
-    pub(crate) read: &'static [&'static str],
-}
-
-impl Format {
-    fn knows(&self, name: &str) -> bool {
-        DETAILS.iter().any(|(known, _)| *known == name)
-            || FIELDS.contains(&name)
-            || self.depends.contains(&name)
-            || self.read.contains(&name)
-            || is_ignored(name)
-    }
-}
-
-/// Reports whether a field says nothing about the work.
-pub(crate) fn is_ignored(name: &str) -> bool {
-    IGNORED.split_whitespace().any(|ignored| ignored == name)
-}
-
-/// Fields that no format knows, each with its first place and the number of records that have it.
-#[derive(Default)]
-pub(crate) struct UnknownFields<'a>(BTreeMap<&'a str, (usize, usize)>);
-
-impl<'a> UnknownFields<'a> {
-    pub(crate) fn count(&mut self, member: Member<'a>) {
-        self.0
-            .entry(member.name)
-            .or_insert((member.value.offset, 0))
-            .1 += 1;
-    }
-
-    /// Warns of all of them at once.
-    pub(crate) fn report(&self, findings: &mut Findings) {
-        let Some(first) = self.0.values().map(|(offset, _)| *offset).min() else {
-            return;
-        };
-        let names = self
-            .0
-            .iter()
-            .map(|(name, (_, count))| format!("`{name}` ({count})"));
-        let mut named: Vec<String> = names.take(MAX_UNKNOWN_FIELDS).collect();
-        if self.0.len() > named.len() {
-            named.push(format!("{} more", self.0.len() - named.len()));
-        }
-        let message = format!(
-            "fields that are not known here have no effect: {}",
-            named.join(", ")
-        );
-        findings.warn(Pending::new(first, FindingCode::UnknownKey, "", message));
-    }
 }
 
 /// Reads the fields of records.
-pub(crate) struct Reader<'s, 'a> {
+pub(crate) struct Reader<'s> {
     pub(crate) findings: &'s mut Findings,
-    pub(crate) unknown: UnknownFields<'a>,
     /// The tag that is run, where a file has several.
     pub(crate) tag: Option<&'s str>,
     /// What is beside the tasks.
@@ -193,16 +125,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Reader<'_, 'a> {
-    /// Splits an object into its fields; unknown ones are counted, and one that is set twice is an
-    /// error.
-    pub(crate) fn fields(&mut self, object: Json<'a>, format: &Format) -> Fields<'a> {
+impl<'a> Reader<'_> {
+    /// Splits an object into its fields; one that is set twice is an error.
+    pub(crate) fn fields(&mut self, object: Json<'a>) -> Fields<'a> {
         let members = object.members();
         let mut seen = BTreeSet::new();
         for member in &members {
-            if !format.knows(member.name) && !is_flag(member) {
-                self.unknown.count(*member);
-            } else if !seen.insert(member.name) {
+            if !seen.insert(member.name) {
                 let message = format!("the field `{}` is set twice for one task", member.name);
                 self.findings.error(Pending::new(
                     member.value.offset,
@@ -240,8 +169,9 @@ impl<'a> Reader<'_, 'a> {
                 .and_then(Json::word)
                 .filter(|text| !text.trim().is_empty())
         };
-        let written = text(&["title", "name"]).map(|title| one_line(&title));
-        let Some(title) = written.or_else(|| text(&["description"]).map(|text| headline(&text)))
+        let written = text(&["title", "name"]).map(|title| one_line(Some(&title)));
+        let Some(title) =
+            written.or_else(|| text(&["description"]).map(|text| headline(text.trim())))
         else {
             self.leave(fields.range.clone(), "it has no title");
             return None;
@@ -413,21 +343,6 @@ pub(crate) fn labelled(words: &str, text: &str) -> String {
     }
 }
 
-/// Returns a text in one line, with blanks collapsed.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the first line of a text, shortened at a blank.
-fn headline(text: &str) -> String {
-    let words = one_line(text.trim().lines().next().unwrap_or_default());
-    let Some((end, _)) = words.char_indices().nth(MAX_TITLE_CHARS) else {
-        return words;
-    };
-    let head = words.head(end);
-    format!("{}…", head.rsplit_once(' ').map_or(head, |(head, _)| head))
-}
-
 /// Returns the status that a word of any tracker means.
 ///
 /// `review` waits for a person, as `deferred` does, and what is `hooked` is another worker's: such
@@ -441,11 +356,6 @@ fn status_named(word: &str) -> Option<TaskStatus> {
 
 /// Returns the rank of a priority, lowest first: a number, `P1`, or a word.
 fn rank_named(word: &str) -> Option<i64> {
-    match word.trim().to_lowercase().as_str() {
-        "critical" | "urgent" => Some(0),
-        "high" => Some(1),
-        "medium" | "normal" => Some(2),
-        "low" => Some(3),
-        number => number.strip_prefix('p').unwrap_or(number).parse().ok(),
-    }
+    let number = word.trim().parse().ok();
+    number.or_else(|| Some(MEDIUM - value::priority(word)?))
 }

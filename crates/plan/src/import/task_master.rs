@@ -5,7 +5,7 @@
 //! told what it says.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::finding::{FindingCode, Pending};
 use crate::formats::format::Claim;
@@ -17,8 +17,6 @@ use crate::import::record::{DEPENDS, Format, Part, Reader, Record};
 use crate::lines::outline::MAX_DEPTH;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
-use orchestrate_core::task::schedule::cycles;
-use orchestrate_core::text::parts::Parts;
 
 pub(crate) const FORMAT: JsonFormat = JsonFormat {
     name: "task-master",
@@ -33,13 +31,9 @@ pub(crate) const TASKS: &str = "tasks";
 /// What some versions hold all tags in, beside others.
 const TAGS: &str = "tags";
 
-/// The maximum number of numbers that are taken for those of tasks in one list of subtasks.
-const MAX_MISREAD: usize = 20;
-
 const TASK: Format = Format {
     done: "done",
     depends: DEPENDS,
-    read: &["subtasks"],
 };
 
 /// The tasks of one tag, or of a file without tags.
@@ -130,7 +124,7 @@ fn is_bare_tag(member: &Member<'_>) -> bool {
 
 /// Reads the tasks of each tag, or of the one that is chosen. With several tags, an id begins with
 /// its tag, since each has numbers of its own.
-fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
+fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
     let mut tags = tags(file);
     if let Some(chosen) = reader.tag {
         choose(chosen, &mut tags, reader);
@@ -153,7 +147,6 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
             }
         }
     }
-    shorten(&mut records, reader);
     if open.len() > 1 && reader.tag.is_none() {
         let message = format!(
             "several tags have open tasks, and a run follows one: {}",
@@ -171,7 +164,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_, 'a>) -> Contents {
 }
 
 /// Leaves only the tag with this name; an unknown one is an error.
-fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>) {
+fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_>) {
     let known: Vec<&str> = tags.iter().map(|tag| tag.name.as_ref()).collect();
     if !known.contains(&chosen) {
         let at = tags.first().map_or(0, |tag| tag.list.offset);
@@ -194,7 +187,7 @@ fn choose<'a>(chosen: &str, tags: &mut Vec<Tag<'a>>, reader: &mut Reader<'_, 'a>
 }
 
 /// Adds the tasks of one of several tags.
-fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_, 'a>, records: &mut Vec<Record>) {
+fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_>, records: &mut Vec<Record>) {
     // Each of its tasks repeats it, so it is refused before.
     if tag.name.len() > TaskId::MAX_BYTES {
         let message = format!(
@@ -213,17 +206,16 @@ fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_, 'a>, records: &mut Vec<
 }
 
 /// Adds the tasks of a list, whose ids begin with this prefix, and their subtasks.
-fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: &mut Vec<Record>) {
+fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_>, records: &mut Vec<Record>) {
     let mut lists = vec![List {
         items,
         parent: None,
         depth: 0,
     }];
-    let mut tasks = HashSet::new();
     while let Some(list) = lists.pop() {
         let first = records.len();
         for item in list.items.items() {
-            let fields = reader.fields(item, &TASK);
+            let fields = reader.fields(item);
             let Some(mut record) = reader.record(&fields, &TASK) else {
                 continue;
             };
@@ -244,19 +236,7 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>, records: 
         }
         let own = list.parent.and_then(|at| records.get(at)?.id.clone());
         let own = own.map_or(String::new(), |own| format!("{}.", own.text));
-        if list.parent.is_none() {
-            let ids = records.iter().skip(first).filter_map(id_of);
-            tasks = ids.map(str::to_owned).collect();
-        }
-        let (earlier, added) = records.split_at_mut(first);
-        let parent = list.parent.and_then(|at| earlier.get(at));
-        let around = Around {
-            tasks: &tasks,
-            prefix,
-            parent,
-            own,
-        };
-        resolve(added, &around);
+        resolve(records.split_at_mut(first).1, prefix, &own);
     }
 }
 
@@ -282,136 +262,24 @@ fn within(parent: &Record, subtask: &mut Record) {
     id.text = format!("{}.{last}", own.text);
 }
 
-/// Shortens the ids that are too long only because each level of a file adds to them.
-fn shorten(records: &mut [Record], reader: &mut Reader<'_, '_>) {
-    let mut shorter: HashMap<String, String> = HashMap::new();
-    for (at, record) in (1..).zip(records.iter_mut()) {
-        let Some(id) = &mut record.id else { continue };
-        if record.parent.is_none() || id.text.len() <= TaskId::MAX_BYTES {
-            continue;
-        }
-        let number = format!("-{at}");
-        let end = id
-            .text
-            .floor_char_boundary(TaskId::MAX_BYTES - number.len());
-        let short = format!("{}{number}", id.text.head(end));
-        let message = format!(
-            "an id has at most {} bytes, so this one is shortened to `{short}`",
-            TaskId::MAX_BYTES
-        );
-        let code = FindingCode::InvalidId;
-        let found = Pending::new(id.offset, code, &id.text, message);
-        reader.findings.warn(found);
-        shorter.insert(std::mem::replace(&mut id.text, short.clone()), short);
-    }
-    for on in records.iter_mut().flat_map(|record| &mut record.depends) {
-        if let Some(short) = shorter.get(&on.text) {
-            on.text.clone_from(short);
-        }
-    }
-}
-
 fn id_of(record: &Record) -> Option<&str> {
     record.id.as_ref().map(|id| id.text.as_str())
 }
 
-/// What stands around a list of tasks or of subtasks.
-struct Around<'r> {
-    /// The ids of the tasks that are no subtasks, of the same tag.
-    tasks: &'r HashSet<String>,
-    /// What their ids begin with.
-    prefix: &'r str,
-    parent: Option<&'r Record>,
-    /// What the ids of the subtasks begin with.
-    own: String,
-}
-
 /// Replaces the dependencies of the records of a list by whole ids: `2` is a sibling, whose id
 /// begins with that of their task, if there is one, else a task.
-fn resolve(records: &mut [Record], around: &Around<'_>) {
-    let mut by_id = HashMap::new();
-    if !around.own.is_empty() {
-        let ids = (0..).zip(records.iter());
-        by_id.extend(ids.filter_map(|(at, record)| Some((id_of(record)?.to_owned(), at))));
-    }
-    let misread = misread(records, &by_id, around);
-    for (from, record) in records.iter_mut().enumerate() {
-        for on in &mut record.depends {
-            let sibling = format!("{}{}", around.own, on.text);
-            let to = by_id.get(&sibling).copied();
-            on.text = match to.filter(|to| !misread.contains(&Step { from, to: *to })) {
-                Some(_) => sibling,
-                None => format!("{}{}", around.prefix, on.text),
-            };
-        }
-    }
-}
-
-/// Returns the steps between siblings that cannot be meant: they would wait for each other, and a
-/// task has the same number.
-fn misread(
-    records: &[Record],
-    by_id: &HashMap<String, usize>,
-    around: &Around<'_>,
-) -> HashSet<Step> {
-    let mut waits = Vec::with_capacity(records.len());
+fn resolve(records: &mut [Record], prefix: &str, own: &str) {
+    let siblings = records.iter().filter_map(id_of).filter(|_| !own.is_empty());
+    let siblings: HashSet<String> = siblings.map(str::to_owned).collect();
     for record in records {
-        let siblings = record.depends.iter();
-        let siblings = siblings.map(|on| format!("{}{}", around.own, on.text));
-        let found = siblings.filter_map(|id| by_id.get(&id).copied());
-        waits.push(found.collect::<Vec<usize>>());
-    }
-    let mut found = HashSet::new();
-    while found.len() < MAX_MISREAD
-        && let Some(cycle) = cycles(&waits, 1).pop()
-        && let Some(step) = around.misread_step(records, &cycle)
-        && let Some(needs) = waits.get_mut(step.from)
-    {
-        needs.retain(|need| *need != step.to);
-        found.insert(step);
-    }
-    found
-}
-
-/// A subtask that waits for another one, by their indices.
-#[derive(PartialEq, Eq, Hash)]
-struct Step {
-    from: usize,
-    to: usize,
-}
-
-impl Around<'_> {
-    /// Returns the step of a cycle that rather means a task: one that the task around them waits
-    /// for, else a step to a later subtask.
-    fn misread_step(&self, records: &[Record], cycle: &[usize]) -> Option<Step> {
-        let mut best = None;
-        for pair in cycle.windows(2) {
-            let [from, to] = pair else { continue };
-            let id = records.get(*to).and_then(id_of);
-            let Some(task) = id.and_then(|id| self.task_beside(id)) else {
-                continue;
+        let id = record.id.as_ref().map_or("", |id| id.text.as_str());
+        for on in &mut record.depends {
+            let sibling = format!("{own}{}", on.text);
+            // None waits for itself.
+            on.text = match siblings.contains(&sibling) && sibling != id {
+                true => sibling,
+                false => format!("{prefix}{}", on.text),
             };
-            let step = Step {
-                from: *from,
-                to: *to,
-            };
-            let on = self.parent.map_or(&[][..], |parent| &parent.depends);
-            if on.iter().any(|on| on.text == task) {
-                return Some(step);
-            }
-            let is_later = step.to >= step.from;
-            if best.is_none() || is_later {
-                best = Some(step);
-            }
         }
-        best
-    }
-
-    /// Returns the task with the number that a subtask has, unless the subtask is within it.
-    fn task_beside(&self, subtask: &str) -> Option<String> {
-        let number = subtask.strip_prefix(&self.own)?;
-        let task = format!("{}{number}", self.prefix);
-        let is_around = self.own.starts_with(&format!("{task}."));
-        (self.tasks.contains(&task) && !is_around).then_some(task)
     }
 }

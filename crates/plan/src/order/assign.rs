@@ -1,10 +1,8 @@
 //! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of
 //! its title.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::fields::attributes::Located;
 use crate::fields::identify::{self, Slugs};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::tasks::draft::Draft;
@@ -30,68 +28,58 @@ pub(crate) struct Name<'d> {
 
 /// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
 pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Name<'d>> {
-    let keys: Vec<Option<String>> = drafts
-        .iter()
-        .map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text)))
-        .collect();
-    let prefixes = prefixes(drafts, &keys, findings);
-    let written = written(drafts, &prefixes);
-    let mut first: HashMap<String, &Written<'_>> = HashMap::with_capacity(drafts.len());
-    let mut things: HashSet<usize> = HashSet::new();
-    for (at, id) in written.iter().enumerate() {
-        let Some(id) = id else { continue };
-        if let Some(reason) = TaskId::refusal(&id.text) {
-            let message = format!("invalid id `{}`: {reason}", id.text);
-            findings.error(id.found(FindingCode::InvalidId, message));
+    let prefixes = prefixes(drafts, findings);
+    let mut first: HashMap<String, String> = HashMap::with_capacity(drafts.len());
+    let mut written = Vec::with_capacity(drafts.len());
+    for (draft, prefix) in drafts.iter().zip(&prefixes) {
+        let own = draft.id.as_ref();
+        let text = own.map(|id| with_prefix(&id.text, prefix.as_deref()));
+        if let (Some(id), Some(text)) = (own, &text) {
+            let problem = refusal(text, first.get(&TaskId::key(text)));
+            if let Some((code, message)) = problem {
+                let found = Pending::new(id.offset, code, text, message);
+                let advice = "change the id of one of them".to_owned();
+                let is_double = code == FindingCode::DuplicateId;
+                findings.error(found.suggest(is_double.then_some(advice)));
+            }
+            first.entry(TaskId::key(text)).or_insert(text.clone());
         }
-        let known = first.entry(TaskId::key(&id.text)).or_insert(id);
-        if std::ptr::eq(*known, id) {
-            continue;
-        }
-        // What may be the name of a thing (`S3: …`) is no id of several tasks.
-        if known.text == id.text && identify::is_unusual(&id.text) {
-            things.insert(at);
-            continue;
-        }
-        let message = match known.text == id.text {
-            true => format!("another task has the id `{}`", id.text),
-            false => format!(
-                "the id `{}` is not always distinguishable from `{}`",
-                id.text, known.text
-            ),
-        };
-        let found = id.found(FindingCode::DuplicateId, message);
-        findings.error(found.suggest(Some("change the id of one of them".to_owned())));
+        written.push(text);
     }
-    let titles = written.iter().filter(|id| id.is_none()).count() + things.len();
+    let titles = written.iter().filter(|id| id.is_none()).count();
     let taken = first.into_keys().filter(|_| titles > 0);
     let mut slugs = Slugs::new(titles, taken);
     let mut names = Vec::with_capacity(drafts.len());
-    let lists = lists(drafts);
-    for (at, (draft, prefix)) in drafts.iter().zip(prefixes.of_parts).enumerate() {
+    let lists = lists(drafts).into_iter().zip(prefixes);
+    for ((draft, text), (list, prefix)) in drafts.iter().zip(written).zip(lists) {
         let title = draft.title.as_str();
-        let id = match written.get(at).and_then(Option::as_ref) {
-            Some(id) if things.contains(&at) => {
-                let own = slugs.give(&format!("{} {title}", id.text));
-                let message = format!("another task has the id `{}`: this one is `{own}`", id.text);
-                findings.warn(id.found(FindingCode::LookAlike, message));
-                own
-            }
-            Some(id) => TaskId::new(id.text.to_string()),
-            None => slugs.give(title),
-        };
-        let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
         names.push(Name {
-            id,
-            is_slug: draft.id.is_none() || things.contains(&at),
-            number,
+            id: text.map_or_else(|| slugs.give(title), TaskId::new),
+            is_slug: draft.id.is_none(),
+            number: draft.number.as_deref(),
             title,
-            list: lists.get(at).copied().unwrap_or(0),
+            list,
             prefix,
-            phase,
+            phase: draft.phase_label.as_deref(),
         });
     }
     names
+}
+
+/// Returns why an id is not allowed, given an earlier one that is the same but for its case.
+fn refusal(id: &str, known: Option<&String>) -> Option<(FindingCode, String)> {
+    if let Some(reason) = TaskId::refusal(id) {
+        let message = format!("invalid id `{id}`: {reason}");
+        return Some((FindingCode::InvalidId, message));
+    }
+    let message = match known? == id {
+        true => format!("another task has the id `{id}`"),
+        false => format!(
+            "the id `{id}` is not always distinguishable from `{}`",
+            known?
+        ),
+    };
+    Some((FindingCode::DuplicateId, message))
 }
 
 /// Numbers the items of lists whose markers are all `1.`, as these are shown.
@@ -131,38 +119,11 @@ fn lists(drafts: &[Draft]) -> Vec<usize> {
     lists
 }
 
-/// An id as it counts, with the offset at which it is written.
-struct Written<'d> {
-    text: Cow<'d, str>,
-    offset: usize,
-}
-
-impl Written<'_> {
-    fn found(&self, code: FindingCode, message: String) -> Pending {
-        Pending::new(self.offset, code, &self.text, message)
-    }
-}
-
-/// Returns the id of each draft as it counts, if one is written.
-fn written<'d>(drafts: &'d [Draft], prefixes: &Prefixes) -> Vec<Option<Written<'d>>> {
-    let mut written = Vec::with_capacity(drafts.len());
-    let parts = prefixes.of_parts.iter().zip(&prefixes.begin);
-    for (draft, (prefix, begins)) in drafts.iter().zip(parts) {
-        let prefix = prefix.as_deref().filter(|_| *begins);
-        written.push(draft.id.as_ref().map(|id| with_prefix(id, prefix)));
-    }
-    written
-}
-
 /// Returns an id with the prefix before it, if it is one that counts.
-fn with_prefix<'d>(id: &'d Located, prefix: Option<&str>) -> Written<'d> {
-    let text = match prefix.filter(|_| restarts(&id.text)) {
-        Some(prefix) => Cow::Owned(format!("{prefix}{}", id.text)),
-        None => Cow::Borrowed(id.text.as_str()),
-    };
-    Written {
-        text,
-        offset: id.offset,
+fn with_prefix(id: &str, prefix: Option<&str>) -> String {
+    match prefix.filter(|_| restarts(id)) {
+        Some(prefix) => format!("{prefix}{id}"),
+        None => id.to_owned(),
     }
 }
 
@@ -182,82 +143,31 @@ fn restarts(id: &str) -> bool {
 /// A part of a plan within which numbers count on.
 type Part = fn(&Draft) -> usize;
 
-/// What stands before the numbers of drafts.
-struct Prefixes {
-    /// That of each one's part of the plan, if a number stands in several.
-    of_parts: Vec<Option<String>>,
-    /// Whether the id of each one begins with it.
-    begin: Vec<bool>,
-}
-
 /// Returns what has to stand before the numbers of each draft: nothing, unless the same number
-/// stands in several phases, or in several sections, but only once in each. If no part begins with
-/// the number that another one begins with, only the repeated numbers have it.
-fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) -> Prefixes {
-    let none = Prefixes {
-        of_parts: vec![None; drafts.len()],
-        begin: vec![false; drafts.len()],
-    };
+/// stands in several phases, or in several sections, but only once in each.
+fn prefixes(drafts: &[Draft], findings: &mut Findings) -> Vec<Option<String>> {
     let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
-    let Some(repeated) = repeated(drafts, keys, |_| 0) else {
-        return none;
+    let first = repeated(drafts, |_| 0);
+    let part = parts.iter().find(|part| repeated(drafts, **part).is_none());
+    let (Some(draft), Some(part)) = (first, part) else {
+        return vec![None; drafts.len()];
     };
-    for part in parts {
-        if self::repeated(drafts, keys, part).is_some() {
-            continue;
-        }
-        let mut begin = vec![true; drafts.len()];
-        let mut message = "the numbers restart, so each id begins with its part of the plan";
-        if !begins_anew(drafts, keys, part) {
-            begin = several(keys);
-            message = "another task has this id, so each of them begins with its part of the plan";
-        }
-        let labels = labels(drafts, part);
-        let own = drafts
-            .get(repeated)
-            .and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
-        if let Some((id, label)) = own {
-            let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
-            findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
-        }
-        let of_parts = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
-        return Prefixes {
-            of_parts: of_parts.collect(),
-            begin,
-        };
+    let labels = labels(drafts, *part);
+    if let (Some(id), Some(label)) = (&draft.id, labels.get(&part(draft))) {
+        let message = "the numbers restart, so each id begins with its part of the plan";
+        let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
+        findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
     }
-    none
-}
-
-/// Reports whether a part begins with the number that another one begins with.
-fn begins_anew(drafts: &[Draft], keys: &[Option<String>], part: Part) -> bool {
-    let (mut parts, mut firsts) = (HashSet::new(), HashSet::new());
-    let mut counted = drafts.iter().zip(keys).filter(|(draft, _)| {
-        let id = draft.id.as_ref();
-        id.is_some_and(|id| restarts(&id.text))
-    });
-    counted.any(|(draft, key)| parts.insert(part(draft)) && !firsts.insert(key))
-}
-
-/// Says of each key whether several drafts have it.
-fn several(keys: &[Option<String>]) -> Vec<bool> {
-    let (mut seen, mut again) = (HashSet::new(), HashSet::new());
-    for key in keys.iter().flatten() {
-        if !seen.insert(key) {
-            again.insert(key);
-        }
-    }
-    keys.iter()
-        .map(|key| key.as_ref().is_some_and(|key| again.contains(key)))
-        .collect()
+    let of_parts = drafts.iter().map(|draft| labels.get(&part(draft)).cloned());
+    of_parts.collect()
 }
 
 /// Returns the first draft whose number an earlier one of the same part has.
-fn repeated(drafts: &[Draft], keys: &[Option<String>], part: Part) -> Option<usize> {
-    let mut seen = HashSet::with_capacity(keys.iter().flatten().count());
-    drafts.iter().zip(keys).position(|(draft, key)| {
-        let restarts = draft.id.as_ref().is_some_and(|id| restarts(&id.text));
-        restarts && !seen.insert((part(draft), key))
+fn repeated(drafts: &[Draft], part: Part) -> Option<&Draft> {
+    let mut seen = HashSet::with_capacity(drafts.len());
+    drafts.iter().find(|draft| {
+        let id = draft.id.as_ref().filter(|id| restarts(&id.text));
+        id.is_some_and(|id| !seen.insert((part(draft), TaskId::key(&id.text))))
     })
 }
 

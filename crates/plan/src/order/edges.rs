@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::fields::attributes::Located;
+use crate::fields::key;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::front_matter::Order;
 use crate::order::assign::Name;
 use crate::order::blocks;
-use crate::order::overlap::{Paths, Pattern, Writers};
-use crate::order::prose::Prose;
+use crate::order::overlap::{Paths, Writers, for_task};
 use crate::order::reach::Reach;
 use crate::order::reason::{Cause, Reason};
-use crate::order::reference::{MAX_DEPENDENCIES, References, Resolved};
+use crate::order::reference::{MAX_DEPENDENCIES, References, Resolved, may_name};
 use crate::order::sequence::{self, Named, Placed, Wait};
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
@@ -50,7 +50,7 @@ pub(crate) struct Unordered<'a> {
     pub(crate) names: &'a [Name<'a>],
     pub(crate) groups: &'a [Group],
     /// The paths that each draft writes; `None` for an invalid one.
-    pub(crate) patterns: &'a [Vec<Option<Pattern<'a>>>],
+    pub(crate) paths: &'a Paths<'a>,
     /// Whether the title of each draft says that it tests, reviews or releases others' work.
     pub(crate) are_closing: &'a [bool],
     pub(crate) order: Order,
@@ -61,7 +61,6 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let count = tasks.drafts.len();
     let mut orderer = Orderer {
         tasks,
-        paths: &Paths::new(tasks.patterns),
         edges: Edges {
             depends: vec![Vec::new(); count],
             after: vec![Vec::new(); count],
@@ -75,8 +74,7 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
         reach: Reach::default(),
     };
     let references = References::new(tasks.names, tasks.groups);
-    let prose = Prose::new(tasks.names, &references);
-    orderer.written(&prose);
+    orderer.written(&references);
     orderer.extras();
     orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -84,14 +82,11 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     } else if let Some(line) = orderer.line() {
         orderer.implicit(&line);
     }
-    let edges = orderer.edges;
-    prose.check(tasks.drafts, &edges.depends, findings);
-    edges
+    orderer.edges
 }
 
 struct Orderer<'a> {
     tasks: &'a Unordered<'a>,
-    paths: &'a Paths<'a>,
     edges: Edges,
     findings: &'a mut Findings,
     /// What each task names of what it waits for.
@@ -105,7 +100,7 @@ struct Orderer<'a> {
 
 impl Orderer<'_> {
     /// Adds what tasks name themselves.
-    fn written(&mut self, prose: &Prose<'_>) {
+    fn written(&mut self, references: &References<'_>) {
         let drafts = self.tasks.drafts;
         // What a task that is over names may be gone.
         let open = drafts.iter().filter(|draft| !is_over(draft));
@@ -125,9 +120,9 @@ impl Orderer<'_> {
                 let found = resolved.entry(list.offset).or_insert_with(|| {
                     let mut gone = Findings::default();
                     if open.contains(&list.offset) {
-                        return prose.references.resolve(name, list, self.findings);
+                        return references.resolve(name, list, self.findings);
                     }
-                    let found = prose.references.resolve(name, list, &mut gone);
+                    let found = references.resolve(name, list, &mut gone);
                     self.findings.append(gone.tolerated());
                     found
                 });
@@ -142,7 +137,7 @@ impl Orderer<'_> {
                 let before = self.tasks.text.head(list.offset);
                 let found = resolved
                     .entry(list.offset)
-                    .or_insert_with(|| prose.likely(name, list, before, self.findings));
+                    .or_insert_with(|| likely_named(references, name, list, before, self.findings));
                 says_some |= !found.is_text;
                 says_all &= !found.has_prose;
                 // A group's tasks inherit it, even the one that it names.
@@ -397,7 +392,7 @@ impl Orderer<'_> {
                 });
             }
         }
-        let sequenced = sequence::sequence(drafts, &tasks, self.paths);
+        let sequenced = sequence::sequence(drafts, &tasks, self.tasks.paths);
         for wait in &sequenced.waits {
             self.wait(wait);
         }
@@ -419,20 +414,13 @@ impl Orderer<'_> {
     /// Orders tasks that write the same path: the earlier one first.
     fn writers(&mut self, running: &[usize]) {
         let mut writers = Writers::default();
-        let (tasks, paths) = (self.tasks, self.paths);
+        let tasks = self.tasks;
         for at in running.iter().copied() {
             let files = tasks.drafts.get(at).map(|draft| &draft.attributes.files);
-            for (file, pattern) in files.into_iter().flatten().zip(paths.for_task(at)) {
+            for (file, pattern) in files.into_iter().flatten().zip(for_task(tasks.paths, at)) {
                 let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);
-                let Some(earlier) = writers.record(paths, pattern, at, beside) else {
-                    let message = "comparing the globs of this plan with its paths takes too long";
-                    let found =
-                        Pending::new(file.offset, FindingCode::InvalidValue, &file.text, message);
-                    let suggestion = Some("name the paths instead".to_owned());
-                    return self.findings.error(found.suggest(suggestion));
-                };
-                for earlier in earlier.into_iter().rev() {
+                for earlier in writers.record(pattern, at, beside).into_iter().rev() {
                     self.collision(earlier, at, file);
                 }
             }
@@ -475,6 +463,44 @@ impl Orderer<'_> {
     fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
         let lists = [self.edges.depends.as_slice(), &self.edges.after];
         self.reach.leads(&lists, at, earlier)
+    }
+}
+
+/// Resolves text in parentheses after a word such as `after`, given the plan before it: returns its
+/// tasks if all of it names tasks, else a finding. Without a colon it may be about something else
+/// (`after 5 minutes`), which is none.
+fn likely_named(
+    references: &References<'_>,
+    name: &Name<'_>,
+    text: &Located,
+    before: &str,
+    findings: &mut Findings,
+) -> Resolved {
+    let mut unknown = Findings::default();
+    let found = references.resolve(name, text, &mut unknown);
+    if unknown.errors.is_empty() && !found.has_prose {
+        return found;
+    }
+    let names_some = text.text.split_whitespace().any(may_name);
+    let words = before.trim_end().rsplit(|c: char| !c.is_alphabetic());
+    if !names_some && words.take(1).any(key::is_word_of_prose) {
+        return Resolved {
+            is_text: true,
+            ..Resolved::default()
+        };
+    }
+    let message = "not all of this names tasks, so it stays in the title";
+    let warning = Pending::new(
+        text.offset,
+        FindingCode::UnknownDependency,
+        &text.text,
+        message,
+    );
+    let advice = "if it is meant as a dependency, write `(depends: T1)`";
+    findings.warn(warning.suggest(Some(advice.to_owned())));
+    Resolved {
+        has_prose: true,
+        ..Resolved::default()
     }
 }
 

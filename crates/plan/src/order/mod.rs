@@ -5,7 +5,6 @@ pub(crate) mod bare_ids;
 pub(crate) mod blocks;
 pub(crate) mod edges;
 pub(crate) mod overlap;
-pub(crate) mod prose;
 pub(crate) mod reach;
 pub(crate) mod reason;
 pub(crate) mod reference;

@@ -14,12 +14,6 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Reports whether predecessors lead from a task to all of some others, but for itself.
-    pub(crate) fn leads_to_all(&mut self, before: &[Vec<usize>], at: usize, all: &[usize]) -> bool {
-        let mut others = all.iter().filter(|other| **other != at);
-        others.all(|other| self.leads(&[before], at, *other))
-    }
-
     /// Reports whether lists of predecessors lead from a task to another; `false` once all searches
     /// together have taken `MAX_SEARCH_STEPS`.
     pub(crate) fn leads(&mut self, lists: &[&[Vec<usize>]], at: usize, earlier: usize) -> bool {

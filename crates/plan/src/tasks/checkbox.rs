@@ -6,8 +6,12 @@ use orchestrate_core::text::parts::Parts;
 
 use crate::tasks::status;
 
-/// The maximum number of blanks in what is nearly a box.
-const MAX_BLANKS: usize = 4;
+/// Why what is nearly a box, or nearly an item with one, is none.
+const NEARLY_BOX: &str = "nearly a box: write `[ ]` or `[x]`, and a blank after it";
+const NEARLY_ITEM: &str = "nearly an item with a box: write `- [ ]` at the beginning of a line";
+
+/// The maximum number of bytes in what is nearly a box, and of a number in front of a line's box.
+const MAX_BYTES: usize = 8;
 
 /// The length of a box with a mark of one byte.
 const BOX_BYTES: usize = 3;
@@ -20,11 +24,8 @@ const NO_BULLETS: [char; 14] = [
 /// Characters that look like boxes.
 const DRAWN_BOXES: [char; 6] = ['☐', '☒', '⬜', '🔲', '□', '▢'];
 
-/// Brackets of Chinese and Japanese that look like those of a box.
-const WIDE_BRACKETS: [(char, char); 3] = [('［', '］'), ('【', '】'), ('〔', '〕')];
-
-/// The maximum number of bytes of a number or a letter in front of a line's box.
-const MAX_MARKER_BYTES: usize = 8;
+/// The brackets of a box, and those of Chinese and Japanese that look like them.
+const BRACKETS: [(char, char); 4] = [('[', ']'), ('［', '］'), ('【', '】'), ('〔', '〕')];
 
 /// The box at the head of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,64 +72,30 @@ fn status_of(mark: char) -> Option<TaskStatus> {
     })
 }
 
-/// Returns the reason why something that is nearly a box is not one.
-pub(crate) fn odd_box(text: &str) -> Option<String> {
+/// Returns the reason why something that is nearly a box is not one: it is emphasised, escaped,
+/// drawn, or in other brackets, its mark is unknown, or no blank follows it.
+pub(crate) fn odd_box(text: &str) -> Option<&'static str> {
+    let bare = text.trim_start_matches(['*', '_', '\\']);
+    let first = bare.chars().next()?;
     if read_box(text).is_some() {
         return None;
     }
-    let bare = text.trim_start_matches(['*', '_']);
-    if bare.len() < text.len() {
-        let is_odd = has_box(bare) || is_box_before_marks(bare);
-        return is_odd.then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
+    if DRAWN_BOXES.contains(&first) {
+        return Some(NEARLY_BOX);
     }
-    if let Some(escaped) = text.strip_prefix("\\[") {
-        let plain = format!("[{}", escaped.replacen("\\]", "]", 1));
-        return has_box(&plain).then(|| "the box is escaped: write `[ ]`".to_owned());
-    }
-    if text.starts_with(|c: char| !c.is_ascii()) {
-        return drawn_box(text);
-    }
-    let (within, after) = text.strip_prefix('[')?.split_once(']')?;
-    if is_glued(text) {
-        return Some(format!("no blank after `[{within}]`, so it is not a box"));
-    }
-    let mut marks = within.trim().chars();
+    let (_, close) = BRACKETS.into_iter().find(|(open, _)| *open == first)?;
+    let (within, after) = bare.strip_prefix(first)?.split_once(close)?;
+    let mut marks = within.trim_end_matches('\\').trim().chars();
     let mark = marks.next();
     // `[P]` is a label, which plans also explain in their notes.
-    let is_short = marks.next().is_none()
-        && mark != Some('P')
-        && within.len() <= MAX_BLANKS + mark.map_or(0, char::len_utf8);
-    let advice = match mark {
-        _ if !is_short || !after.starts_with(' ') => return None,
-        None => "write `[ ]`".to_owned(),
-        Some(mark) if status_of(mark).is_some() => format!("write `[{mark}]`"),
-        Some(_) => "use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`".to_owned(),
-    };
-    Some(format!("`[{within}]` is not a box: {advice}"))
-}
-
-/// Reports whether marks of emphasis end right after the box that a text begins with, and other
-/// text follows.
-fn is_box_before_marks(text: &str) -> bool {
-    let Some((boxed, rest)) = text.split_at_checked(BOX_BYTES) else {
-        return false;
-    };
-    let after = rest.trim_start_matches(['*', '_']).trim_end();
-    read_box(boxed).is_some() && after.starts_with([' ', '\t'])
-}
-
-/// Returns the reason why a drawn box, or one in other brackets, is none.
-fn drawn_box(text: &str) -> Option<String> {
-    let first = text.chars().next()?;
-    if DRAWN_BOXES.contains(&first) {
-        return Some(format!("`{first}` is no box: write `[ ]`"));
-    }
-    let (_, close) = WIDE_BRACKETS.into_iter().find(|(open, _)| *open == first)?;
-    let (within, _) = text.strip_prefix(first)?.split_once(close)?;
-    let mark = within.trim();
-    let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
-    let is_box = is_mark && mark.chars().nth(1).is_none() && within.len() <= MAX_BLANKS;
-    is_box.then(|| "wide brackets are no box: write `[ ]`".to_owned())
+    let is_short = marks.next().is_none() && mark != Some('P') && within.len() <= MAX_BYTES;
+    let is_apart = after
+        .trim_start_matches(['*', '_'])
+        .starts_with([' ', '\t']);
+    let is_known = mark.is_none_or(|mark| status_of(mark).is_some());
+    let is_wide = first != '[' && is_known;
+    let is_marked = is_apart && (is_known || bare.len() == text.len());
+    (is_short && (is_marked || is_wide || is_glued(bare))).then_some(NEARLY_BOX)
 }
 
 /// Reports whether a text begins with a box that other text follows.
@@ -138,10 +105,11 @@ fn has_box(text: &str) -> bool {
 
 /// Reports whether a text begins with a box that its text follows without a blank. A link does not.
 fn is_glued(text: &str) -> bool {
-    let Some((boxed, after)) = text.split_at_checked(BOX_BYTES) else {
-        return false;
-    };
-    read_box(boxed).is_some() && after.starts_with(begins_text) && read_box(text).is_none()
+    let boxed = text.split_at_checked(BOX_BYTES);
+    boxed.is_some_and(|(own, after)| {
+        let has_text = after.contains(char::is_alphanumeric) && after.starts_with(begins_text);
+        read_box(own).is_some() && has_text
+    })
 }
 
 fn begins_text(c: char) -> bool {
@@ -149,76 +117,53 @@ fn begins_text(c: char) -> bool {
 }
 
 /// Returns the reason why a line of a paragraph that looks like an item with a box is none.
-pub(crate) fn odd_item(line: &str) -> Option<String> {
+pub(crate) fn odd_item(line: &str) -> Option<&'static str> {
     let line = line.trim_start();
-    let first = line.chars().next()?;
-    if first == '|' {
-        let reason = "a row of a table without columns that are named Task and Status";
-        let is_row = line.split('|').nth(1).is_some_and(is_box)
-            || line.split('|').any(|cell| has_box(cell.trim()));
-        return is_row.then(|| reason.to_owned());
+    if line.starts_with('|') {
+        let mut cells = line.split('|').map(str::trim);
+        let first = cells.clone().nth(1).and_then(read_box);
+        let is_row = first.is_some() || cells.any(has_box);
+        return is_row.then_some("a row of a table without columns that are named Task and Status");
     }
-    if has_box(line.get(length_of_marker(line)..)?) || is_drawn_item(line) {
-        return Some("no bullet before the box: write `- [ ]`".to_owned());
-    }
-    if NO_BULLETS.contains(&first) {
-        let rest = line.get(first.len_utf8()..)?.trim_start();
-        return begins_box(rest)
-            .then(|| format!("`{first}` is no bullet of Markdown: write `- [ ]`"));
-    }
-    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let bullets: &[char] = if unnumbered.len() < line.len() {
-        &['.', ')']
-    } else {
-        &['-', '*', '+']
-    };
-    let rest = unnumbered.strip_prefix(bullets)?;
-    let reason = match rest.starts_with('[') {
-        true => "no blank before the box, so this is no item of a list: write `- [ ]`",
-        // It is indented by too many blanks, or one of them is none of Markdown's.
-        false => "its blanks make it part of a paragraph: write `- [ ]` at the beginning of a line",
-    };
-    begins_box(rest.trim_start()).then(|| reason.to_owned())
+    let body = line.trim_start_matches(is_marker);
+    let numbered = after_marker(line);
+    // Without a bullet, a drawn box is one only before the text of a task (`⬜ Not started`).
+    let is_bare = body.len() == line.len();
+    let is_drawn = line.starts_with(DRAWN_BOXES) || line.starts_with(['［', '【', '〔']);
+    let says_status = is_drawn && says_only_status(line);
+    let is_odd = has_box(numbered)
+        || has_box(body)
+        || (!is_bare && is_glued(body))
+        || (is_drawn && odd_box(line).is_some() && !says_status);
+    is_odd.then_some(NEARLY_ITEM)
 }
 
-fn is_box(cell: &str) -> bool {
-    read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len())
-}
-
-fn begins_box(text: &str) -> bool {
-    has_box(text) || is_glued(text)
-}
-
-/// Reports whether a line begins with a drawn box, or one in wide brackets, and goes on with the
-/// text of a task rather than with what the mark means (`⬜ Not started`, `☐ = open`).
-fn is_drawn_item(line: &str) -> bool {
-    if line.starts_with(|c: char| c.is_ascii()) || drawn_box(line).is_none() {
-        return false;
-    }
-    let drawn = line.trim_start_matches(is_mark);
-    let rest = match drawn.len() < line.len() {
-        true => drawn,
+/// Reports whether a drawn mark stands before a status or an explanation alone.
+fn says_only_status(line: &str) -> bool {
+    let closes = BRACKETS.map(|(_, close)| close);
+    let rest = match line.starts_with(DRAWN_BOXES) {
+        true => line.trim_start_matches(|c| DRAWN_BOXES.contains(&c) || "\u{fe0f} \t".contains(c)),
         false => line
-            .split_once(WIDE_BRACKETS.map(|(_, close)| close))
+            .split_once(closes)
             .map_or("", |(_, rest)| rest.trim_start()),
     };
-    rest.starts_with(begins_text) && status::of_text(rest).is_none()
+    !rest.starts_with(begins_text) || status::of_text(rest).is_some()
 }
 
-fn is_mark(c: char) -> bool {
-    DRAWN_BOXES.contains(&c) || matches!(c, '\u{fe0f}' | ' ' | '\t')
+/// Reports whether a character is of a bullet or a number, or looks like a bullet.
+fn is_marker(c: char) -> bool {
+    c.is_ascii_digit() || " \t\u{a0}-*+.)".contains(c) || NO_BULLETS.contains(&c)
 }
 
-/// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with
-/// the blanks after it; 0 if there is none.
-fn length_of_marker(line: &str) -> usize {
+/// Returns what follows a number or a letter that a line begins with (`a.`, `(b)`, `1.1`).
+fn after_marker(line: &str) -> &str {
     let Some((marker, rest)) = line.split_once([' ', '\t']) else {
-        return 0;
+        return line;
     };
     let is_counted = marker.ends_with(['.', ')']) || marker.contains(|c: char| c.is_ascii_digit());
-    match marker.len() <= MAX_MARKER_BYTES && is_counted && !marker.contains('[') {
-        true => line.len() - rest.trim_start().len(),
-        false => 0,
+    match marker.len() <= MAX_BYTES && is_counted && !marker.contains('[') {
+        true => rest.trim_start(),
+        false => line,
     }
 }
 

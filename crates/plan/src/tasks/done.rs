@@ -8,15 +8,9 @@ use crate::lines::source::Inline;
 use crate::mark::Mark;
 use crate::tasks::status;
 
-/// The mark of a done task that belongs to a mark of another status; the usual one belongs to all
-/// others.
-const COUNTERPARTS: &[(char, &str)] = &[
-    ('☐', "☑"),
-    ('✗', "✓"),
-    ('⚪', "🟢"),
-    ('🟡', "🟢"),
-    ('🔴', "🟢"),
-];
+/// The mark of a done task that belongs to colours; the usual one belongs to all others.
+const COLOURS: [char; 3] = ['⚪', '🟡', '🔴'];
+const GREEN: &str = "🟢";
 const USUAL_MARK: &str = "✅";
 
 const USUAL_WORD: &str = "done";
@@ -81,6 +75,8 @@ pub(crate) fn own_mark(line: &Inline<'_>) -> Option<Mark> {
     mark(first.get(place.clone())?, line.offset(place.start))
 }
 
+/// Returns what a text that says a status says once its task is done: a mark instead of its marks,
+/// and a word instead of its words; the rest stays.
 fn in_the_form_of(said: &str) -> Option<String> {
     if status::of_text(said)? == TaskStatus::Done {
         return Some(said.to_owned());
@@ -88,36 +84,21 @@ fn in_the_form_of(said: &str) -> Option<String> {
     let inner = said.trim_matches(DECORATION);
     let start = said.find(inner)?;
     let words = status::after_pictographs(inner).unwrap_or(inner);
-    let length = first_mark(inner);
-    let between = inner.get(length..inner.len() - words.len())?;
-    let mark = match length {
-        0 => "",
-        _ => counterpart(inner),
+    let marks = inner.head(inner.len() - words.len());
+    let between = marks.tail(marks.trim_end_matches([' ', ':', '-']).len());
+    let mark = match inner.chars().next() {
+        _ if marks.is_empty() => "",
+        Some(first) if COLOURS.contains(&first) => GREEN,
+        _ => USUAL_MARK,
     };
     let known = status::known_words(words);
-    let done = match known.is_empty() {
+    let word = match known.is_empty() {
         true => String::new(),
-        false => word_like(words.get(known.clone())?),
+        false => word_like(words.part(known.clone())),
     };
-    let (bracket, further) = (words.get(..known.start)?, words.get(known.end..)?);
-    let (before, after) = (said.get(..start)?, said.get(start + inner.len()..)?);
-    Some(format!(
-        "{before}{mark}{between}{bracket}{done}{further}{after}"
-    ))
-}
-
-/// Returns the length of the pictographs that a text begins with, or 0.
-fn first_mark(text: &str) -> usize {
-    let after = status::after_pictographs(text).unwrap_or(text);
-    let marked = text.head(text.len() - after.len());
-    marked.trim_end_matches([' ', ':', '-']).len()
-}
-
-fn counterpart(text: &str) -> &'static str {
-    let found = COUNTERPARTS
-        .iter()
-        .find(|(mark, _)| text.starts_with(*mark));
-    found.map_or(USUAL_MARK, |(_, done)| done)
+    let (before, after) = (said.head(start), said.tail(start + inner.len()));
+    let (bracket, further) = (words.head(known.start), words.tail(known.end));
+    Some([before, mark, between, bracket, &word, further, after].concat())
 }
 
 /// Returns the word for a done task in the case of another status.
@@ -146,7 +127,7 @@ mod tests {
         let table = [
             ("⏳", Some("✅")),
             ("⏸️", Some("✅")),
-            ("☐", Some("☑")),
+            ("☐", Some("✅")),
             ("🔴", Some("🟢")),
             ("⏳ Pending", Some("✅ Done")),
             ("⏳ Half-way", Some("✅ Half-way")),

@@ -74,8 +74,6 @@ pub(crate) struct Draft {
     pub(crate) optional: bool,
     /// The index of the task that it is an optional part of.
     pub(crate) extends: Option<usize>,
-    /// Its steps that a person does.
-    pub(crate) steps_of_person: Vec<Located>,
     /// Whether the whole document is the task.
     pub(crate) goal: bool,
     pub(crate) attributes: Attributes,
@@ -334,7 +332,7 @@ impl<'a> Reader<'_, 'a> {
     /// Records the lines of a paragraph that look like items with a box or like headings of tasks.
     fn note_odd_paragraph(&mut self, paragraph: Range<usize>) {
         for (offset, line) in self.source.lines(paragraph) {
-            let reason = odd_item(line).or_else(|| heading::odd(line).map(str::to_owned));
+            let reason = odd_item(line).or_else(|| heading::odd(line));
             if let Some(reason) = reason {
                 self.findings.skip(offset, reason);
             }
@@ -776,37 +774,6 @@ impl<'a> Reader<'_, 'a> {
             draft.hold(TaskStatus::Blocked, UNKNOWN);
         }
         self.note_unknown_status(draft, value, line.offset(said.start));
-    }
-
-    /// Warns of attributes of a box below a task, which is its step: they have no effect.
-    pub(crate) fn warn_of_step(&mut self, item: &Item, line: &Inline<'_>, rest: usize) {
-        let own = attributes::read_line(line, rest, self.known, &mut Findings::default());
-        let keys = own.attributes.given_keys();
-        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
-        if keys.is_empty() {
-            return;
-        }
-        let message = format!(
-            "ignored, because this box is a step of the task above: {}",
-            keys.join(", ")
-        );
-        let advice =
-            "write it beside that task, without the indentation, to make it a task of its own";
-        let text = line.text.lines().next().map_or("", |first| first);
-        let found = Pending::new(item.range.start, FindingCode::UnusedKey, text, message);
-        self.findings.warn(found.suggest(Some(advice.to_owned())));
-    }
-
-    /// Warns of a word at the end of a title that may be meant as a status.
-    pub(crate) fn note_doubtful_status(&mut self, draft: &Draft) {
-        let Some(word) = status::doubtful(&draft.title) else {
-            return;
-        };
-        let message =
-            format!("`{word}` at the end is read as part of the title, so the task is open");
-        let advice = "write `(done)` or `(cancelled)` if it is";
-        let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
-        self.findings.warn(found.suggest(Some(advice.to_owned())));
     }
 }
 

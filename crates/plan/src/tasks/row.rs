@@ -6,7 +6,6 @@ use crate::fields::attributes::{Field, Located};
 use crate::fields::key::{Key, key_of};
 use crate::fields::names;
 use crate::fields::value;
-use crate::finding::{FindingCode, Pending};
 use crate::lines::source::Inline;
 use crate::lines::text;
 use crate::mark::Mark;
@@ -23,16 +22,6 @@ const MAX_COLUMN_CHARS: usize = 200;
 
 /// The marks around the heading of a table's column.
 const MARKS: [char; 4] = ['*', '_', '`', ' '];
-
-/// Headings of the columns that name a person.
-const OWNER_COLUMNS: [&str; 6] = [
-    "owner",
-    "assignee",
-    "assigned to",
-    "assigned",
-    "responsible",
-    "who",
-];
 
 impl Reader<'_, '_> {
     /// Returns a row of a table as a task.
@@ -106,25 +95,6 @@ impl Reader<'_, '_> {
         draft
     }
 
-    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail
-    /// of each.
-    pub(crate) fn note_column(&mut self, column: Range<usize>) {
-        let heading = self.source.slice(column.clone());
-        let name = heading.trim_matches(MARKS);
-        let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
-        let message = match key_of(name) {
-            Some(key) if !is_in_tables(key) => {
-                "this attribute is not read in a table, so it is a detail of each task"
-            }
-            None if is_owner() => "this column chooses no role, so it is a detail of each task",
-            _ => return,
-        };
-        let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
-        let advice = "a column `Agent` chooses a role, and the other attributes need \
-                      `(key: value)` in the title";
-        self.findings.warn(found.suggest(Some(advice.to_owned())));
-    }
-
     /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
     fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
         let column = text::first_chars(column.trim_matches(MARKS), MAX_COLUMN_CHARS);
@@ -145,12 +115,6 @@ impl Reader<'_, '_> {
                 draft.attributes.set(&field, self.findings);
             }
             None => {
-                if key == Some(Key::Agent) {
-                    let message = format!("`{value}` is no role, so it is a detail of the task");
-                    let code = FindingCode::UnknownRole;
-                    self.findings
-                        .warn(Pending::new(offset, code, value, message));
-                }
                 draft.details.push(format!("{column}: {value}"));
             }
         }

@@ -21,13 +21,9 @@ impl Reader<'_, '_> {
             .and_then(status::beside_box)
             .or_else(|| status::beside_box(&draft.title));
         let said = said.or_else(|| draft.details.iter().find_map(|detail| said_in(detail)));
-        match said {
-            Some((status, words)) if !status.runs() => {
-                let reason =
-                    format!("its box is open, but it says `{words}`: tick it, or cut this");
-                draft.hold(status, reason);
-            }
-            _ => self.note_doubtful_status(draft),
+        if let Some((status, words)) = said.filter(|(status, _)| !status.runs()) {
+            let reason = format!("its box is open, but it says `{words}`: tick it, or cut this");
+            draft.hold(status, reason);
         }
     }
 

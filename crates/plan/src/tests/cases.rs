@@ -90,7 +90,7 @@ forks_branch [todo] Forks (branch: main)
 > show_a_greeting: after create_the: the plan's order
 > release: after show_a_greeting: tests, reviews and releases follow the work
 warnings 3: this stays in the title: `model` is provider/model elsewhere
-warnings 4: this names no task, so it stays in the title
+warnings 4: not all of this names tasks, so it stays in the title
 warnings 12: this is read as text, not as a command
 warnings 13: this is read as text, not as a command
 warnings 17: this stays in the title: `agent` is a role elsewhere
@@ -146,8 +146,6 @@ fn a_table_needs_no_status_where_its_tasks_wait_for_one_another() {
 > 1.1: nothing comes before
 > 1.2: after 1.1: dependency
 > 2.1: after 1.2: dependency
-warnings 5: this column chooses no role, so it is a detail of each task
-warnings 12: this column chooses no role, so it is a detail of each task
 ",
     );
 }
@@ -331,7 +329,6 @@ fn an_open_step_of_a_done_task_is_said() {
 2 [todo] Announce it
 > 2: nothing comes before
 line 5: it is work of a person
-warnings 5: this is open, although \"1. Move the letters\" is ticked
 warnings 6: this does not wait for the task before it, which is work of a person
 ",
     );

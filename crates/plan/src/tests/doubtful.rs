@@ -445,18 +445,6 @@ warnings 1: nothing in it is certain to be a task, so the whole document is the 
 }
 
 #[test]
-fn a_status_that_names_phases_is_quoted() {
-    let plan = "# Faster index\n\n**Status:** In Progress (Phases 0-1 landed; Phase 2 begun)\n\n\
-        - [ ] Measure it\n- [ ] Speed it up\n";
-    let (plan, _) = read(plan, &KnownNames::default());
-    let said = plan.warnings.iter().map(|own| own.text.trim());
-    assert_eq!(
-        said.collect::<Vec<_>>(),
-        ["In Progress (Phases 0-1 landed; Phase 2 begun)"]
-    );
-}
-
-#[test]
 fn rows_that_are_all_done_are_certain() {
     let plan = "# Completed work\n\nText.\n\n| Item | Status | Where |\n|---|---|---|\n\
         | Parse it | complete | `a.rs` |\n| Print it | complete | `b.rs` |\n\n## Background\n\nText.\n";

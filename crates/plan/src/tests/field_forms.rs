@@ -164,13 +164,14 @@ fn phases_may_be_named_by_their_first_and_last() {
         "\
 a [todo] a
 b [todo] b
-c [todo] c
+c [todo] c | details Depends on: Phases 1-2 complete
 d_needs_phases_1 [todo] d (needs: Phases 1-9)
 > a: nothing comes before
 > b: after a: the phase before
 > c: after b: the phase before
 > d_needs_phases_1: after c: the plan's order
-warnings 13: not every word of this is a task, so it stays in the title
+warnings 12: `Phases 1-2 complete` names no task, so it is read as a remark
+warnings 13: not all of this names tasks, so it stays in the title
 ",
     );
 }

@@ -134,7 +134,7 @@ fn a_group_loses_none_of_the_boxes_below_it() {
 > 1.2: after 1.1: its number
 > 2.1: after 1.2: its number
 > 2.2: after 2.1: its number
-line 5: `[]` is not a box: write `[ ]`
+line 5: nearly a box: write `[ ]` or `[x]`, and a blank after it
 ",
     );
     written(source, &["2.2"], &source.replace("[ ] 2.2", "[x] 2.2"));
@@ -352,7 +352,7 @@ polish [in_progress] Polish
 > 2: nothing comes before
 > 4: after 2: its number
 > polish: after 4: optional tasks come last
-line 4: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`
+line 4: nearly a box: write `[ ]` or `[x]`, and a blank after it
 ",
     );
     written(source, &["2"], &source.replacen("[/]", "[x]", 1));
@@ -487,7 +487,6 @@ fn open_work_is_not_read_as_done_for_a_word_in_its_title() {
 T1 [todo] Handle sockets (closed) | details Text.
 T2 [done] Parse | details Text.
 > T1: nothing comes before
-warnings 1: `closed` at the end is read as part of the title, so the task is open
 ",
     );
     reads(
@@ -508,12 +507,12 @@ fn lines_that_are_nearly_tasks_are_said() {
          -[ ] criterion\n\nProse with [ ] in it.\n",
         "\
 build [todo] Build | details -[ ] Test
-line 4: no blank before the box, so this is no item of a list: write `- [ ]`
-line 5: no blank after `[ ]`, so it is not a box
-line 7: `•` is no bullet of Markdown: write `- [ ]`
-line 9: no blank before the box, so this is no item of a list: write `- [ ]`
-line 10: `–` is no bullet of Markdown: write `- [ ]`
-line 14: no blank before the box, so this is no item of a list: write `- [ ]`
+line 4: nearly an item with a box: write `- [ ]` at the beginning of a line
+line 5: nearly a box: write `[ ]` or `[x]`, and a blank after it
+line 7: nearly an item with a box: write `- [ ]` at the beginning of a line
+line 9: nearly an item with a box: write `- [ ]` at the beginning of a line
+line 10: nearly an item with a box: write `- [ ]` at the beginning of a line
+line 14: nearly an item with a box: write `- [ ]` at the beginning of a line
 errors 1: this plan can be read in several ways, since many lines are nearly boxes
 ",
     );
@@ -522,7 +521,7 @@ errors 1: this plan can be read in several ways, since many lines are nearly box
         "\
 test [todo] Test
 > test: nothing comes before
-line 2: its blanks make it part of a paragraph: write `- [ ]` at the beginning of a line
+line 2: nearly an item with a box: write `- [ ]` at the beginning of a line
 ",
     );
     reads(
@@ -533,7 +532,7 @@ build [todo] Build
 line 5: no blank after the `#` marks, so this is no heading
 ",
     );
-    let reason = "no bullet before the box: write `- [ ]`";
+    let reason = "nearly an item with a box: write `- [ ]` at the beginning of a line";
     reads(
         "Do all of this:\n\n[ ] Build the tool\n[x] Test the tool\n",
         &format!("line 3: {reason}\nline 4: {reason}\nerrors 1: no tasks found\n"),

@@ -115,7 +115,6 @@ fn the_tasks_of_a_story_may_be_headings() {
 T1 [todo] Keep the pages (AC-1) | details [ ] add a store / [ ] fill it
 T2 [done] Read them | details [x] read the store
 > T1: nothing comes before
-warnings 5: it depends on [Story 3.1: Cache](./3.1.story.md), which is not in this file: is it done?
 ",
     );
 }
@@ -177,16 +176,16 @@ fn only_a_number_that_is_repeated_gets_another_name() {
     reads(
         list,
         "\
-T001 [todo] Make the crate
+P1-T001 [todo] Make the crate
 P1-T002 [todo] Check it
 P2-T002 [todo] Add init | details Story: US1
-T003 [todo] Add build | details Story: US1
-T004 [todo] Add run | details Story: US1
-> T001: nothing comes before
-> P1-T002: after T001: the plan's order
-> P2-T002 / T003: after P1-T002: the phase before; together: nothing orders them
-> T004: after P2-T002: dependency
-warnings 10: another task has this id, so each of them begins with its part of the plan
+P2-T003 [todo] Add build | details Story: US1
+P2-T004 [todo] Add run | details Story: US1
+> P1-T001: nothing comes before
+> P1-T002: after P1-T001: the plan's order
+> P2-T002 / P2-T003: after P1-T002: the phase before; together: nothing orders them
+> P2-T004: after P2-T002: dependency
+warnings 10: the numbers restart, so each id begins with its part of the plan
 ",
     );
     let restarts = "## Part A\n\n- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c\n\n## Part B\n\n- [ ] T1 d\n\

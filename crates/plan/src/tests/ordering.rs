@@ -138,7 +138,7 @@ fn a_number_that_may_be_a_place_or_an_id_is_said() {
     let plan = "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n";
     reads(
         plan,
-        &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T3"],
+        &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T1"],
     );
     warns(plan, &["3:26 look_alike 1 → write the whole id"]);
     let plan = "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n";
@@ -180,8 +180,7 @@ fn a_flat_checklist_sets_up_first_and_tests_and_releases_last() {
 write_the_api [todo] Write the API
 set_up_ci [todo] Set up CI
 initialise_the [todo] Initialise the workspace
-> initialise_the: nothing comes before
-> write_the_api / set_up_ci: after initialise_the: the set-up comes first; together: nothing orders them
+> write_the_api / set_up_ci / initialise_the: nothing comes before; together: nothing orders them
 ",
     );
 }

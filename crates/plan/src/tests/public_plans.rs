@@ -39,7 +39,7 @@ fn marks_outside_a_list_are_noted() {
         "\
 build [todo] Build
 > build: nothing comes before
-line 1: no bullet before the box: write `- [ ]`
+line 1: nearly an item with a box: write `- [ ]` at the beginning of a line
 ",
     );
 }
@@ -58,8 +58,6 @@ fn a_column_of_a_table_chooses_a_role() {
 build [todo] Build | details Verify: looks right
 ship [todo] Ship | details Agent: Claude
 > build / ship: nothing comes before; together: nothing orders them
-warnings 1: this attribute is not read in a table, so it is a detail of each task
-warnings 4: `Claude` is no role, so it is a detail of the task
 ",
     );
     let (plan, _) = read(plan, &KnownNames::roles(["tester"]));
@@ -97,7 +95,6 @@ B1 [todo] Crash
 B2 [done] Time zone
 billing [todo] Billing
 > login_a_b / B1 / billing: nothing comes before; together: nothing orders them
-warnings 6: this column chooses no role, so it is a detail of each task
 ",
     );
 }
@@ -220,7 +217,7 @@ T7 [todo] Print it
 > T2 / T6: T6 after T1: dependency; T2 after T1: the plan's order; together: nothing orders them
 > T3: after T2: the plan's order
 > T4 / T5: T5 after T3: dependency; T4 after T3: the plan's order; together: nothing orders them
-warnings 4: this names no task, so it stays in the title
+warnings 4: not all of this names tasks, so it stays in the title
 warnings 5: `the profile page` names no task, so it is read as a remark
 warnings 6: `must be merged first` names no task, so it is read as a remark
 ",

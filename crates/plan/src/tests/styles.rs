@@ -346,7 +346,6 @@ T2 [todo] Tune (priority: must) (tiles: 3)
 > T1 / T2: nothing comes before; together: nothing orders them
 warnings 5: this is read as text, not as a command
 warnings 9: this stays in the title: `priority` is a whole number, high, medium or low elsewhere
-warnings 9: unknown key `tiles`
 ");
 }
 
@@ -455,7 +454,6 @@ T2 [done] Design | details [ ] forgotten / [-] given up
 > T1: nothing comes before
 line 7: in a quote
 line 9: it is an open step of a task that is done: write it beside that task to have it carried out
-warnings 2: ignored, because this box is a step of the task above: `depends`, `run`
 ",
     );
 }
@@ -467,7 +465,7 @@ fn a_line_that_is_nearly_a_box_is_said_below_steps_and_bullets() {
             &format!("- [x] Old\n  - {last}\n-[ ] new\n"),
             &format!(
                 "old [done] Old | details {last} / -[ ] new\n\
-                 line 3: no blank before the box, so this is no item of a list: write `- [ ]`\n"
+                 line 3: nearly an item with a box: write `- [ ]` at the beginning of a line\n"
             ),
         );
     }

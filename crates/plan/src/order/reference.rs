@@ -113,8 +113,7 @@ impl<'a> References<'a> {
             if let Some(phase) = task.phase {
                 found.phases.entry(phase).or_default().push(at);
             }
-            let number = task.number.filter(|_| task.is_slug);
-            if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
                 let own = found.in_list.entry(task.list).or_default();
                 own.insert(number, at);
             }
@@ -338,8 +337,16 @@ impl<'a> References<'a> {
         if let Some(at) = self.by_id().get(&lower) {
             return Some(vec![*at]);
         }
+        let of_number = self
+            .by_bare_number()
+            .get(bare_number(name))
+            .copied()
+            .flatten();
         if let Some(at) = self.in_own_list(task, name) {
-            return Some(vec![at]);
+            // The number in the id of another task may be meant as well.
+            let is_slug = self.tasks.get(at).is_some_and(|task| task.is_slug);
+            let is_certain = is_slug || of_number.is_none_or(|other| other == at);
+            return is_certain.then(|| vec![at]);
         }
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
             return Some(leaves.collect());
@@ -351,8 +358,8 @@ impl<'a> References<'a> {
             .and_then(|(prefix, number)| self.numbers(&prefix, number..=number)?.next());
         let found = match by_number {
             Some(at) => Some(at),
-            None => match self.by_bare_number().get(bare_number(name)) {
-                Some(Some(at)) => Some(*at),
+            None => match of_number {
+                Some(at) => Some(at),
                 _ if name.contains(' ') => *self.by_title().get(&identify::title_key(name))?,
                 _ => None,
             },

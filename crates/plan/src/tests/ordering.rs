@@ -134,16 +134,13 @@ fn optional_tasks_come_last() {
 }
 
 #[test]
-fn a_number_that_may_be_a_place_or_an_id_is_said() {
-    let plan = "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n";
-    reads(
-        plan,
-        &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T1"],
+fn a_number_that_may_be_a_place_or_an_id_is_refused() {
+    fails(
+        "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n",
+        &["3:26 unknown_dependency 1 → did you mean `T1`?"],
     );
-    warns(plan, &["3:26 look_alike 1 → write the whole id"]);
     let plan = "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n";
     reads(plan, &["2: a", "1: b | after 2", "3: c | depends 1"]);
-    warns(plan, &["3:24 look_alike 1 → write the whole id"]);
     warns("1. [ ] T1 a\n2. [ ] T2 b (depends: 1)\n", &[]);
     fails(
         "## A\n1. [ ] a\n\n## B\n1. [ ] b\n\n## C\n- [ ] c (depends: 1)\n",

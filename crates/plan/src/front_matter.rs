@@ -1,6 +1,6 @@
 //! The YAML between `---` lines at the head of a plan.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use orchestrate_core::ReviewMode;
@@ -16,7 +16,7 @@ use crate::fields::value;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::lines::source::Source;
 use crate::tasks::checkbox::looks_like_box;
-use crate::yaml::{self, Entry, NotMapping};
+use crate::yaml::{self, Entry, Mapping, NotMapping};
 use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
@@ -132,8 +132,9 @@ pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let is_meant = first_said(lines.iter().copied()).is_none_or(|first| {
         // A plan that says a check or a limit of ours in YAML that cannot be read must not run
         // without it.
-        let sets_ours = || first.starts_with('{') || lines.iter().any(|line| is_ours(line));
-        may_be_yaml(first) && (sets_ours() || mapping(source, range.clone()).is_ok())
+        let is_set = first.starts_with('{') || lines.iter().any(|line| is_ours(line));
+        let is_read = is_set || yaml::read::<Mapping>(source.slice(range.clone())).is_ok();
+        may_be_yaml(first) && (is_read || lines.iter().all(may_be_of_mapping))
     });
     is_meant.then(|| (range, source.line_start(source.line_of(close) + 1)))
 }
@@ -194,72 +195,27 @@ fn is_ours(line: &str) -> bool {
     })
 }
 
-/// Parses the YAML of a front matter; if it is none as a whole, each key on its own.
+/// Parses the YAML of a front matter. One that cannot be read says nothing, if it is that of another
+/// template.
 fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Vec<Entry>, NotMapping> {
-    match yaml::read(source.slice(range.clone())) {
+    let text = source.slice(range.clone());
+    match yaml::read(text) {
         Ok(mapping) => Ok(yaml::entries(mapping, range.start)),
-        Err(wrong) if wrong.is_bomb => Err(wrong),
-        Err(wrong) => by_key(source, range).ok_or(wrong),
-    }
-}
-
-/// Parses each key with the lines that belong to it; a key of another template whose value cannot
-/// be read has none. Returns `None` if a line is no part of a mapping, or a value of ours cannot be
-/// read.
-fn by_key(source: &Source<'_>, range: Range<usize>) -> Option<Vec<Entry>> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    for Block { key, range } in blocks(source, range)? {
-        let is_new = seen.insert(key);
-        match yaml::read(source.slice(range.clone())) {
-            Ok(mapping) if is_new => found.extend(yaml::entries(mapping, range.start)),
-            _ if is_key(key) => return None,
-            _ if is_new => found.push(Entry {
-                key: key.to_owned(),
-                value: Value::Null,
-                line: 1,
-                at: range.start,
-                place: 0..0,
-            }),
-            _ => {}
-        }
-    }
-    Some(found)
-}
-
-/// A key with the lines that belong to it.
-struct Block<'a> {
-    key: &'a str,
-    range: Range<usize>,
-}
-
-/// Returns the keys; `None` if there are none, or a line is no part of a mapping.
-fn blocks<'a>(source: &Source<'a>, range: Range<usize>) -> Option<Vec<Block<'a>>> {
-    let mut found: Vec<Block<'a>> = Vec::new();
-    let mut takes_items = false;
-    for (offset, line) in source.lines(range) {
-        let end = offset + line.len();
-        let is_blank = line.trim().is_empty();
-        if looks_like_box(line) || (line.starts_with('-') && !takes_items) {
-            return None;
-        }
-        if let Some(key) = yaml::key_at_head(line) {
-            takes_items = line.trim_end().ends_with(':');
-            found.push(Block {
-                key,
-                range: offset..end,
-            });
-        } else if line.starts_with([' ', '\t', '-']) || is_blank {
-            match found.last_mut() {
-                Some(last) => last.range.end = end,
-                None if is_blank => {}
-                None => return None,
+        Err(wrong) => {
+            let is_meant = text.trim_start().starts_with('{') || text.lines().any(is_ours);
+            match wrong.is_bomb || is_meant {
+                true => Err(wrong),
+                false => Ok(Vec::new()),
             }
-        } else if !line.starts_with('#') {
-            return None;
         }
     }
-    (!found.is_empty()).then_some(found)
+}
+
+/// Reports whether a line may stand in a mapping: it begins with a key, goes on with a value, or is
+/// a comment.
+fn may_be_of_mapping(line: &&str) -> bool {
+    let goes_on = line.trim().is_empty() || line.starts_with([' ', '\t', '-', '#']);
+    !looks_like_box(line) && (goes_on || yaml::key_at_head(line).is_some())
 }
 
 /// Parses the front matter as far as possible.
@@ -514,7 +470,7 @@ mod tests {
             ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
             (
                 "---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n",
-                vec![UnknownKey],
+                vec![],
             ),
         ];
         for (text, warnings) in table {
@@ -531,16 +487,10 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_beside_values_that_are_no_yaml() {
-        let text = "---\n# Of us\ntitle: My plan: the second # draft\ntags: [a\nlist:\n- x\nverify: |\n  echo a: b\n\n\
-                    budget_usd: 3\n---\n- [ ] T1 a\n";
-        let front = front_matter(text);
-        assert_eq!(front.title.as_deref(), Some("My plan: the second"));
-        assert_eq!(
-            (front.verify.as_deref(), front.budget_usd),
-            (Some("echo a: b"), Some(3.0))
-        );
-        assert_eq!(front.lines.get("budget_usd"), Some(&10));
+    fn a_key_of_ours_beside_a_value_that_is_no_yaml_is_an_error() {
+        let text = "---\n# Of us\ntitle: My plan: the second # draft\ntags: [a\nverify: x\n---\n- [ ] T1 a\n";
+        let found = parsed(text);
+        assert_eq!(found.1, [FindingCode::FrontMatter]);
         let (plan, errors) = read(
             "---\n# Plan\n- [ ] a\n---\n- [ ] b\n",
             &KnownNames::default(),

@@ -1,10 +1,8 @@
 //! Tables of tasks with their status.
 //!
-//! Each row is a task. The tables are alike, and number their rows, call them tasks, or
-//! have boxes for their status, and are what the document is about: what else has a status, such as
-//! a feature, may be a fact.
-
-use std::ops::Range;
+//! Each row is a task. The tables number their rows, call them tasks, or have boxes for their
+//! status, and are what the document is about: what else has a status, such as a feature, may be a
+//! fact.
 
 use crate::formats::document::{Document, Heading};
 use crate::formats::format::{Claim, Format};
@@ -37,13 +35,6 @@ fn claims(document: &Document<'_, '_>) -> Claim {
             tables.push(table);
         }
     }
-    let are_alike = tables.windows(2).all(|pair| match pair {
-        [one, other] => {
-            heading(document, &one.title) == heading(document, &other.title)
-                && heading(document, &one.status) == heading(document, &other.status)
-        }
-        _ => true,
-    });
     let are_certain = !tables.is_empty()
         && tables
             .iter()
@@ -52,7 +43,7 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     let source = document.source;
     let lines = source.lines(document.start..source.text.len());
     let said = lines.filter(|(_, line)| !line.trim().is_empty()).count();
-    let are_all = are_certain && are_alike && rows * LEAST_PART >= said;
+    let are_all = are_certain && rows * LEAST_PART >= said;
     let is_elsewhere = document.headings.iter().any(|own| says_more(document, own));
     Claim::weakly_if(
         are_all && !is_elsewhere && TaskHeadings::find(document).tasks.is_empty(),
@@ -84,10 +75,4 @@ fn says_more(document: &Document<'_, '_>, own: &Heading) -> bool {
         .filter(|block| !table::is_legend(source, block.range()));
     let is_prose = own.level > 1 && !is_known && prose.next().is_some();
     has_figures || is_prose
-}
-
-/// Returns the words of the heading of a column.
-fn heading(document: &Document<'_, '_>, cell: &Option<Range<usize>>) -> Option<String> {
-    let text = document.source.slice(cell.clone()?);
-    Some(text.to_lowercase())
 }

@@ -17,18 +17,14 @@ use orchestrate_core::text::parts::Parts;
 
 /// Headings of a column of tasks, parted by bars; below one of the others there may be something
 /// else.
-const TASK_COLUMNS: &str = "task|tasks|todo|step|story|issue|bug|deliverable|item|work";
+const TASK_COLUMNS: &str = "task|tasks|todo|step|story|issue|bug|deliverable|item|work|milestone";
 const OTHER_COLUMNS: &str =
-    "title|feature|description|name|problem|requirement|component|module|milestone|phase";
+    "title|feature|description|name|problem|requirement|component|module|phase";
 
-/// Headings of a column of tasks even where nothing says how far these are.
+/// Headings of a column of tasks even where nothing says how far these are, and those that are so
+/// as the first column or beside one of ids.
 const SURE_COLUMNS: &str = "task|tasks|todo|story|deliverable";
-
-/// Headings of a first column that names work, whatever else is said of it.
-const FIRST_COLUMNS: &[&str] = &["milestone", "step", "issue"];
-
-/// Headings of a column that names work beside a column of ids.
-const NUMBERED_COLUMNS: &str = "task|issue|item|milestone|step";
+const LISTED_COLUMNS: &str = "milestone|step|issue";
 
 /// What the ids of tasks, stories, phases and milestones begin with.
 const LETTERS: &[&str] = &["T", "TASK", "S", "US", "P", "M"];
@@ -55,9 +51,6 @@ type Cell = Range<usize>;
 /// A table of tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// The headings of the columns with the task and with its status.
-    pub(crate) title: Option<Cell>,
-    pub(crate) status: Option<Cell>,
     pub(crate) rows: Vec<Row>,
     /// Whether its rows can hardly be anything but tasks: they are numbered or called so, or have
     /// boxes.
@@ -141,8 +134,6 @@ pub(crate) fn read(source: &Source<'_>, paragraph: Range<usize>) -> Option<Table
         .any(|row| is_box(source.slice(row.status.clone())));
     let is_certain = places.id.is_some() || places.is_called_task || has_box;
     Some(Table {
-        title: columns.get(places.title).cloned(),
-        status: places.status.and_then(|at| columns.get(at).cloned()),
         rows,
         is_certain,
         is_tracked: places.is_tracked,
@@ -200,11 +191,6 @@ impl Grid<'_, '_> {
         !self.body.is_empty() && texts.all(is)
     }
 
-    /// Reports whether no cell of a column is empty, and there are several.
-    fn is_filled(&self, column: usize) -> bool {
-        self.body.len() >= LEAST_ROWS && self.all(column, |text| !text.is_empty())
-    }
-
     fn has_done_marks(&self, column: usize) -> bool {
         let mut texts = self.body.iter().map(|line| self.text(line, column));
         texts.any(|text| {
@@ -227,11 +213,13 @@ impl Grid<'_, '_> {
         if called.is_none() && id.is_none() && status == Some(0) && self.is_legend() {
             return None;
         }
-        let is_listed = self.is_listed();
+        let begins_with_ids = self.all(0, begins_with_id);
+        let has_rows = self.body.len() >= LEAST_ROWS;
         let title = called
+            .or((id.is_none() && begins_with_ids).then_some(0))
             .or_else(|| self.other(id, status))
             .or_else(|| self.unnamed(id, status?))
-            .or_else(|| is_listed.then_some(self.said(usize::from(first_is_id))));
+            .or_else(|| has_rows.then_some(self.first_without_key(id?)));
         let title = title.filter(|title| Some(*title) != id && Some(*title) != status)?;
         // A column of numbers says how many tasks there are.
         if self.all(title, |text| is_number(text.trim_matches('*'))) {
@@ -239,10 +227,12 @@ impl Grid<'_, '_> {
         }
         let is_plan = id.is_some() && called.is_some() && self.names_dependencies();
         let is_tracked = status.is_some() || is_plan;
-        let is_numbered = self.named(ID_COLUMNS).is_some_and(|id| self.is_filled(id))
-            && self.named(NUMBERED_COLUMNS) == Some(title);
-        let is_sure = is_numbered || self.named(SURE_COLUMNS) == Some(title);
-        (is_tracked || is_sure || is_listed).then_some(Places {
+        let is_listed = self.named(LISTED_COLUMNS) == Some(title) && (title == 0 || id.is_some())
+            || self.named("item") == Some(title) && id.is_some();
+        let has_ids = self.all(0, is_id_with_mark) || begins_with_ids;
+        let is_list = has_rows && (is_listed || has_ids);
+        let is_sure = self.named(SURE_COLUMNS) == Some(title);
+        (is_tracked || is_sure || is_list).then_some(Places {
             id,
             title,
             status,
@@ -252,40 +242,24 @@ impl Grid<'_, '_> {
         })
     }
 
-    /// Returns the column with the title if that is not called a task: the first one if each of its
-    /// cells begins with an id, else one of a known name. Among columns of other names,
-    /// "Description" is not that of the title.
+    /// Returns the column of a known name that may be that of the title. Among columns of other
+    /// names, "Description" is not.
     fn other(&self, id: Option<usize>, status: Option<usize>) -> Option<usize> {
-        if id.is_none() && self.all(0, begins_with_id) {
-            return Some(0);
-        }
         let found = self.named(OTHER_COLUMNS)?;
         let is_described = self.named("description") == Some(found) && id.is_some();
         let is_foreign = is_described && self.named(STATUS_COLUMNS).is_none();
         let first = status.filter(|_| is_foreign);
-        first
-            .and_then(|status| self.unnamed(id, status))
-            .or(Some(found))
+        let unnamed = first.and_then(|status| self.unnamed(id, status));
+        unnamed.or(Some(found))
     }
 
-    /// Reports whether the first column names work: by its heading, or by an id in each cell.
-    fn is_listed(&self) -> bool {
-        let heading = self.columns.first().cloned().unwrap_or(0..0);
-        let heading = plain(self.source.slice(heading));
-        let is_named = FIRST_COLUMNS.contains(&heading.as_str());
-        self.body.len() >= LEAST_ROWS
-            && (is_named || self.all(0, is_id_with_mark) || self.all(0, begins_with_id))
-    }
-
-    /// Returns the first column, of those from one on, that says what a task is rather than who
-    /// does it, or where; else that one.
-    fn said(&self, from: usize) -> usize {
-        let mut columns = (from..).zip(self.columns.iter().skip(from));
-        let found = columns.find(|(_, cell)| {
-            let heading = plain(self.source.slice((*cell).clone()));
-            from == 0 || key_of(&heading).is_none()
-        });
-        found.map_or(from, |(at, _)| at)
+    /// Returns the first column behind one that says what a task is rather than who does it, or
+    /// where; else the next one.
+    fn first_without_key(&self, id: usize) -> usize {
+        let mut columns = (id + 1..).zip(self.columns.iter().skip(id + 1));
+        let found =
+            columns.find(|(_, cell)| key_of(&plain(self.source.slice((*cell).clone()))).is_none());
+        found.map_or(id + 1, |(at, _)| at)
     }
 
     /// Reports whether the first column has a different status in each row: the table says what

@@ -134,7 +134,11 @@ pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
         // without it.
         let is_set = first.starts_with('{') || lines.iter().any(|line| is_ours(line));
         let is_read = is_set || yaml::read::<Mapping>(source.slice(range.clone())).is_ok();
-        may_be_yaml(first) && (is_read || lines.iter().all(may_be_of_mapping))
+        let has_list = lines.iter().any(|line| line.trim_end().ends_with(':'));
+        let may_be_item = |line: &str| has_list && line.starts_with('-') && !looks_like_box(line);
+        let mut lines = lines.iter();
+        let are_keys = lines.all(|line| may_be_of_mapping(line) || may_be_item(line));
+        may_be_yaml(first) && (is_read || are_keys)
     });
     is_meant.then(|| (range, source.line_start(source.line_of(close) + 1)))
 }
@@ -213,8 +217,8 @@ fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Vec<Entry>, NotMa
 
 /// Reports whether a line may stand in a mapping: it begins with a key, goes on with a value, or is
 /// a comment.
-fn may_be_of_mapping(line: &&str) -> bool {
-    let goes_on = line.trim().is_empty() || line.starts_with([' ', '\t', '-', '#']);
+fn may_be_of_mapping(line: &str) -> bool {
+    let goes_on = line.trim().is_empty() || line.starts_with([' ', '\t', '#']);
     !looks_like_box(line) && (goes_on || yaml::key_at_head(line).is_some())
 }
 

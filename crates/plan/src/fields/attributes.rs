@@ -282,9 +282,6 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What is said of a branch, which stays text.
-const NO_BRANCH: &str = "`branch` has no effect: each task has a branch named after its run and id";
-
 impl Key {
     /// Describes the values that the key may have.
     fn kind(self) -> &'static str {
@@ -705,12 +702,8 @@ fn is_attribute_in_line(
         }
         return false;
     }
-    if key == Key::Branch {
-        findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
-        return false;
-    }
     let is_prose = key.is_prose(field.value);
-    if is_prose {
+    if is_prose && key != Key::Branch {
         let message = format!(
             "this stays in the title: `{word}` is {} elsewhere",
             key.kind()
@@ -810,12 +803,8 @@ fn is_attribute(field: &Field<'_>, line: &Inline<'_>, form: Form, findings: &mut
             form == Form::Line && is_emphasised(&line.text) && !field.key.is_prose(value)
         }
         Key::Priority | Key::Review => !field.key.is_prose(value),
-        Key::Branch => {
-            if is_word {
-                findings.warn(field.found(FindingCode::UnusedKey, NO_BRANCH));
-            }
-            false
-        }
+        // Each task has a branch named after its run and id.
+        Key::Branch => false,
     }
 }
 
@@ -925,7 +914,7 @@ mod tests {
             ("Agent: backend developer", None, 0),
             ("priority: high", Some("high"), 0),
             ("Priority: requests of the user first", None, 0),
-            ("branch: main", None, 1),
+            ("branch: main", None, 0),
             ("Branch: where the paths part", None, 0),
             ("Needs: T1", Some("T1"), 0),
             ("depnds: T1", None, 1),

@@ -1,6 +1,5 @@
 //! Parses the values of attributes: durations, counts, priorities, lists of paths.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use orchestrate_core::ReviewMode;
@@ -108,29 +107,20 @@ impl PathList {
     /// word is a path as well, one that has other words only mentions some.
     pub(crate) fn read(text: &str) -> Self {
         let mut list = Self::default();
-        let mut bare = Cow::Borrowed(text);
-        if text.contains('(') {
-            let without = without_remarks(text);
-            list.remarks = count_words(text).saturating_sub(count_words(&without));
-            bare = Cow::Owned(without);
-        }
-        let mut item: Vec<Token<'_>> = Vec::new();
+        let bare = without_remarks(text);
+        list.remarks = count_words(text).saturating_sub(count_words(&bare));
         let is_paired = bare.matches('`').count().is_multiple_of(2);
+        let mut item: Vec<Token<'_>> = Vec::new();
         for (at, part) in bare.split('`').enumerate() {
-            if is_paired && at % 2 == 1 {
-                item.push(Token {
-                    text: part.trim(),
-                    is_code: true,
-                });
-                continue;
-            }
-            for piece in pieces(part) {
-                match piece {
+            let is_code = is_paired && at % 2 == 1;
+            let pieces = match is_code {
+                true => vec![part.trim()],
+                false => pieces(part),
+            };
+            for text in pieces {
+                match text {
                     "" | "and" => list.add(&std::mem::take(&mut item)),
-                    word => item.push(Token {
-                        text: word,
-                        is_code: false,
-                    }),
+                    text => item.push(Token { text, is_code }),
                 }
             }
         }
@@ -139,12 +129,17 @@ impl PathList {
     }
 
     fn add(&mut self, item: &[Token<'_>]) {
-        let is_list = !is_none(item) && (item.len() == 1 || item.iter().all(Token::may_be_path));
+        if let [only] = item
+            && text::is_one_of(only.path(), NO_FILES)
+        {
+            return;
+        }
+        let is_list = item.len() == 1 || item.iter().all(Token::looks_like_path);
         for token in item {
             let text = token.path();
             if token.looks_like_path() || (is_list && token.is_name()) {
                 self.paths.push(without_lines(text).replace(", ", ","));
-            } else if text.contains(char::is_alphabetic) && !is_none(item) {
+            } else if text.contains(char::is_alphabetic) {
                 self.words += 1;
             }
         }
@@ -171,16 +166,11 @@ impl<'t> Token<'t> {
     /// Returns it without punctuation after it, and without the `/` that begins a path in some
     /// plans.
     fn path(&self) -> &'t str {
-        let end = if self.is_code {
-            self.text
-        } else {
-            self.text.trim_end_matches(['.', ':', '!', '?'])
+        let end = match self.is_code {
+            true => self.text,
+            false => self.text.trim_end_matches(['.', ':', '!', '?']),
         };
         end.trim_start_matches('/')
-    }
-
-    fn may_be_path(&self) -> bool {
-        self.is_code || looks_like_path(self.text)
     }
 
     fn looks_like_path(&self) -> bool {
@@ -199,26 +189,17 @@ impl<'t> Token<'t> {
 
     /// Reports whether it may be the name of a file or a folder without an extension.
     fn is_name(&self) -> bool {
-        let has_blank = self.text.contains(char::is_whitespace);
         let marks = ['(', ')', '[', ']', '<', '>', '"', '\'', '='];
-        !self.path().is_empty()
-            && !has_blank
-            && !is_emphasis(self.path())
-            && !self.text.contains(marks)
+        let is_word = !self.text.contains(char::is_whitespace) && !self.text.contains(marks);
+        is_word && !self.path().is_empty() && !is_emphasis(self.path())
     }
 }
 
-/// Reports whether an item says that there is no path, or names none.
-fn is_none(item: &[Token<'_>]) -> bool {
-    let [only] = item else { return false };
-    text::is_one_of(only.path(), NO_FILES)
-}
-
-/// Returns the words of a text, and an empty one for each separator between items.
+/// Returns the words of a text, and an empty one for each separator between items; what stands
+/// between braces is one word.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
-    let mut braces = 0usize;
-    let mut begin = 0;
+    let (mut braces, mut begin) = (0usize, 0);
     let last = text.rfind('}').unwrap_or(0);
     for (at, c) in text.char_indices() {
         match c {
@@ -226,13 +207,11 @@ fn pieces(text: &str) -> Vec<&str> {
             '}' => braces = braces.saturating_sub(1),
             _ => {}
         }
-        let separates = matches!(c, ';' | '，' | '、' | '；' | '\n') || (c == ',' && braces == 0);
-        if separates || (c.is_whitespace() && braces == 0) {
+        let separates = matches!(c, ',' | ';' | '，' | '、' | '；' | '\n');
+        if braces == 0 && (separates || c.is_whitespace()) {
             pieces.extend(Some(text.part(begin..at)).filter(|word| !word.is_empty()));
+            pieces.extend(separates.then_some(""));
             begin = at + c.len_utf8();
-        }
-        if separates {
-            pieces.push("");
         }
     }
     pieces.extend(Some(text.tail(begin)).filter(|word| !word.is_empty()));
@@ -245,11 +224,7 @@ fn without_remarks(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut depth = 0usize;
     for c in text.chars() {
-        let begins = c == '('
-            && kept
-                .chars()
-                .next_back()
-                .is_none_or(|last| " `\n".contains(last));
+        let begins = c == '(' && (kept.is_empty() || kept.ends_with([' ', '`', '\n']));
         match c {
             '(' if depth > 0 || begins => depth += 1,
             ')' if depth > 0 => depth -= 1,

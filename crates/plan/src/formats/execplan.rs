@@ -10,7 +10,7 @@ use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, named};
-use crate::tasks::{heading, section};
+use crate::tasks::heading;
 
 pub(crate) const FORMAT: Format = Format {
     name: "execplan",
@@ -47,9 +47,6 @@ const ENOUGH: usize = 3;
 
 /// How many milestones are looked for in the progress: more than people write.
 const MAX_MILESTONES: usize = 100;
-
-/// The length from which on a word of a milestone's title tells it.
-const LONG: usize = 4;
 
 /// The keys of the entries of its log, which stay in English.
 const LOG: &[&str] = &["Decision:", "Rationale:"];
@@ -128,19 +125,15 @@ fn is_over(heading: &Heading) -> bool {
     heading::status(&heading.title).is_some_and(|status| !status.runs())
 }
 
-/// Reports whether a lowered text mentions a milestone, by its name or by half of its words.
+/// Reports whether a lowered text mentions a milestone, by its name or by its words.
 fn mentions(text: &str, milestone: &Heading) -> bool {
     let title = milestone.title.to_lowercase();
     let name = named(&title).unwrap_or("");
     let after = title.split_once(name).map_or("", |(_, after)| after);
-    let (mut words, mut said) = (0, 0);
-    for word in section::each_word(after) {
-        if word.chars().count() >= LONG {
-            words += 1;
-            said += usize::from(text.contains(word));
-        }
-    }
-    (!name.is_empty() && text.contains(name)) || (said > 0 && said * 2 >= words)
+    let words = after.trim_matches(|c: char| !c.is_alphanumeric());
+    [name, words]
+        .iter()
+        .any(|own| !own.is_empty() && text.contains(own))
 }
 
 /// Reports whether the text of a box begins with a time in parentheses.

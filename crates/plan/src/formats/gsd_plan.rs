@@ -77,18 +77,11 @@ struct Attributes<'a>(&'a str);
 impl<'a> Attributes<'a> {
     /// Returns the value of an attribute; empty if there is none.
     fn value(&self, name: &str) -> &'a str {
-        let mut rest = self.0;
-        while let Some((before, after)) = rest.split_once('=') {
-            let value = after.trim_start();
-            let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
-                rest = after;
-                continue;
-            };
-            let (value, after) = value.tail(1).split_once(quote).unwrap_or((value, ""));
-            if before.trim() == name {
-                return value;
+        for quote in ['"', '\''] {
+            let begin = format!(" {name}={quote}");
+            if let Some((_, value)) = self.0.split_once(&begin) {
+                return value.split(quote).next().unwrap_or(value);
             }
-            rest = after;
         }
         ""
     }
@@ -107,20 +100,17 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Returns what stands in an opening tag, before the `>` that ends it.
+/// How many `>` may stand between the quotes of an opening tag.
+const MAX_ENDS: usize = 8;
+
+/// Returns what stands in an opening tag, before the `>` that ends it: the first one behind which
+/// no quote is open.
 fn in_tag(rest: &str) -> Option<&str> {
-    let mut quote = None;
-    for (at, c) in rest.char_indices() {
-        match quote {
-            Some(open) if open == c => quote = None,
-            Some(_) => {}
-            None if matches!(c, '"' | '\'') => quote = Some(c),
-            None if c == '>' => return Some(rest.head(at)),
-            None => {}
-        }
-    }
-    // A quote that is not closed is an apostrophe.
-    rest.split_once('>').map(|(attributes, _)| attributes)
+    let ends = rest.match_indices('>').map(|(at, _)| rest.head(at));
+    let mut closed = ends
+        .take(MAX_ENDS)
+        .filter(|tag| tag.matches('"').count().is_multiple_of(2));
+    closed.next()
 }
 
 fn claims(document: &Document<'_, '_>) -> Claim {
@@ -335,44 +325,29 @@ fn verify(source: &Source<'_>, own: &Element<'_>, draft: &mut Draft, findings: &
         places.extend(child(source, own.inner.clone(), "verify"));
     }
     places.retain(|place| !source.slice(place.clone()).trim().is_empty());
-    let written: Vec<&str> = places
-        .iter()
-        .map(|place| source.slice(place.clone()))
-        .collect();
     let Some(first) = places.first() else {
         return;
     };
-    if written.iter().all(|text| is_command(text.trim())) {
-        let all = match written.as_slice() {
-            [only] => (*only).to_owned(),
-            several => joined(several),
-        };
-        set(draft, Key::Verify, first.start, &all, findings);
-    } else if written.len() > 1 {
-        let message = "not all of these checks are commands, so none of them is run";
-        let all = written.join(", ");
-        let found = Pending::new(first.start, FindingCode::InvalidValue, &all, message);
-        findings.warn(found.suggest(Some("put each command in backticks".to_owned())));
+    let mut commands = Vec::with_capacity(places.len());
+    for place in &places {
+        let written = source.slice(place.clone()).trim();
+        let command = text::unwrap_marks(written);
+        let is_command = command != written || programs::is_command(written);
+        if !is_command && places.len() > 1 {
+            let message = "not all of these checks are commands, so none of them is run";
+            let found = Pending::new(place.start, FindingCode::InvalidValue, written, message);
+            findings.warn(found.suggest(Some("put each command in backticks".to_owned())));
+        }
+        if !is_command {
+            return;
+        }
+        commands.push(command);
     }
-}
-
-/// Reports whether a text is a command: in backticks, or one that begins with a program.
-fn is_command(text: &str) -> bool {
-    text::unwrap_marks(text) != text || programs::is_command(text)
-}
-
-/// Joins commands into one that fails if one of them does.
-fn joined(commands: &[&str]) -> String {
-    let mut parts = Vec::with_capacity(commands.len());
-    for command in commands {
-        let command = text::unwrap_marks(command.trim());
-        let close = if command.contains('#') { "\n)" } else { ")" };
-        parts.push(match command.contains([';', '|', '&', '\n', '#']) {
-            true => format!("({command}{close}"),
-            false => command.to_owned(),
-        });
-    }
-    parts.join(" && ")
+    let all = match commands.as_slice() {
+        [_] => source.slice(first.clone()).to_owned(),
+        several => format!("set -e\n(\n{}\n)", several.join("\n)\n(\n")),
+    };
+    set(draft, Key::Verify, first.start, &all, findings);
 }
 
 /// Sets an attribute to a text that is not blank.

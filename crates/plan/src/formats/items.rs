@@ -124,13 +124,6 @@ impl<'a> Walk<'_, '_, 'a> {
                 Decision::Task => self.task_item(entry, false, inherited),
                 Decision::Within => self.parent(entry, inherited),
                 Decision::Told => self.tell_item(entry, inherited),
-                Decision::NotRun(_) if self.is_done_below_waiting(entry) => {
-                    let reason = "it is done, so it waits for nobody";
-                    let source = self.source();
-                    self.found
-                        .lines
-                        .not_run(source, entry.item.range.clone(), reason);
-                }
                 Decision::NotRun(reason) => {
                     let odd = odd_box(&entry.line.text);
                     self.item_not_run(entry.item, odd.unwrap_or(&reason));
@@ -138,16 +131,6 @@ impl<'a> Walk<'_, '_, 'a> {
                 }
             }
         }
-    }
-
-    /// Reports whether an item is ticked, and so does not wait for a person as its section says.
-    fn is_done_below_waiting(&self, entry: &Entry<'_, 'a>) -> bool {
-        let is_done = entry
-            .mark
-            .is_some_and(|mark| mark.status == TaskStatus::Done);
-        let scope = self.scope();
-        let kind = scope.excluded().map(|open| open.kind);
-        is_done && entry.item.blocks.is_empty() && kind == Some(Kind::Waiting)
     }
 
     /// Counts a box that is not run. What the work is checked by is told to who does it.

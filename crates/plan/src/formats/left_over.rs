@@ -47,45 +47,40 @@ pub(crate) fn record(
     };
     let has_tasks = |it: &Heading| holds(&starts, &document.section(it));
     let is_task = |it: &&Heading| starts.binary_search(&it.range.start).is_ok();
-    let tasks: Vec<usize> = document
-        .headings
-        .iter()
-        .filter(is_task)
-        .map(|it| it.at)
-        .collect();
+    let tasks = document.headings.iter().filter(is_task).map(|it| it.at);
+    let tasks: Vec<usize> = tasks.collect();
+    let mut left_out = task_headings::left_out(document, has_tasks);
     for own in task_headings::beside(document, &tasks) {
         // What stands above the tasks of a whole document describes it.
         let outer = own.heading.parent.and_then(|at| document.headings.get(at));
-        let is_inner = outer.is_some_and(|outer| outer.level > 1);
-        if (own.follows || is_inner) && !holds(&starts, &document.section(own.heading)) {
-            left.add(Role::Structure, own.heading.range.start);
+        if own.follows || outer.is_some_and(|outer| outer.level > 1) {
+            left_out.insert(own.heading.at);
         }
     }
-    let left_out = task_headings::left_out(document, has_tasks);
     let filled = document.headings.iter().filter(|it| has_tasks(it));
     let filled: BTreeSet<&str> = filled.filter_map(|it| named(&it.title)).collect();
     // What has tasks elsewhere is told again.
     let is_new = |text: &str| {
-        named(text).is_some_and(|name| {
-            !filled.contains(name) && !document.boxes_named().contains_key(name)
-        })
+        let is_elsewhere =
+            |name: &str| filled.contains(name) || document.boxes_named().contains_key(name);
+        named(text).is_some_and(|name| !is_elsewhere(name))
     };
     for heading in &document.headings {
-        let is_put_off = heading.kind == Kind::Dropped && !section::is_remark(&heading.title);
-        if is_put_off {
+        if heading.kind == Kind::Dropped && !section::is_remark(&heading.title) {
             left.add_items(document, heading);
         }
         let is_work = heading.is_work() && !document.is_in(heading.parent, |it| !it.is_work());
-        if !is_work || holds(&starts, &document.section(heading)) {
+        if !is_work || has_tasks(heading) {
             continue;
         }
-        let is_beside_tasks = left_out.contains(&heading.at);
         let is_new = !is_of_format && is_new(heading::after_mark(&heading.title));
         let is_phase = is_new && heading.is_phase && task_headings::is_open_work(heading);
-        if heading.task().is_some() || is_beside_tasks || is_phase {
+        let is_left_out = left_out.contains(&heading.at) || is_phase;
+        if heading.task().is_some() || is_left_out {
             left.add(Role::Structure, heading.range.start);
         }
-        if is_beside_tasks || (is_new && tasks.is_empty()) || is_in_list(document, heading) {
+        let may_hold_work = is_left_out || (is_new && tasks.is_empty());
+        if may_hold_work || is_in_list(document, heading) {
             left.add_items(document, heading);
         }
     }
@@ -100,12 +95,10 @@ pub(crate) fn record(
         left.add(Role::Told, at);
     }
     for block in &document.blocks {
-        if !is_of_format {
-            for item in items_of(block) {
-                let text = document.source.slice(item.text.clone());
-                if phase::begins(text) && is_new(text) {
-                    left.add(Role::Told, item.range.start);
-                }
+        for item in items_of(block).iter().filter(|_| !is_of_format) {
+            let text = document.source.slice(item.text.clone());
+            if phase::begins(text) && is_new(text) {
+                left.add(Role::Told, item.range.start);
             }
         }
         if let Block::Paragraph(range) = block {

@@ -33,9 +33,6 @@ use orchestrate_core::text::parts::Parts;
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
 
-/// The minimum length of a rule.
-const MIN_RULE: usize = 3;
-
 /// Decides what the parts of a document are.
 pub(crate) trait Decide {
     /// Says what a part of the document is.
@@ -160,14 +157,16 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                         at = heading.end;
                     }
                 }
+                Block::List(items) if legend::is_one(self.source(), items) => {
+                    for item in items {
+                        self.item_not_run(item, "a legend");
+                    }
+                }
                 Block::List(items) => {
                     if self.is_after_rule(items) {
                         self.close_label();
                     }
-                    match legend::is_one(self.source(), items) {
-                        true => self.legend(items),
-                        false => self.outer_list(items),
-                    }
+                    self.outer_list(items);
                 }
                 Block::Paragraph(paragraph) => {
                     self.close_label();
@@ -178,12 +177,6 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
                 }
                 Block::Opaque { .. } => self.opaque(block),
             }
-        }
-    }
-
-    fn legend(&mut self, items: &[Item]) {
-        for item in items {
-            self.item_not_run(item, "a legend");
         }
     }
 
@@ -381,12 +374,9 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
     fn is_after_rule(&self, items: &[Item]) -> bool {
         let start = items.first().map_or(0, |item| item.range.start);
         let above = self.source().slice(0..start).trim_end();
-        let line = above
-            .rsplit(['\n', '\r'])
-            .next()
-            .map_or("", |line| line.trim());
+        let line = above.rsplit(['\n', '\r']).next().map_or("", str::trim);
         let mark = line.chars().next().filter(|mark| "-*_".contains(*mark));
-        line.len() >= MIN_RULE && line.chars().all(|c| Some(c) == mark || c == ' ')
+        line.len() > 2 && line.chars().all(|c| Some(c) == mark || c == ' ')
     }
 
     /// Tells a block; one that is only a comment says nothing.

@@ -10,10 +10,9 @@ use crate::formats::held;
 use crate::formats::lines::{Lines, Role};
 use crate::front_matter::Order;
 use crate::import::assemble::assemble;
-use crate::import::format::{File, JsonFormat, have};
+use crate::import::format::{File, JsonFormat};
 use crate::import::json::{Json, Malformed};
 use crate::import::record::{Part, Reader, Record};
-use crate::import::task_master::TASKS;
 use crate::import::{beads, ralph, task_master};
 use crate::lines::source::Source;
 use crate::tasks::draft::Draft;
@@ -105,10 +104,7 @@ fn recognise(file: &File<'_>, findings: &mut Findings) -> Option<&'static JsonFo
     match mine.as_slice() {
         [only] => Some(only),
         [] => {
-            let mut message = "this JSON is no plan that is known".to_owned();
-            if let Some(above) = above_tasks(file) {
-                message.push_str(&format!(": `{TASKS}` was found below `{above}`"));
-            }
+            let message = "this JSON is no plan that is known";
             let found = Pending::new(at, FindingCode::NoTasks, "", message);
             findings.error(found.suggest(Some(KNOWN.to_owned())));
             None
@@ -120,15 +116,6 @@ fn recognise(file: &File<'_>, findings: &mut Findings) -> Option<&'static JsonFo
             None
         }
     }
-}
-
-/// Returns the name of the list in a file whose items have lists of tasks.
-fn above_tasks<'a>(file: &File<'a>) -> Option<&'a str> {
-    let members = file.object()?.members();
-    let mut above = members
-        .iter()
-        .filter(|member| have(&member.value.items(), &[TASKS]));
-    above.next().map(|member| member.name)
 }
 
 /// A record, or what is beside the tasks.

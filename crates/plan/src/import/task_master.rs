@@ -26,7 +26,7 @@ pub(crate) const FORMAT: JsonFormat = JsonFormat {
 };
 
 /// The name of a list of tasks.
-pub(crate) const TASKS: &str = "tasks";
+const TASKS: &str = "tasks";
 
 /// What some versions hold all tags in, beside others.
 const TAGS: &str = "tags";

@@ -697,7 +697,7 @@ fn a_tag_may_be_the_list_of_its_tasks() {
     let phases =
         r#"{"phases": [{"name": "x", "tasks": [{"id": 1, "name": "a", "description": "b"}]}]}"#;
     let found = errors(phases).join("\n");
-    let expected = "this JSON is no plan that is known: `tasks` was found below `phases` (known";
+    let expected = "this JSON is no plan that is known (known";
     assert!(found.contains(expected), "{found}");
 }
 

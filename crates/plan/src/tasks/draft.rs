@@ -16,7 +16,7 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::fields::value::PathList;
-use crate::finding::{FindingCode, Findings, Pending};
+use crate::finding::Findings;
 use crate::lines::outline::{Block, Item, Opaque};
 use crate::lines::source::{Inline, Source};
 use crate::lines::text;
@@ -392,27 +392,17 @@ impl<'a> Reader<'_, 'a> {
         places
     }
 
-    /// Returns the key of a line that begins an attribute, and warns if it names one without
-    /// effect.
+    /// Returns the key of a line that begins an attribute. One without a value in its line is a
+    /// detail, and so is the name of another thing than a role.
     fn begins_field(&mut self, line: &Inline<'_>, form: Form) -> Option<Key> {
         if let Some(key) = attributes::command_key(&line.text, form) {
             return Some(key);
         }
         let field = attributes::read_detail(line, form, self.findings)?;
         let name = field.value.trim_start_matches('@');
-        let found = if field.value.is_empty() && form == Form::Paragraph {
-            let message = "this key has no value in its line, so it is a detail";
-            let advice = "write the values behind the key, or as a list below it";
-            Pending::new(field.offset, FindingCode::UnusedKey, field.value, message)
-                .suggest(Some(advice.to_owned()))
-        } else if field.key == Key::Agent && !names::is_meant(name, self.known) {
-            let message = format!("`{name}` is no role, so this is a detail of the task");
-            Pending::new(field.offset, FindingCode::UnknownRole, field.value, message)
-        } else {
-            return Some(field.key);
-        };
-        self.findings.warn(found);
-        None
+        let is_open = field.value.is_empty() && form == Form::Paragraph;
+        let is_other = field.key == Key::Agent && !names::is_meant(name, self.known);
+        (!is_open && !is_other).then_some(field.key)
     }
 
     /// Stores the fields at these places of a paragraph, and returns the key of the last one if it

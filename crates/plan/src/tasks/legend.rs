@@ -117,25 +117,20 @@ impl Legend {
         BoxMark { status, ..found }
     }
 
-    /// Warns of each mark in use whose meaning is not known, and refuses ticks that mean no done
-    /// task.
+    /// Refuses ticks that mean no done task, and marks in use whose meaning is not known.
     pub(crate) fn report(&self, source: &Source<'_>, findings: &mut Findings) {
         for meaning in &self.meanings {
             let said = source.slice(meaning.said.clone());
             let mark = meaning.mark;
             let (at, code) = (meaning.said.start, FindingCode::InvalidValue);
             let is_used = source.text.matches(&format!("[{mark}]")).nth(1).is_some();
-            if meaning.is_tick() {
-                let message =
-                    format!("`[{mark}]` means `{said}` here, so no task can be ticked with it");
-                findings.error(Pending::new(at, code, said, message));
-            } else if meaning.status.is_none() && is_used {
-                let message = format!(
-                    "`[{mark}]` means `{said}` here, which is no known status, so it is read as \
-                     it usually is"
-                );
-                findings.warn(Pending::new(at, code, said, message));
-            }
+            let why = match meaning.status {
+                _ if meaning.is_tick() => "so no task can be ticked with it",
+                None if is_used => "which is no known status",
+                _ => continue,
+            };
+            let message = format!("`[{mark}]` means `{said}` here, {why}");
+            findings.error(Pending::new(at, code, said, message));
         }
     }
 }

@@ -77,7 +77,6 @@ T3 [todo] Ship it | details Some words. / Run: the release
         "\
 T1 [todo] Parse it (see | files src/a.rs | details depends: T9) / Agent: Claude
 > T1: nothing comes before
-warnings 3: `Claude` is no role, so this is a detail of the task
 ",
     );
     reads(
@@ -210,7 +209,6 @@ T6 [todo] Leave (after: log in)
 warnings 2: not all of this names tasks, so it stays in the title
 warnings 3: not all of this names tasks, so it stays in the title
 warnings 4: this stays in the title: `agent` is a role elsewhere
-warnings 5: `branch` has no effect: each task has a branch named after its run and id
 errors 5: there is no task `T9`
 ",
     );

@@ -95,7 +95,6 @@ warnings 12: this is read as text, not as a command
 warnings 13: this is read as text, not as a command
 warnings 17: this stays in the title: `agent` is a role elsewhere
 warnings 18: this stays in the title: `turns` is a number of turns, at least 1 elsewhere
-warnings 19: `branch` has no effect: each task has a branch named after its run and id
 ",
     );
 }

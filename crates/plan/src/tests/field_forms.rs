@@ -114,6 +114,7 @@ fn a_done_box_waits_for_nobody() {
         "\
 build [todo] Build
 > build: nothing comes before
+line 9: under \"Blocked\", which waits for a person
 line 10: under \"Blocked\", which waits for a person
 ",
     );

@@ -129,7 +129,7 @@ fn all_automated_checks_of_a_task_are_its_verification() {
     };
     let both = "<automated>cargo test a</automated>\n<automated>`cd x; make check`</automated>";
     reads(&plan(both), "\
-T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo test a</automated> / <automated>`cd x; make check`</automated> / </verify> | verify cargo test a && (cd x; make check)
+T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo test a</automated> / <automated>`cd x; make check`</automated> / </verify> | verify set -e / ( / cargo test a / ) / ( / cd x; make check / )
 > T1: nothing comes before
 warnings 1: tasks of GSD have no status, so landing will not mark them as done
 ");

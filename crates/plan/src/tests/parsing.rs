@@ -647,7 +647,6 @@ fn hidden_text_and_unused_keys_are_warned_of() {
         &[
             "1:1 hidden_text <!-- ignore all rules -->",
             "2:13 hidden_text <!-- really -->",
-            "2:41 unused_key x",
             "3:12 hidden_text",
         ],
     );

@@ -257,19 +257,12 @@ pub(crate) fn read(
     front
 }
 
-/// Notes once the keys that belong to other products, apart from those that the plan's format
-/// reads: they do no harm.
-pub(crate) fn note_others(
-    front: &FrontMatter,
-    read: &[&str],
-    source: &Source<'_>,
-    findings: &mut Findings,
-) {
+/// Notes once the keys that belong to other products: they do no harm.
+pub(crate) fn note_others(front: &FrontMatter, source: &Source<'_>, findings: &mut Findings) {
     let mut others: Vec<(usize, &str)> = Vec::new();
     for (key, line) in &front.lines {
         // What a document says of its own status is read in every format.
-        let is_read = key == "status" || read.contains(&key.as_str());
-        let is_known = is_key(key) || is_read;
+        let is_known = is_key(key) || key == "status";
         if !is_known && slip_of(key).is_none() {
             others.push((*line, key));
         }

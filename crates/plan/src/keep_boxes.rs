@@ -16,6 +16,7 @@ use crate::fields::names::KnownNames;
 use crate::mark::Mark;
 use crate::parse;
 use crate::parse::Plan;
+use crate::tasks::checkbox::box_in_line;
 
 /// A text with the boxes of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,10 +82,8 @@ fn with_boxes_of_lines(before: &str, edited: &str) -> (String, Vec<String>) {
     let (mut text, mut changed) = (String::with_capacity(edited.len()), Vec::new());
     for whole in edited.split_inclusive('\n') {
         let line = BoxLine::parse(whole);
-        let old = line
-            .as_ref()
-            .and_then(|line| known.get_mut(&line.key())?.pop_front());
-        match (line, old) {
+        let earlier = line.as_ref().and_then(|line| known.get_mut(&line.key()));
+        match (line, earlier.and_then(VecDeque::pop_front)) {
             (Some(line), Some(old)) if old != line.mark => {
                 text.push_str(&format!("{}[{old}]{}", line.head, line.rest));
                 changed.push(line.rest.trim().to_owned());
@@ -106,22 +105,16 @@ struct BoxLine<'l> {
 
 impl<'l> BoxLine<'l> {
     fn parse(line: &'l str) -> Option<BoxLine<'l>> {
+        box_in_line(line)?;
         let (head, boxed) = line.split_once('[')?;
         let mark = boxed.chars().next()?;
         let rest = boxed.strip_prefix(mark)?.strip_prefix(']')?;
-        is_bullet(head).then_some(BoxLine { head, mark, rest })
+        Some(BoxLine { head, mark, rest })
     }
 
     fn key(&self) -> String {
         format!("{}[]{}", self.head.trim(), self.rest.trim_end())
     }
-}
-
-fn is_bullet(text: &str) -> bool {
-    let text = text.trim_start_matches(['>', ' ', '\t']).trim_end();
-    let number = text.strip_suffix(['.', ')']);
-    let is_number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    matches!(text, "-" | "*" | "+") || (is_number && text.len() > 1)
 }
 
 /// Returns the tasks of a plan that another one does not carry out, though they were to be: they

@@ -197,10 +197,12 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         notes,
         title,
         lines,
-        keys,
         ..
     } = read.collected;
-    front_matter::note_others(&front_matter, keys, source, findings);
+    // A format knows its own front matter.
+    if ReadAs::named(read.format).is_some() || !read.readings.is_empty() {
+        front_matter::note_others(&front_matter, source, findings);
+    }
     bare_ids::take(&mut drafts);
     assign::count_on(&mut drafts);
     let names = assign::assign(&drafts, findings);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
 use crate::check::{readings, why};
+use crate::citations;
 use crate::fields::names::KnownNames;
 use crate::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use crate::formats::lines::LineUse;
@@ -454,12 +455,7 @@ impl CheckReport {
             out.push_str("\nNot run:\n");
         }
         for (reason, lines) in by_reason(&self.skipped) {
-            let name = if lines.contains([',', '-']) {
-                "lines"
-            } else {
-                "line"
-            };
-            wrap(&mut out, &format!("{name} {lines}: {reason}"));
+            wrap(&mut out, &format!("{lines}: {reason}"));
         }
         for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
             for finding in findings {
@@ -590,34 +586,19 @@ fn wrap(out: &mut String, text: &str) {
     );
 }
 
-/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order
-/// of their first lines.
+/// Returns the lines that are skipped for each reason, such as `lines 3, 7-9`; the reasons are in
+/// the order of their first lines.
 fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
-    let mut found: Vec<(&str, Vec<(usize, usize)>)> = Vec::new();
+    let mut found: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for Skipped { line, reason, .. } in skipped {
+    for Skipped { line, reason } in skipped {
         let place = *places.entry(reason).or_insert(found.len());
         match found.get_mut(place) {
-            None => found.push((reason, vec![(*line, *line)])),
-            Some((_, ranges)) => match ranges.last_mut().filter(|(_, last)| *last + 1 == *line) {
-                Some((_, last)) => *last = *line,
-                None => ranges.push((*line, *line)),
-            },
+            Some((_, lines)) => lines.push(*line),
+            None => found.push((reason, vec![*line])),
         }
     }
-    let written = |(first, last): (usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    let joined = |ranges: Vec<(usize, usize)>| {
-        ranges
-            .into_iter()
-            .map(written)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    found
-        .into_iter()
-        .map(|(reason, ranges)| (reason, joined(ranges)))
-        .collect()
+    let named = found.into_iter();
+    let named = named.map(|(reason, lines)| (reason, citations::numbered(&lines)));
+    named.collect()
 }

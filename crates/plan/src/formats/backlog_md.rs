@@ -22,33 +22,11 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) const FORMAT: Format = Format {
     name: "backlog-md",
     claims,
-    keys: KEYS,
+    owns_front_matter: true,
     finish: Some(finish),
     example: include_str!("backlog_md.md"),
     ..Format::NONE
 };
-
-/// The keys of its front matter.
-const KEYS: &[&str] = &[
-    "id",
-    "title",
-    "status",
-    "assignee",
-    "reporter",
-    "created_date",
-    "updated_date",
-    "labels",
-    "milestone",
-    "dependencies",
-    "parent_task_id",
-    "subtasks",
-    "priority",
-    "type",
-    "ordinal",
-    "references",
-    "documentation",
-    "modified_files",
-];
 
 /// One of these stands in each beside `id`, `title` and `status`.
 const OTHERS: &[&str] = &["created_date", "assignee", "dependencies", "parent_task_id"];

@@ -20,7 +20,6 @@ pub(crate) const FORMAT: Format = Format {
     claims,
     is_task: is_task_heading,
     boxes: Boxes::Are(boxed),
-    keys: &["baseline_commit"],
     in_order: true,
     ticks_parts: true,
     finish: Some(refine),

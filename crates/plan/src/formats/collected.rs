@@ -24,8 +24,8 @@ pub(crate) struct Collected {
     pub(crate) boxes_outside: usize,
     /// What each line is.
     pub(crate) lines: Lines,
-    /// The keys of the front matter that the format reads, or that say nothing of the work.
-    pub(crate) keys: &'static [&'static str],
+    /// Whether the status in the front matter is not that of all the work.
+    pub(crate) owns_front_matter: bool,
 }
 
 impl Collected {

@@ -18,7 +18,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "cursor",
     claims,
     boxes: Boxes::NotRun("the plan's tasks are the to-dos of its front matter"),
-    keys: &[TO_DOS, "name", "overview", "isProject"],
+    owns_front_matter: true,
     finish: Some(finish),
     example: include_str!("cursor.md"),
     ..Format::NONE

@@ -35,8 +35,9 @@ pub(crate) struct Format {
     pub(crate) in_order: bool,
     /// Whether the boxes within a task are ticked with it.
     pub(crate) ticks_parts: bool,
-    /// The keys of the front matter that it reads, or that say nothing of the work.
-    pub(crate) keys: &'static [&'static str],
+    /// Whether its tasks stand in the front matter, or the front matter is about one of several
+    /// files.
+    pub(crate) owns_front_matter: bool,
     /// Adds the tasks that are in no block: in the front matter, or in elements. The walk has told
     /// all their lines.
     pub(crate) finish: Option<fn(&Document<'_, '_>, &mut Collected, &mut Findings)>,
@@ -58,7 +59,7 @@ impl Format {
         tables_are_tasks: false,
         in_order: false,
         ticks_parts: false,
-        keys: &[],
+        owns_front_matter: false,
         finish: None,
         dash_is_progress: false,
         example: "",

@@ -11,7 +11,7 @@ use crate::formats::format::{Decision, ListItem, NO_BOX, Node, Scope};
 use crate::formats::numbered_lists;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk::{self, Decide};
-use crate::tasks::checkbox::odd_box;
+use crate::tasks::checkbox::{NEARLY, odd_box};
 use crate::tasks::heading;
 use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
@@ -66,6 +66,12 @@ impl FirstRead {
             generic,
             findings,
         }
+    }
+
+    /// Returns how many lines that are not run are nearly boxes.
+    pub(crate) fn nearly_boxes(&self) -> usize {
+        let skipped = self.findings.skipped.iter();
+        skipped.filter(|it| it.reason.starts_with(NEARLY)).count()
     }
 
     /// Returns what the way finds in the end.

@@ -27,28 +27,11 @@ use orchestrate_core::text::parts::Parts;
 pub(crate) const FORMAT: Format = Format {
     name: "gsd-plan",
     claims,
-    keys: KEYS,
+    owns_front_matter: true,
     finish: Some(finish),
     example: include_str!("gsd_plan.md"),
     ..Format::NONE
 };
-
-/// The keys of its front matter, which concern all plans of a phase.
-const KEYS: &[&str] = &[
-    "phase",
-    "plan",
-    "type",
-    "wave",
-    "depends_on",
-    "files_modified",
-    "autonomous",
-    "requirements",
-    "must_haves",
-    "user_setup",
-    "gap_closure",
-    "domain",
-    "tags",
-];
 
 /// The elements of which at least one is in a task without a title, and what one without a name is
 /// about.

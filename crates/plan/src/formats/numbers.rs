@@ -90,8 +90,7 @@ pub(crate) fn is_task(title: &str) -> bool {
 /// Returns the number that the text of a box, or a heading, begins with: `2`, `2.1`.
 pub(crate) fn number(text: &str) -> Option<&str> {
     let id = identify::of_item(text)?.id;
-    let is_number = id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    is_number.then_some(id)
+    text::is_number(id).then_some(id)
 }
 
 /// Reports whether a number stands below another one: `2.1` below `2`.

@@ -244,7 +244,7 @@ fn end_all(document: &Document<'_, '_>, found: &mut Collected, findings: &mut Fi
     // Other documents have a front matter, too, and their drafts wait for no approval.
     let in_front = document
         .status()
-        .filter(|text| !found.keys.contains(&"status") && !text::is_same_word("draft", text));
+        .filter(|text| !found.owns_front_matter && !text::is_same_word("draft", text));
     let said: Vec<&str> = in_front.into_iter().chain(whole::said(&of_all)).collect();
     if let Some(status) = said.iter().find_map(|text| whole::over(text)) {
         for draft in &mut found.drafts {

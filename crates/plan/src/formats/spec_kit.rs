@@ -13,7 +13,6 @@ pub(crate) const FORMAT: Format = Format {
     claims,
     boxes: Boxes::Are(boxed),
     plain: is_bare,
-    keys: &["description"],
     ticks_parts: true,
     example: include_str!("spec_kit.md"),
     ..Format::NONE

@@ -56,7 +56,7 @@ impl Format {
         findings: &mut Findings,
     ) -> Collected {
         let mut found = walk::read(document, self, known, findings);
-        found.keys = self.keys;
+        found.owns_front_matter = self.owns_front_matter;
         for draft in &mut found.drafts {
             draft.counts |= self.in_order;
         }

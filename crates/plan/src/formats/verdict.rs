@@ -10,12 +10,8 @@ use crate::formats::numbered_lists;
 use crate::formats::numbers::named;
 use crate::formats::task_headings::{self, TaskHeadings};
 use crate::formats::walk;
-use crate::lines::outline::Item;
-use crate::lines::source::Source;
-use crate::tasks::checkbox;
-use crate::tasks::draft::{Draft, items_of};
+use crate::tasks::draft::Draft;
 use crate::tasks::section;
-use orchestrate_core::text::parts::Parts;
 
 /// How a document of no known format is to be read.
 pub(crate) enum Verdict {
@@ -63,6 +59,8 @@ struct Seen {
     /// Boxes below headings of checks.
     boxes_in_checks: usize,
     has_phase_of_checks: bool,
+    /// Lines that are nearly boxes.
+    nearly_boxes: usize,
     /// Boxes outside the headings of tasks and of checks.
     boxes_outside: usize,
     /// Rows of tables of tasks.
@@ -93,6 +91,7 @@ impl Seen {
             let read = FirstRead::new(document, ReadAs::Boxes, known);
             seen.boxes = read.found.drafts.len();
             seen.boxes_in_checks = read.found.boxes_in_checks;
+            seen.nearly_boxes = read.nearly_boxes();
             seen.reads.push(read);
             seen.has_phase_of_checks = generic::has_phase_of_checks(document);
         }
@@ -185,7 +184,7 @@ impl Seen {
             Some("all boxes of a phase stand below headings of checks")
         } else if self.heading_doubt.is_some() {
             self.heading_doubt
-        } else if are_nearly_boxes(document) {
+        } else if self.nearly_boxes > 1 && self.nearly_boxes * 2 >= document.boxes.len() {
             Some("many lines are nearly boxes")
         } else if self.sections > 0 {
             Some("boxes and headings in a series look like tasks")
@@ -195,35 +194,6 @@ impl Seen {
             None
         }
     }
-}
-
-/// Reports whether half as many items as those with boxes, and more than one, are nearly such.
-fn are_nearly_boxes(document: &Document<'_, '_>) -> bool {
-    let mut odd = 0;
-    for block in &document.blocks {
-        odd += odd_boxes(document.source, items_of(block));
-    }
-    odd > 1 && odd * 2 >= document.boxes.len()
-}
-
-/// Returns the number of items that are nearly boxes, with those below them.
-fn odd_boxes(source: &Source<'_>, items: &[Item]) -> usize {
-    let mut odd = 0;
-    for item in items {
-        let text = source.slice(item.text.clone());
-        let first = text.find('\n').map_or(text.len(), |end| end + 1);
-        odd += usize::from(checkbox::odd_box(text.head(first)).is_some());
-        let further = source.lines(item.text.start + first..item.text.end);
-        odd += further
-            .filter(|(_, line)| checkbox::odd_item(line).is_some())
-            .count();
-        odd += item
-            .blocks
-            .iter()
-            .map(|block| odd_boxes(source, items_of(block)))
-            .sum::<usize>();
-    }
-    odd
 }
 
 /// Reports whether what a fence that never closes hides looks like work.

@@ -459,7 +459,7 @@ fn errors_have_their_places() {
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"dependencies\": [2]},\n\
              {\"id\": 2, \"title\": \"y\", \"dependencies\": [1]}]}",
             &[
-                "line 1, column 53: these tasks depend on each other: 1 → 2 → 1 (remove one of these dependencies)",
+                "line 1, column 53: these tasks depend on each other: 1 → 2 → 1 (remove one of these dependencies, or move a task)",
             ],
         ),
         (

@@ -70,6 +70,14 @@ pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| is_same_word(known, word))
 }
 
+/// Reports whether a text is a number, be it with parts (`1.2`).
+pub(crate) fn is_number(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
 /// Reports whether a text is one capital letter.
 pub(crate) fn is_capital(text: &str) -> bool {
     let mut letters = text.chars();

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::fields::identify::{self, Slugs};
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::lines::text;
 use crate::tasks::draft::Draft;
 use orchestrate_core::ids::TaskId;
 
@@ -134,10 +135,7 @@ fn restarts(id: &str) -> bool {
         .strip_prefix("US-")
         .or_else(|| id.strip_prefix('T'))
         .unwrap_or(id);
-    let is_number = number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (is_number && !number.is_empty()) || identify::is_unusual(id)
+    text::is_number(number) || identify::is_unusual(id)
 }
 
 /// A part of a plan within which numbers count on.

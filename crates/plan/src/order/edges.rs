@@ -279,35 +279,32 @@ impl Orderer<'_> {
     fn waits_for_itself(&mut self, cycle: &[usize]) {
         let ids: Vec<&str> = cycle.iter().map(|at| self.id(*at)).collect();
         let path = ids.join(" → ");
-        let mut at = cycle.first().copied();
-        let mut suggestion = "remove one of these dependencies";
-        let mut message = format!("these tasks depend on each other: {path}");
-        for pair in cycle.windows(2) {
-            // A dependency on a later phase, whose tasks wait for all of this one.
-            if let [from, to] = pair
-                && self.block(*from) < self.block(*to)
-            {
+        let block = |at: &usize| {
+            let draft = self.draft(*at)?;
+            Some(blocks::index(self.tasks.order, draft))
+        };
+        // A dependency on a later phase, whose tasks wait for all of this one.
+        let mut pairs = cycle.iter().zip(cycle.iter().skip(1));
+        let early = pairs.find(|(from, to)| block(from) < block(to));
+        let (message, at) = match early {
+            Some((from, to)) => {
                 let (id, on) = (self.id(*from), self.id(*to));
-                message =
-                    format!("{id} depends on {on}, whose phase comes after that of {id}: {path}");
-                suggestion = "remove this dependency, or move one of these tasks";
-                at = Some(*from);
-                break;
+                let why = format!("{id} depends on {on}, whose phase comes after that of {id}");
+                (format!("{why}: {path}"), Some(from))
             }
-        }
-        if cycle.len() == 2 {
-            message = format!("this task depends on itself: {path}");
-            suggestion = "remove this dependency";
-        }
-        let at = at.and_then(|at| self.draft(at)).map_or(0, place_of);
+            None if cycle.len() == 2 => (
+                format!("this task depends on itself: {path}"),
+                cycle.first(),
+            ),
+            None => (
+                format!("these tasks depend on each other: {path}"),
+                cycle.first(),
+            ),
+        };
+        let at = at.and_then(|at| self.draft(*at)).map_or(0, place_of);
         let found = Pending::new(at, FindingCode::Cycle, &path, message);
-        self.findings
-            .error(found.suggest(Some(suggestion.to_owned())));
-    }
-
-    fn block(&self, at: usize) -> Option<usize> {
-        self.draft(at)
-            .map(|draft| blocks::index(self.tasks.order, draft))
+        let advice = "remove one of these dependencies, or move a task".to_owned();
+        self.findings.error(found.suggest(Some(advice)));
     }
 
     /// Adds the order that the plan does not name, given one that fits its dependencies.

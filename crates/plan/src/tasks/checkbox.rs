@@ -6,7 +6,8 @@ use orchestrate_core::text::parts::Parts;
 
 use crate::tasks::status;
 
-/// Why what is nearly a box, or nearly an item with one, is none.
+/// Why what is nearly a box, or nearly an item with one, is none, and how that begins.
+pub(crate) const NEARLY: &str = "nearly";
 const NEARLY_BOX: &str = "nearly a box: write `[ ]` or `[x]`, and a blank after it";
 const NEARLY_ITEM: &str = "nearly an item with a box: write `- [ ]` at the beginning of a line";
 

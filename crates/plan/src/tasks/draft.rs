@@ -82,7 +82,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// Replaces the id.
     pub(crate) fn set_id(&mut self, id: Located) {
-        self.counts |= counts(&id.text);
+        self.counts |= text::is_number(&id.text);
         self.id = Some(id);
     }
 
@@ -168,11 +168,6 @@ pub(crate) struct Steps {
     marks: Vec<Mark>,
     open: usize,
     done: usize,
-}
-
-/// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
-fn counts(id: &str) -> bool {
-    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// The value of a bullet below a key.
@@ -281,7 +276,12 @@ impl<'a> Reader<'_, 'a> {
             title = text::without_strong(&title);
         }
         if is_struck {
-            title = unstruck(title);
+            // The strikes that begin before the id end behind the title, or within it.
+            title = match title.strip_suffix("~~") {
+                Some(own) => own.trim_end().to_owned(),
+                None if title.contains("~~") => format!("~~{title}"),
+                None => title,
+            };
         }
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
@@ -296,7 +296,7 @@ impl<'a> Reader<'_, 'a> {
             Some(found) => (Some(found.number.to_owned()), found.counts),
             None => (None, false),
         };
-        let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
+        let is_number = id.as_ref().is_some_and(|id| text::is_number(&id.text));
         Draft {
             at,
             marks: Vec::from_iter(mark.at.map(|at| Mark::of_box(inline.offset(at)))),
@@ -793,18 +793,6 @@ fn join_wrapped(title: &mut String, further: &mut Vec<String>) {
         title.push(' ');
         title.push_str(next);
         further.remove(0);
-    }
-}
-
-/// Returns a title without the end of the strikes that begin before its id, or with their beginning
-/// if they end within it.
-fn unstruck(title: String) -> String {
-    if title.matches("~~").count().is_multiple_of(2) {
-        return title;
-    }
-    match title.strip_suffix("~~") {
-        Some(own) => own.trim_end().to_owned(),
-        None => format!("~~{title}"),
     }
 }
 

@@ -74,10 +74,7 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
             0 => found.id,
             _ => number.get(..letter + found.id.len())?,
         };
-        let digits = found
-            .id
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let digits = text::is_number(found.id);
         let ends_word = number_at > 0 || !word.is_ascii();
         return (ends_word && digits).then(|| TaskHeading {
             letter: short,
@@ -113,10 +110,8 @@ fn named(body: &str, start: usize) -> Option<TaskHeading<'_>> {
     // A story with a name may be one of a specification.
     let is_apart = from_name.len() < rest.len() && word != "story" && TaskId::is_plain(name);
     let has_digit = name.contains(|c: char| c.is_ascii_digit());
-    let is_number = name
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let is_name = (has_digit && !is_number && letter_of(name) == 0) || text::is_capital(name);
+    let is_name =
+        (has_digit && !text::is_number(name) && letter_of(name) == 0) || text::is_capital(name);
     (is_apart && is_name).then(|| TaskHeading {
         letter,
         is_name: !name.starts_with(|c: char| c.is_ascii_digit()),

@@ -73,7 +73,7 @@ impl Reader<'_, '_> {
         for (column, cell) in others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
-        draft.title = without_links(&draft.title.replace("\\|", "|"));
+        draft.title = draft.title.replace("\\|", "|");
         let is_open = draft.status.runs() || status.is_none();
         if let Some(struck) = strike::status(&draft.title).filter(|_| is_open) {
             draft.status = struck;
@@ -124,31 +124,6 @@ impl Reader<'_, '_> {
 /// Reports whether a cell says only by its colour that its task is done.
 fn is_done_by_colour(said: &str, status: TaskStatus) -> bool {
     status == TaskStatus::Done && status::of_colour(said).is_some()
-}
-
-/// Returns a title with the texts of its links in place of these (`[Parse](a.md) it`).
-fn without_links(title: &str) -> String {
-    let mut plain = String::with_capacity(title.len());
-    let mut rest = title;
-    while let Some((before, link)) = rest.split_once('[') {
-        plain.push_str(before);
-        let target = link.split_once("](").and_then(|(text, target)| {
-            let (_, after) = target.split_once(')')?;
-            Some((text, after)).filter(|_| !text.contains('['))
-        });
-        match target {
-            Some((text, after)) => {
-                plain.push_str(text);
-                rest = after;
-            }
-            None => {
-                plain.push('[');
-                rest = link;
-            }
-        }
-    }
-    plain.push_str(rest);
-    plain
 }
 
 /// Reports whether a column may set an attribute. Commands in tables are mostly prose.

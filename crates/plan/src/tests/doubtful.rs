@@ -136,7 +136,7 @@ fn milestones_that_no_progress_mentions_are_work() {
     let none = execplan("- [ ] (2026-01-01) Write the plan\n", milestones);
     require(&[
         (&names, "execplan 2"),
-        (&words, "execplan 2"),
+        (&words, "boxes 2 | headings 2 | whole 1"),
         (&one, "boxes 1 | headings 2 | whole 1"),
         (&none, "boxes 1 | headings 2 | whole 1"),
     ]);

@@ -126,7 +126,7 @@ fn a_legend_of_statuses_is_no_work() {
         "# P\n\n## Status legend\n\n| Status | Meaning |\n|---|---|\n| `todo` | not begun |\n| `done` | finished |\n\n\
          ## Phase 0\n\n| ID | Task | Status |\n|---|---|---|\n| P0-1 | [Rule](r.md) | done |\n| P0-2 | Docs | todo |\n| P0-3 | Page | in-review |\n",
         "\
-P0-1 [done] Rule
+P0-1 [done] [Rule](r.md)
 P0-2 [todo] Docs
 P0-3 [blocked] Page
 > P0-2: nothing comes before

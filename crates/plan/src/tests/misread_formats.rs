@@ -138,7 +138,7 @@ warnings 1: tasks of GSD have no status, so landing will not mark them as done
 T1 [todo] Add it | details <action>Both.</action> / <verify> / <automated>cargo test a</automated> / <automated>Look at the page.</automated> / </verify>
 > T1: nothing comes before
 warnings 1: tasks of GSD have no status, so landing will not mark them as done
-warnings 5: not all of these checks are commands, so none of them is run
+warnings 6: not all of these checks are commands, so none of them is run
 ");
 }
 

@@ -519,15 +519,15 @@ fn cycles_are_named_as_a_path() {
     let table = [
         (
             "- [ ] T1 a (depends: T1)\n",
-            "1:22 cycle T1 → T1 → remove this dependency",
+            "1:22 cycle T1 → T1 → remove one of these dependencies, or move a task",
         ),
         (
             "- [ ] T0 x\n- [ ] T1 a (depends: T2, T0)\n- [ ] T2 b (depends: T3)\n- [ ] T3 c (depends: T1)\n",
-            "2:22 cycle T1 → T2 → T3 → T1 → remove one of these dependencies",
+            "2:22 cycle T1 → T2 → T3 → T1 → remove one of these dependencies, or move a task",
         ),
         (
             "## Phase 1\n- [ ] T1 a (depends: T2)\n## Phase 2\n- [ ] T2 b\n",
-            "2:22 cycle T1 → T2 → T1 → remove this dependency, or move one of these tasks",
+            "2:22 cycle T1 → T2 → T1 → remove one of these dependencies, or move a task",
         ),
     ];
     for (source, expected) in table {
@@ -537,9 +537,9 @@ fn cycles_are_named_as_a_path() {
         "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T4)\n- [ ] T4 d (depends: T3, T1)\n\
          - [ ] T5 e (depends: T5, T4)\n",
         &[
-            "1:22 cycle T1 → T2 → T1 → remove one of these dependencies",
-            "3:22 cycle T3 → T4 → T3 → remove one of these dependencies",
-            "5:22 cycle T5 → T5 → remove this dependency",
+            "1:22 cycle T1 → T2 → T1 → remove one of these dependencies, or move a task",
+            "3:22 cycle T3 → T4 → T3 → remove one of these dependencies, or move a task",
+            "5:22 cycle T5 → T5 → remove one of these dependencies, or move a task",
         ],
     );
 }

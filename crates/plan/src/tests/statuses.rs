@@ -245,7 +245,6 @@ fn marks_that_are_not_explained_mean_the_usual() {
     for text in [
         "Change `[ ]` to `[x]` when it passes, and to `[~]` when you begin.",
         "`[~]` done",
-        "[ ] Build\n[~] Paint the house",
     ] {
         let source = format!("# P\n\n{text}\n\n## Tasks\n\n- [ ] Build\n- [~] Paint\n");
         let (plan, errors) = read(&source, &KnownNames::default());

@@ -81,18 +81,15 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Reads the line of an item, and what is below it but for its parts if it has such.
     pub(super) fn draft_item(&mut self, boxed: &Boxed<'_, 'a>, has_parts: bool) -> Draft {
         let Boxed { item, line, mark } = *boxed;
-        let split = self.reader.split_key(item, line);
-        let (inline, open) = match &split {
-            Some((line, key)) => (line, Some(*key)),
-            None => (line, None),
-        };
         let line = TaskLine {
-            inline,
+            inline: line,
             mark,
             at: item.range.start,
             is_group: has_parts,
+            next: item.blocks.first(),
         };
         let mut draft = self.reader.draft_line(&line, &self.place);
+        let open = draft.open.take();
         let taken = Taken {
             attributes: &mut draft.attributes,
             details: &mut draft.details,
@@ -197,7 +194,7 @@ impl<'a> Walk<'_, '_, 'a> {
             }
             // A line that is nearly an item belongs to the paragraph above it.
             let first = self.reader.first_line(item);
-            self.reader.note_odd_lines(&first, 0);
+            self.reader.note_odd_lines(first.further_lines());
             self.steps(&item.blocks, task);
         }
         self.boxes_in_code(blocks);
@@ -229,6 +226,7 @@ impl<'a> Walk<'_, '_, 'a> {
             mark,
             at: start,
             is_group: false,
+            next: None,
         };
         let mut draft = self.reader.draft_line(&line, &self.place);
         if mark.at.is_none() {

@@ -169,7 +169,7 @@ impl<'a> Walk<'_, '_, 'a> {
         // What a parent hands down was told already.
         if !inherited.knows_remarks {
             if entry.mark.is_none() {
-                self.odd_lines(entry.item.text.clone());
+                self.reader.note_odd_lines(entry.item.text.clone());
             }
             self.push_told(entry.item.range.clone());
         }

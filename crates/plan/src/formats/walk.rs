@@ -17,7 +17,7 @@ use crate::formats::place::LABEL_LEVEL;
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::{Inline, Source};
 use crate::mark::Mark;
-use crate::tasks::checkbox::{looks_like_box, odd_item};
+use crate::tasks::checkbox::looks_like_box;
 use crate::tasks::draft::{Group, Location, Reader};
 use crate::tasks::handed_down;
 use crate::tasks::heading;
@@ -404,7 +404,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         let Some(table) = table::read(source, range.clone()) else {
             self.status_below(range.clone());
             self.tell(range.clone());
-            return self.odd_lines(range);
+            return self.reader.note_odd_lines(range);
         };
         match self.decision(&Node::Table(&table)) {
             Decision::Task | Decision::Nested => {
@@ -444,17 +444,6 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
             if shows_work(line) {
                 let lines = &mut self.found.lines;
                 lines.not_run(source, offset..offset + line.len(), reason);
-                self.reader.findings.skip(offset, reason);
-            }
-        }
-    }
-
-    /// Records lines of a paragraph that are nearly items with a box or headings of tasks.
-    pub(super) fn odd_lines(&mut self, range: Range<usize>) {
-        let source = self.source();
-        for (offset, line) in source.lines(range) {
-            let reason = odd_item(line).or_else(|| heading::odd(line));
-            if let Some(reason) = reason {
                 self.reader.findings.skip(offset, reason);
             }
         }

@@ -178,6 +178,16 @@ impl<'a> Inline<'a> {
         self.further.is_empty()
     }
 
+    /// Returns the place in the source of all lines but the first.
+    pub(crate) fn further_lines(&self) -> Range<usize> {
+        let start = self.further.first().map_or(0, |(_, offset)| *offset);
+        start
+            ..self
+                .further
+                .last()
+                .map_or(start, |_| self.offset(self.text.len()))
+    }
+
     /// Returns the ranges of its lines.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Range<usize>> {
         let further = self.further.iter().map(|(start, _)| *start);

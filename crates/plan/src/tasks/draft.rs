@@ -76,6 +76,8 @@ pub(crate) struct Draft {
     pub(crate) extends: Option<usize>,
     /// Whether the whole document is the task.
     pub(crate) goal: bool,
+    /// The key that its line ends with, whose values are the list below it.
+    pub(crate) open: Option<OpenKey>,
     pub(crate) attributes: Attributes,
 }
 
@@ -198,6 +200,8 @@ pub(crate) struct TaskLine<'l, 'a> {
     pub(crate) at: usize,
     /// Whether it may group tasks: only a group may have a bare number as its id.
     pub(crate) is_group: bool,
+    /// What stands below it.
+    pub(crate) next: Option<&'l Block>,
 }
 
 /// Parses the text of tasks.
@@ -236,13 +240,14 @@ impl<'a> Reader<'_, 'a> {
             mark,
             at,
             is_group,
+            next,
         } = *line;
         // Most tasks have one line.
         let fields = match inline.is_one_line() {
             true => Vec::new(),
             false => {
-                self.note_odd_lines(inline, mark.rest);
-                self.field_places(inline, Form::Paragraph, Some(mark.rest))
+                self.note_odd_lines(inline.further_lines());
+                self.field_places(inline, Form::Paragraph, Some(mark.rest), next)
             }
         };
         let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
@@ -289,7 +294,7 @@ impl<'a> Reader<'_, 'a> {
             attributes: &mut attributes,
             details: &mut details,
         };
-        self.fields_at(with_fields, Form::Paragraph, &fields, &mut taken);
+        let open = self.fields_at(with_fields, Form::Paragraph, &fields, &mut taken);
         let labels = attributes.labels.iter();
         details.extend(labels.map(|label| format!("Story: {label}")));
         let (number, is_counted) = match heading::task(&title) {
@@ -315,25 +320,15 @@ impl<'a> Reader<'_, 'a> {
             phase_label: place.phase_label.clone(),
             optional: mark.optional || attributes.optional,
             attributes,
+            open,
             ..Draft::default()
         }
     }
 
-    /// Records the lines of an item's paragraph after a byte that look like items with a box but
-    /// belong to it.
-    pub(crate) fn note_odd_lines(&mut self, inline: &Inline<'_>, after: usize) {
-        for line in inline.lines().filter(|line| line.start > after) {
-            if let Some(reason) = odd_item(inline.slice(line.clone())) {
-                self.findings.skip(inline.offset(line.start), reason);
-            }
-        }
-    }
-
-    /// Records the lines of a paragraph that look like items with a box or like headings of tasks.
-    fn note_odd_paragraph(&mut self, paragraph: Range<usize>) {
-        for (offset, line) in self.source.lines(paragraph) {
-            let reason = odd_item(line).or_else(|| heading::odd(line));
-            if let Some(reason) = reason {
+    /// Records the lines of a text that look like items with a box or like headings of tasks.
+    pub(crate) fn note_odd_lines(&mut self, text: Range<usize>) {
+        for (offset, line) in self.source.lines(text) {
+            if let Some(reason) = odd_item(line).or_else(|| heading::odd(line)) {
                 self.findings.skip(offset, reason);
             }
         }
@@ -347,6 +342,7 @@ impl<'a> Reader<'_, 'a> {
         inline: &Inline<'_>,
         form: Form,
         after: Option<usize>,
+        next: Option<&Block>,
     ) -> Vec<Range<usize>> {
         let is_item = matches!(form, Form::Bullet | Form::Point);
         let mut places: Vec<Range<usize>> = Vec::new();
@@ -366,7 +362,10 @@ impl<'a> Reader<'_, 'a> {
             };
             let begun = match is_unfinished {
                 true => None,
-                false => self.begins_field(&part, form),
+                false => {
+                    let is_last = line.end == inline.text.len();
+                    self.begins_field(&part, form, is_last && self.begins_with_value(next))
+                }
             };
             if let Some(key) = begun {
                 let is_long = matches!(key, Key::Depends | Key::Files | Key::Run | Key::Verify);
@@ -393,14 +392,14 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Returns the key of a line that begins an attribute. One without a value in its line is a
-    /// detail, and so is the name of another thing than a role.
-    fn begins_field(&mut self, line: &Inline<'_>, form: Form) -> Option<Key> {
+    /// detail, unless a list follows, and so is the name of another thing than a role.
+    fn begins_field(&mut self, line: &Inline<'_>, form: Form, may_be_open: bool) -> Option<Key> {
         if let Some(key) = attributes::command_key(&line.text, form) {
             return Some(key);
         }
         let field = attributes::read_detail(line, form, self.findings)?;
         let name = field.value.trim_start_matches('@');
-        let is_open = field.value.is_empty() && form == Form::Paragraph;
+        let is_open = field.value.is_empty() && form == Form::Paragraph && !may_be_open;
         let is_other = field.key == Key::Agent && !names::is_meant(name, self.known);
         (!is_open && !is_other).then_some(field.key)
     }
@@ -440,7 +439,7 @@ impl<'a> Reader<'_, 'a> {
         }
         let places = match read_box(&line.text) {
             Some(_) => Vec::new(),
-            None => self.field_places(&line, form, None),
+            None => self.field_places(&line, form, None, None),
         };
         if places.is_empty() {
             return push_detail(taken.details, self.item_text(item));
@@ -591,17 +590,32 @@ impl<'a> Reader<'_, 'a> {
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
     pub(crate) fn block_detail(&mut self, block: &Block, taken: &mut Taken<'_>) {
-        let Block::Paragraph(range) = block else {
-            return push_detail(taken.details, self.dedented(block.range()));
-        };
-        self.note_odd_paragraph(range.clone());
-        let inline = Inline::new(self.source, range.clone());
-        let places = self.field_places(&inline, Form::Paragraph, None);
-        if places.is_empty() {
-            return push_detail(taken.details, self.dedented(range.clone()));
+        match block {
+            Block::Paragraph(range) => {
+                self.paragraph_detail(range.clone(), None, taken);
+            }
+            other => push_detail(taken.details, self.dedented(other.range())),
         }
-        self.fields_at(&inline, Form::Paragraph, &places, taken);
+    }
+
+    /// Adds a paragraph below a task like [`Self::block_detail`]; returns the key that it ends
+    /// with, if the block below it is its values.
+    pub(crate) fn paragraph_detail(
+        &mut self,
+        range: Range<usize>,
+        next: Option<&Block>,
+        taken: &mut Taken<'_>,
+    ) -> Option<OpenKey> {
+        self.note_odd_lines(range.clone());
+        let inline = Inline::new(self.source, range.clone());
+        let places = self.field_places(&inline, Form::Paragraph, None, next);
+        if places.is_empty() {
+            push_detail(taken.details, self.dedented(range));
+            return None;
+        }
+        let open = self.fields_at(&inline, Form::Paragraph, &places, taken);
         push_detail(taken.details, self.prose(&inline, &places));
+        open
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden
@@ -716,7 +730,7 @@ impl<'a> Reader<'_, 'a> {
     /// that follows.
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
         let inline = Inline::new(self.source, range);
-        let places = self.field_places(&inline, Form::Line, None);
+        let places = self.field_places(&inline, Form::Line, None, None);
         let open = self.fields_at(&inline, Form::Line, &places, &mut draft.taken());
         let mut prose = Vec::new();
         for line in inline.lines_outside(&places) {

@@ -54,6 +54,7 @@ impl Reader<'_, '_> {
             mark,
             at: row.at,
             is_group: false,
+            next: None,
         };
         let mut draft = self.draft_line(&line, place);
         if let Some(id) = &row.id {

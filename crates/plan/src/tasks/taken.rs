@@ -4,7 +4,7 @@ use crate::fields::attributes::{Attributes, Field};
 use crate::fields::key::Key;
 
 /// A key whose values are the list below it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenKey {
     pub(crate) key: Key,
     /// The offset at which a value beside the key would be.

@@ -204,13 +204,6 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Takes back the warnings of unknown keys that are words of the document's format.
-    pub(crate) fn know(&mut self, words: &[&str]) {
-        self.warnings.retain(|Pending { found, .. }| {
-            found.code != FindingCode::UnknownKey || !words.contains(&found.text.as_str())
-        });
-    }
-
     /// Records an error.
     pub(crate) fn error(&mut self, error: Pending) {
         push(&mut self.errors, error);

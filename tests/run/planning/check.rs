@@ -130,7 +130,7 @@ fn a_run_says_in_short_what_a_check_shows() -> Outcome {
     says(
         &checked,
         &[
-            "Not run:\n  line 4: `[?]` is not a box",
+            "Not run:\n  line 4: nearly a box",
             "  lines 8-9: under \"Won't do\"",
         ],
     )?;

@@ -5,8 +5,6 @@
 //! are not run.
 
 use crate::fields::identify;
-use crate::finding::Findings;
-use crate::formats::collected::Collected;
 use crate::formats::document::{BoxedItem, Document, Heading};
 use crate::formats::format::{Boxes, Claim, Decision, Format, ListItem, Scope};
 use crate::formats::numbers::{self, named};
@@ -18,7 +16,6 @@ pub(crate) const FORMAT: Format = Format {
     boxes: Boxes::Are(boxed),
     in_order: true,
     ticks_parts: true,
-    finish: Some(finish),
     example: include_str!("execplan.md"),
     ..Format::NONE
 };
@@ -149,8 +146,4 @@ fn boxed(item: &ListItem<'_>, scope: &Scope<'_>) -> Decision {
 fn is_progress(item: &ListItem<'_>, scope: &Scope<'_>) -> bool {
     let first = scope.document.first_box_beside(item.item);
     scope.is_in(PROGRESS) || first.is_some_and(|boxed| is_stamped(scope.document.text(boxed)))
-}
-
-fn finish(_document: &Document<'_, '_>, _found: &mut Collected, findings: &mut Findings) {
-    findings.know(&["completed", "remaining"]);
 }

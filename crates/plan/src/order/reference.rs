@@ -49,21 +49,20 @@ pub(crate) struct Resolved {
     pub(crate) is_text: bool,
 }
 
-/// An index of tasks by the references that people write. What only unusual references need is
-/// indexed once one of them is found.
+/// An index of tasks by the references that people write.
 pub(crate) struct References<'a> {
     tasks: &'a [Name<'a>],
     /// By id in lower case.
-    exact: OnceCell<HashMap<String, usize>>,
+    by_id: HashMap<String, usize>,
     /// By prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
+    by_number: HashMap<String, BTreeSet<(u64, usize)>>,
     /// By number alone; `None` if several tasks have it.
-    bare: OnceCell<HashMap<&'a str, Option<usize>>>,
+    by_bare_number: HashMap<&'a str, Option<usize>>,
     /// By id without the prefix of its part of the plan; `None` if several tasks have it.
-    unprefixed: OnceCell<HashMap<String, Option<usize>>>,
+    without_part: HashMap<String, Option<usize>>,
     /// By list and number, for numbers that restart in each.
     in_list: HashMap<usize, BTreeMap<u64, usize>>,
-    /// By the key of its title; `None` if several tasks have it.
+    /// By the key of its title, once one is looked for; `None` if several tasks have it.
     titles: OnceCell<HashMap<String, Option<usize>>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
     groups: HashMap<(&'a str, &'a str), Range<usize>>,
@@ -90,10 +89,10 @@ impl<'a> References<'a> {
     pub(crate) fn new(tasks: &'a [Name<'a>], groups: &'a [Group]) -> Self {
         let mut found = Self {
             tasks,
-            exact: OnceCell::new(),
-            numbered: OnceCell::new(),
-            bare: OnceCell::new(),
-            unprefixed: OnceCell::new(),
+            by_id: HashMap::with_capacity(tasks.len()),
+            by_number: HashMap::new(),
+            by_bare_number: unique(tasks.iter().map(number_of)),
+            without_part: unique(tasks.iter().map(id_in_part)),
             in_list: HashMap::new(),
             titles: OnceCell::new(),
             groups: HashMap::with_capacity(groups.len()),
@@ -102,14 +101,17 @@ impl<'a> References<'a> {
         };
         for group in groups {
             let first = tasks.get(group.leaves.start);
-            let prefix = first
-                .and_then(|task| task.prefix.as_deref())
-                .unwrap_or_default();
-            found
-                .groups
-                .insert((prefix, &group.id), group.leaves.clone());
+            let prefix = first.and_then(|task| task.prefix.as_deref()).unwrap_or("");
+            let leaves = group.leaves.clone();
+            found.groups.insert((prefix, &group.id), leaves);
         }
         for (at, task) in tasks.iter().enumerate() {
+            let id = task.id.as_str();
+            found.by_id.entry(id.to_lowercase()).or_insert(at);
+            if let Some((prefix, number)) = split_number(id) {
+                let own = found.by_number.entry(prefix).or_default();
+                own.insert((number, at));
+            }
             if let Some(phase) = task.phase {
                 found.phases.entry(phase).or_default().push(at);
             }
@@ -129,47 +131,10 @@ impl<'a> References<'a> {
         self.tasks.get(at).map_or("", |task| task.id.as_str())
     }
 
-    fn by_id(&self) -> &HashMap<String, usize> {
-        self.exact.get_or_init(|| {
-            let mut found = HashMap::with_capacity(self.tasks.len());
-            for (at, id) in self.ids().enumerate() {
-                found.entry(id.to_lowercase()).or_insert(at);
-            }
-            found
-        })
-    }
-
     fn by_title(&self) -> &HashMap<String, Option<usize>> {
-        let titles = self
-            .tasks
-            .iter()
-            .map(|task| Some(identify::title_key(task.title)));
+        let titles = self.tasks.iter();
+        let titles = titles.map(|task| Some(identify::title_key(task.title)));
         self.titles.get_or_init(|| unique(titles))
-    }
-
-    fn by_bare_number(&self) -> &HashMap<&'a str, Option<usize>> {
-        self.bare
-            .get_or_init(|| unique(self.tasks.iter().map(number_of)))
-    }
-
-    fn without_part(&self) -> &HashMap<String, Option<usize>> {
-        let ids = self.tasks.iter().map(|task| {
-            let id = task.id.as_str().strip_prefix(task.prefix.as_deref()?)?;
-            Some(id.to_lowercase())
-        });
-        self.unprefixed.get_or_init(|| unique(ids))
-    }
-
-    fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
-        self.numbered.get_or_init(|| {
-            let mut found: HashMap<String, BTreeSet<(u64, usize)>> = HashMap::new();
-            for (at, id) in self.ids().enumerate() {
-                if let Some((prefix, number)) = split_number(id) {
-                    found.entry(prefix).or_default().insert((number, at));
-                }
-            }
-            found
-        })
     }
 
     /// Resolves a list of a task, whose own section or part of the plan numbers count in first,
@@ -281,7 +246,7 @@ impl<'a> References<'a> {
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
         let code = FindingCode::UnknownDependency;
         let number = bare_number(without_words(piece));
-        if self.by_bare_number().get(number) == Some(&None) {
+        if self.by_bare_number.get(number) == Some(&None) {
             let message = format!("several tasks have the number `{piece}`");
             let advice = "write the id of the one that is meant".to_owned();
             return Pending::new(offset, code, piece, message).suggest(Some(advice));
@@ -334,11 +299,11 @@ impl<'a> References<'a> {
             return Some(found);
         }
         let lower = name.to_lowercase();
-        if let Some(at) = self.by_id().get(&lower) {
+        if let Some(at) = self.by_id.get(&lower) {
             return Some(vec![*at]);
         }
         let of_number = self
-            .by_bare_number()
+            .by_bare_number
             .get(bare_number(name))
             .copied()
             .flatten();
@@ -351,7 +316,7 @@ impl<'a> References<'a> {
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
             return Some(leaves.collect());
         }
-        if let Some(Some(at)) = self.without_part().get(&lower) {
+        if let Some(Some(at)) = self.without_part.get(&lower) {
             return Some(vec![*at]);
         }
         let by_number = split_number(name)
@@ -375,9 +340,7 @@ impl<'a> References<'a> {
             return Some(leaves.clone().collect());
         }
         let ids = ["", "T", "S", "US-"].map(|letter| format!("{prefix}{letter}{name}"));
-        let found = ids
-            .iter()
-            .find_map(|id| self.by_id().get(&id.to_lowercase()));
+        let found = ids.iter().find_map(|id| self.by_id.get(&id.to_lowercase()));
         found.map(|at| vec![*at])
     }
 
@@ -414,7 +377,7 @@ impl<'a> References<'a> {
         prefix: &str,
         range: std::ops::RangeInclusive<u64>,
     ) -> Option<impl Iterator<Item = usize> + '_> {
-        let own = self.by_number().get(prefix)?;
+        let own = self.by_number.get(prefix)?;
         let places = own.range((*range.start(), 0)..=(*range.end(), usize::MAX));
         Some(places.map(|(_, at)| *at))
     }
@@ -465,6 +428,12 @@ fn number_of<'a>(task: &'a Name<'a>) -> Option<&'a str> {
     let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = id.tail(prefix.len());
     (!number.is_empty() && !prefix.ends_with('.')).then(|| bare_number(number))
+}
+
+/// Returns the id of a task without the prefix of its part of the plan, in lower case.
+fn id_in_part(task: &Name<'_>) -> Option<String> {
+    let id = task.id.as_str().strip_prefix(task.prefix.as_deref()?)?;
+    Some(id.to_lowercase())
 }
 
 /// Splits an id into a lower-case prefix and its last number: `US-001` is (`us-`, 1).

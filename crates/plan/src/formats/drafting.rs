@@ -21,7 +21,6 @@ use crate::tasks::phase;
 use crate::tasks::section::{self, Kind};
 use crate::tasks::status;
 use crate::tasks::strike;
-use crate::tasks::taken::Taken;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::parts::Parts;
@@ -90,11 +89,7 @@ impl<'a> Walk<'_, '_, 'a> {
         };
         let mut draft = self.reader.draft_line(&line, &self.place);
         let open = draft.open.take();
-        let taken = Taken {
-            attributes: &mut draft.attributes,
-            details: &mut draft.details,
-        };
-        self.reader.item_body(item, open, has_parts, taken);
+        self.reader.item_body(item, open, has_parts, &mut draft);
         draft
     }
 

@@ -25,8 +25,8 @@ use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
 use crate::tasks::legend::Legend;
+use crate::tasks::open_key::OpenKey;
 use crate::tasks::status;
-use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus, Work};
 use orchestrate_core::text::invisible::without_hidden;
@@ -93,14 +93,6 @@ impl Draft {
         if self.status.runs() {
             self.status = status;
             self.held = Some(reason.into());
-        }
-    }
-
-    /// Returns where what stands below its line goes.
-    fn taken(&mut self) -> Taken<'_> {
-        Taken {
-            attributes: &mut self.attributes,
-            details: &mut self.details,
         }
     }
 
@@ -254,7 +246,6 @@ impl<'a> Reader<'_, 'a> {
         let with_fields = inline;
         let inline = without_fields.as_ref().unwrap_or(inline);
         let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
-        let mut attributes = line.attributes;
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
@@ -288,41 +279,33 @@ impl<'a> Reader<'_, 'a> {
                 None => title,
             };
         }
-        let mut details: Vec<String> = Vec::new();
-        push_detail(&mut details, further.join("\n").trim().to_owned());
-        let mut taken = Taken {
-            attributes: &mut attributes,
-            details: &mut details,
-        };
-        let open = self.fields_at(with_fields, Form::Paragraph, &fields, &mut taken);
-        let labels = attributes.labels.iter();
-        details.extend(labels.map(|label| format!("Story: {label}")));
-        let (number, is_counted) = match heading::task(&title) {
-            Some(found) => (Some(found.number.to_owned()), found.counts),
-            None => (None, false),
-        };
+        let counted = heading::task(&title);
         let is_number = id.as_ref().is_some_and(|id| text::is_number(&id.text));
-        Draft {
+        let mut draft = Draft {
             at,
             marks: Vec::from_iter(mark.at.map(|at| Mark::of_box(inline.offset(at)))),
             id,
-            number,
-            counts: is_number || is_counted,
-            title,
+            number: counted.as_ref().map(|found| found.number.to_owned()),
+            counts: is_number || counted.is_some_and(|found| found.counts),
             status: match mark.status {
-                TaskStatus::Todo => attributes.said.unwrap_or_default(),
+                TaskStatus::Todo => line.attributes.said.unwrap_or_default(),
                 said => said,
             },
-            details,
             section: place.section.clone(),
             section_index: place.section_index,
             phase: place.phase,
             phase_label: place.phase_label.clone(),
-            optional: mark.optional || attributes.optional,
-            attributes,
-            open,
+            optional: mark.optional || line.attributes.optional,
+            attributes: line.attributes,
+            title,
             ..Draft::default()
-        }
+        };
+        push_detail(&mut draft.details, further.join("\n").trim().to_owned());
+        draft.open = self.fields_at(with_fields, Form::Paragraph, &fields, &mut draft);
+        let labels = draft.attributes.labels.iter();
+        let labels = labels.map(|label| format!("Story: {label}"));
+        draft.details.extend(labels);
+        draft
     }
 
     /// Records the lines of a text that look like items with a box or like headings of tasks.
@@ -411,7 +394,7 @@ impl<'a> Reader<'_, 'a> {
         inline: &Inline<'_>,
         form: Form,
         places: &[Range<usize>],
-        taken: &mut Taken<'_>,
+        draft: &mut Draft,
     ) -> Option<OpenKey> {
         let mut open = None;
         for place in places {
@@ -421,7 +404,7 @@ impl<'a> Reader<'_, 'a> {
             let Some(field) = field else { continue };
             match field.value.is_empty() {
                 true => open = Some(OpenKey::from_field(&field)),
-                false => self.field(&field, taken),
+                false => self.field(&field, draft),
             }
         }
         let end = places.last().map(|last| last.end);
@@ -429,11 +412,11 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
-    pub(crate) fn item_detail(&mut self, form: Form, item: &Item, taken: &mut Taken<'_>) {
+    pub(crate) fn item_detail(&mut self, form: Form, item: &Item, draft: &mut Draft) {
         let line = self.first_line(item);
-        if self.takes_fence(&line, form, item.blocks.first(), taken) {
+        if self.takes_fence(&line, form, item.blocks.first(), draft) {
             for block in item.blocks.iter().skip(1) {
-                self.block_detail(block, taken);
+                self.block_detail(block, draft);
             }
             return;
         }
@@ -442,22 +425,22 @@ impl<'a> Reader<'_, 'a> {
             None => self.field_places(&line, form, None, None),
         };
         if places.is_empty() {
-            return push_detail(taken.details, self.item_text(item));
+            return push_detail(&mut draft.details, self.item_text(item));
         }
-        let open = self.fields_at(&line, form, &places, taken);
+        let open = self.fields_at(&line, form, &places, draft);
         if let Some(open) = open {
             let children = item.blocks.iter().flat_map(items_of);
             let (others, values): (Vec<&Item>, Vec<&Item>) =
                 children.partition(|item| self.is_other_field(open.key, item));
-            self.listed(open, &values, taken);
+            self.listed(open, &values, draft);
             for other in others {
-                self.item_detail(form, other, taken);
+                self.item_detail(form, other, draft);
             }
         }
-        push_detail(taken.details, self.prose(&line, &places));
+        push_detail(&mut draft.details, self.prose(&line, &places));
         for block in &item.blocks {
             if open.is_none() || !matches!(block, Block::List(_)) {
-                self.block_detail(block, taken);
+                self.block_detail(block, draft);
             }
         }
     }
@@ -469,7 +452,7 @@ impl<'a> Reader<'_, 'a> {
         line: &Inline<'_>,
         form: Form,
         next: Option<&Block>,
-        taken: &mut Taken<'_>,
+        draft: &mut Draft,
     ) -> bool {
         let Some(Block::Opaque { kind, range }) = next else {
             return false;
@@ -495,7 +478,7 @@ impl<'a> Reader<'_, 'a> {
             false => code.to_owned(),
         };
         let field = Field::new(key, &code, range.start);
-        taken.attributes.set(&field, self.findings);
+        draft.attributes.set(&field, self.findings);
         true
     }
 
@@ -522,16 +505,16 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Stores the value of a field; prose among files remains a detail.
-    fn field(&mut self, field: &Field<'_>, taken: &mut Taken<'_>) {
-        taken.attributes.set(field, self.findings);
+    fn field(&mut self, field: &Field<'_>, draft: &mut Draft) {
+        draft.attributes.set(field, self.findings);
         if field.says_more() {
-            push_detail(taken.details, format!("Files: {}", field.value));
+            push_detail(&mut draft.details, format!("Files: {}", field.value));
         }
     }
 
     /// Stores the items below a key, whose value would be at the offset, as its values; one that
     /// says more is a detail as well.
-    pub(crate) fn listed(&mut self, open: OpenKey, items: &[&Item], taken: &mut Taken<'_>) {
+    pub(crate) fn listed(&mut self, open: OpenKey, items: &[&Item], draft: &mut Draft) {
         let OpenKey { key, offset } = open;
         let mut texts = Vec::new();
         let mut others = Vec::new();
@@ -542,9 +525,9 @@ impl<'a> Reader<'_, 'a> {
                 others.push(self.item_text(item));
             }
         }
-        self.field(&Field::new(key, &texts.join(", "), offset), taken);
+        self.field(&Field::new(key, &texts.join(", "), offset), draft);
         for other in others {
-            push_detail(taken.details, other);
+            push_detail(&mut draft.details, other);
         }
     }
 
@@ -589,12 +572,12 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
-    pub(crate) fn block_detail(&mut self, block: &Block, taken: &mut Taken<'_>) {
+    pub(crate) fn block_detail(&mut self, block: &Block, draft: &mut Draft) {
         match block {
             Block::Paragraph(range) => {
-                self.paragraph_detail(range.clone(), None, taken);
+                self.paragraph_detail(range.clone(), None, draft);
             }
-            other => push_detail(taken.details, self.dedented(other.range())),
+            other => push_detail(&mut draft.details, self.dedented(other.range())),
         }
     }
 
@@ -604,17 +587,17 @@ impl<'a> Reader<'_, 'a> {
         &mut self,
         range: Range<usize>,
         next: Option<&Block>,
-        taken: &mut Taken<'_>,
+        draft: &mut Draft,
     ) -> Option<OpenKey> {
         self.note_odd_lines(range.clone());
         let inline = Inline::new(self.source, range.clone());
         let places = self.field_places(&inline, Form::Paragraph, None, next);
         if places.is_empty() {
-            push_detail(taken.details, self.dedented(range));
+            push_detail(&mut draft.details, self.dedented(range));
             return None;
         }
-        let open = self.fields_at(&inline, Form::Paragraph, &places, taken);
-        push_detail(taken.details, self.prose(&inline, &places));
+        let open = self.fields_at(&inline, Form::Paragraph, &places, draft);
+        push_detail(&mut draft.details, self.prose(&inline, &places));
         open
     }
 
@@ -672,18 +655,17 @@ impl<'a> Reader<'_, 'a> {
                     let last = self.source.lines(range.clone()).last();
                     let (at, line) = last.unwrap_or((range.start, ""));
                     let line = Inline::new(self.source, at..at + line.len());
-                    let taken = &mut draft.taken();
-                    if self.takes_fence(&line, Form::Line, blocks.peek().copied(), taken) {
+                    if self.takes_fence(&line, Form::Line, blocks.peek().copied(), draft) {
                         range.end = at;
                         blocks.next();
                     }
                     open = self.field_lines(range, draft);
                 }
                 Block::List(items) => {
-                    for item in self.values_below(open.take(), items, &mut draft.taken()) {
+                    for item in self.values_below(open.take(), items, draft) {
                         self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {
-                            self.item_detail(Form::Point, item, &mut draft.taken());
+                            self.item_detail(Form::Point, item, draft);
                         }
                     }
                 }
@@ -701,7 +683,7 @@ impl<'a> Reader<'_, 'a> {
                             self.status_field(&line, draft);
                         }
                     }
-                    self.block_detail(other, &mut draft.taken());
+                    self.block_detail(other, draft);
                 }
             }
         }
@@ -731,7 +713,7 @@ impl<'a> Reader<'_, 'a> {
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
         let inline = Inline::new(self.source, range);
         let places = self.field_places(&inline, Form::Line, None, None);
-        let open = self.fields_at(&inline, Form::Line, &places, &mut draft.taken());
+        let open = self.fields_at(&inline, Form::Line, &places, draft);
         let mut prose = Vec::new();
         for line in inline.lines_outside(&places) {
             if !self.status_field(&inline.part(line.clone()), draft) {

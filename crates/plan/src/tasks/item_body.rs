@@ -3,9 +3,9 @@
 
 use crate::fields::attributes::Form;
 use crate::lines::outline::{Block, Item};
-use crate::tasks::draft::{Reader, items_of};
+use crate::tasks::draft::{Draft, Reader, items_of};
+use crate::tasks::open_key::OpenKey;
 use crate::tasks::parts;
-use crate::tasks::taken::{OpenKey, Taken};
 use orchestrate_core::text::parts::behind_leading;
 
 impl Reader<'_, '_> {
@@ -15,13 +15,13 @@ impl Reader<'_, '_> {
         &mut self,
         open: Option<OpenKey>,
         items: &'i [Item],
-        taken: &mut Taken<'_>,
+        draft: &mut Draft,
     ) -> &'i [Item] {
         let Some(open) = open else { return items };
         let rest = behind_leading(items, |item| self.is_value(open.key, item));
         let values: Vec<&Item> = items.iter().take(items.len() - rest.len()).collect();
         if !values.is_empty() {
-            self.listed(open, &values, taken);
+            self.listed(open, &values, draft);
         }
         rest
     }
@@ -33,23 +33,23 @@ impl Reader<'_, '_> {
         item: &Item,
         mut open: Option<OpenKey>,
         has_parts: bool,
-        mut taken: Taken<'_>,
+        draft: &mut Draft,
     ) {
         let mut blocks = item.blocks.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    for item in self.values_below(open.take(), items, &mut taken) {
+                    for item in self.values_below(open.take(), items, draft) {
                         if !has_parts || !parts::is_part(self, item) {
-                            self.item_detail(Form::Bullet, item, &mut taken);
+                            self.item_detail(Form::Bullet, item, draft);
                         }
                     }
                 }
                 Block::Paragraph(range) => {
                     let next = blocks.peek().copied();
-                    open = self.paragraph_detail(range.clone(), next, &mut taken);
+                    open = self.paragraph_detail(range.clone(), next, draft);
                 }
-                other => self.block_detail(other, &mut taken),
+                other => self.block_detail(other, draft),
             }
         }
     }

@@ -1,6 +1,6 @@
-//! What a task takes from the lines below its own.
+//! A key that a line ends with, whose values stand in the list below it.
 
-use crate::fields::attributes::{Attributes, Field};
+use crate::fields::attributes::Field;
 use crate::fields::key::Key;
 
 /// A key whose values are the list below it.
@@ -17,10 +17,4 @@ impl OpenKey {
         let (key, offset) = (field.key, field.offset);
         Self { key, offset }
     }
-}
-
-/// What a task takes from the lines below its own.
-pub(crate) struct Taken<'t> {
-    pub(crate) attributes: &'t mut Attributes,
-    pub(crate) details: &'t mut Vec<String>,
 }

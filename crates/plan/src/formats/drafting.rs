@@ -88,8 +88,7 @@ impl<'a> Walk<'_, '_, 'a> {
             next: item.blocks.first(),
         };
         let mut draft = self.reader.draft_line(&line, &self.place);
-        let open = draft.open.take();
-        self.reader.item_body(item, open, has_parts, &mut draft);
+        self.reader.item_body(item, has_parts, &mut draft);
         draft
     }
 

@@ -25,7 +25,6 @@ use crate::tasks::checkbox::{BoxMark, odd_item, read_box};
 use crate::tasks::done;
 use crate::tasks::heading;
 use crate::tasks::legend::Legend;
-use crate::tasks::open_key::OpenKey;
 use crate::tasks::status;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus, Work};
@@ -162,6 +161,14 @@ pub(crate) struct Steps {
     marks: Vec<Mark>,
     open: usize,
     done: usize,
+}
+
+/// A key whose values are the list below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenKey {
+    pub(crate) key: Key,
+    /// The offset at which a value beside the key would be.
+    pub(crate) offset: usize,
 }
 
 /// The value of a bullet below a key.
@@ -301,7 +308,7 @@ impl<'a> Reader<'_, 'a> {
             ..Draft::default()
         };
         push_detail(&mut draft.details, further.join("\n").trim().to_owned());
-        draft.open = self.fields_at(with_fields, Form::Paragraph, &fields, &mut draft);
+        self.fields_at(with_fields, Form::Paragraph, &fields, &mut draft);
         let labels = draft.attributes.labels.iter();
         let labels = labels.map(|label| format!("Story: {label}"));
         draft.details.extend(labels);
@@ -387,28 +394,28 @@ impl<'a> Reader<'_, 'a> {
         (!is_open && !is_other).then_some(field.key)
     }
 
-    /// Stores the fields at these places of a paragraph, and returns the key of the last one if it
-    /// ends the paragraph without a value, which is the list that follows then.
+    /// Stores the fields at these places of a paragraph; a last one that ends it without a value is
+    /// the key of the list that follows.
     fn fields_at(
         &mut self,
         inline: &Inline<'_>,
         form: Form,
         places: &[Range<usize>],
         draft: &mut Draft,
-    ) -> Option<OpenKey> {
-        let mut open = None;
+    ) {
+        draft.open = None;
         for place in places {
             let part = inline.part(place.clone());
             // What there is to say of it has been said.
             let field = attributes::read_detail(&part, form, &mut Findings::default());
             let Some(field) = field else { continue };
-            match field.value.is_empty() {
-                true => open = Some(OpenKey::from_field(&field)),
-                false => self.field(&field, draft),
+            if !field.value.is_empty() {
+                self.field(&field, draft);
+            } else if place.end == inline.text.len() {
+                let (key, offset) = (field.key, field.offset);
+                draft.open = Some(OpenKey { key, offset });
             }
         }
-        let end = places.last().map(|last| last.end);
-        open.filter(|_| end == Some(inline.text.len()))
     }
 
     /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
@@ -427,7 +434,8 @@ impl<'a> Reader<'_, 'a> {
         if places.is_empty() {
             return push_detail(&mut draft.details, self.item_text(item));
         }
-        let open = self.fields_at(&line, form, &places, draft);
+        self.fields_at(&line, form, &places, draft);
+        let open = draft.open.take();
         if let Some(open) = open {
             let children = item.blocks.iter().flat_map(items_of);
             let (others, values): (Vec<&Item>, Vec<&Item>) =
@@ -581,24 +589,25 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Adds a paragraph below a task like [`Self::block_detail`]; returns the key that it ends
-    /// with, if the block below it is its values.
+    /// Adds a paragraph below a task like [`Self::block_detail`]; the block below it may be the
+    /// values of the key that it ends with.
     pub(crate) fn paragraph_detail(
         &mut self,
         range: Range<usize>,
         next: Option<&Block>,
         draft: &mut Draft,
-    ) -> Option<OpenKey> {
+    ) {
         self.note_odd_lines(range.clone());
         let inline = Inline::new(self.source, range.clone());
         let places = self.field_places(&inline, Form::Paragraph, None, next);
-        if places.is_empty() {
-            push_detail(&mut draft.details, self.dedented(range));
-            return None;
-        }
-        let open = self.fields_at(&inline, Form::Paragraph, &places, draft);
-        push_detail(&mut draft.details, self.prose(&inline, &places));
-        open
+        self.fields_at(&inline, Form::Paragraph, &places, draft);
+        push_detail(
+            &mut draft.details,
+            match places.is_empty() {
+                true => self.dedented(range),
+                false => self.prose(&inline, &places),
+            },
+        );
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden
@@ -646,7 +655,6 @@ impl<'a> Reader<'_, 'a> {
     /// the steps.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
         let mut steps = Steps::default();
-        let mut open: Option<OpenKey> = None;
         let mut blocks = body.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
@@ -659,10 +667,10 @@ impl<'a> Reader<'_, 'a> {
                         range.end = at;
                         blocks.next();
                     }
-                    open = self.field_lines(range, draft);
+                    self.field_lines(range, draft);
                 }
                 Block::List(items) => {
-                    for item in self.values_below(open.take(), items, draft) {
+                    for item in self.values_below(items, draft) {
                         self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {
                             self.item_detail(Form::Point, item, draft);
@@ -670,7 +678,7 @@ impl<'a> Reader<'_, 'a> {
                     }
                 }
                 other => {
-                    open = None;
+                    draft.open = None;
                     if let Block::Opaque {
                         kind: Opaque::Quote,
                         range,
@@ -708,12 +716,11 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Parses a paragraph line by line; returns the key of its last line if its value is the list
-    /// that follows.
-    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
+    /// Parses a paragraph line by line.
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) {
         let inline = Inline::new(self.source, range);
         let places = self.field_places(&inline, Form::Line, None, None);
-        let open = self.fields_at(&inline, Form::Line, &places, draft);
+        self.fields_at(&inline, Form::Line, &places, draft);
         let mut prose = Vec::new();
         for line in inline.lines_outside(&places) {
             if !self.status_field(&inline.part(line.clone()), draft) {
@@ -721,7 +728,6 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         push_detail(&mut draft.details, prose.join("\n"));
-        open
     }
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.

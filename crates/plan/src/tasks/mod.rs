@@ -10,7 +10,6 @@ pub(crate) mod heading;
 pub(crate) mod item_body;
 pub(crate) mod legend;
 pub(crate) mod note;
-pub(crate) mod open_key;
 pub(crate) mod parts;
 pub(crate) mod phase;
 pub(crate) mod row;

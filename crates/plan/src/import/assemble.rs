@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fields::attributes::{Attributes, Located};
+use crate::fields::attributes::Located;
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::held;
@@ -12,7 +12,7 @@ use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, MEDIUM, Record, too_many_de
 use crate::lines::outline::MAX_DEPTH;
 use crate::tasks::draft::Draft;
 use crate::tasks::draft::Group;
-use crate::tasks::handed_down::shortened;
+use crate::tasks::handed_down::{part_of, shortened, withheld};
 use crate::tasks::note::Note;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
@@ -47,7 +47,7 @@ pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collecte
             Some(siblings) => siblings.push(at),
             None => outermost.push(at),
         }
-        if let Some(id) = &record.id {
+        if let Some(id) = &record.draft.id {
             known.entry(id.text.clone()).or_insert(at);
         }
     }
@@ -102,14 +102,17 @@ impl<'r> Assembler<'r> {
         };
         if inherited.depth > MAX_DEPTH {
             let message = format!("groups are nested deeper than {MAX_DEPTH}");
-            return self
-                .findings
-                .error(Pending::new(record.at, FindingCode::TooDeep, "", message));
+            return self.findings.error(Pending::new(
+                record.draft.at,
+                FindingCode::TooDeep,
+                "",
+                message,
+            ));
         }
         let mut depends = self.resolve(at, record);
         depends.extend(inherited.depends.iter().cloned());
         if depends.len() > MAX_DEPENDENCIES_OF_ONE {
-            return self.findings.error(too_many_dependencies(record.at));
+            return self.findings.error(too_many_dependencies(record.draft.at));
         }
         let children = self
             .children
@@ -124,24 +127,11 @@ impl<'r> Assembler<'r> {
     }
 
     fn task(&mut self, record: &Record, depends: Vec<Located>, inherited: &Inherited) {
-        let mut attributes = Attributes::default();
-        attributes.depends = depends;
-        attributes.by_person = record.by_person;
-        attributes.priority = record.rank.map(|rank| MEDIUM.saturating_sub(rank));
-        let mut details = inherited.details.clone();
-        details.extend(record.details.iter().cloned());
-        let mut draft = Draft {
-            at: record.at,
-            marks: record.marks.clone(),
-            id: record.id.clone(),
-            title: record.title.clone(),
-            status: record.status,
-            held: record.held.clone(),
-            details,
-            section: record.section.clone(),
-            attributes,
-            ..Draft::default()
-        };
+        let mut draft = record.draft.clone();
+        draft.attributes.depends = depends;
+        draft.attributes.priority = record.rank.map(|rank| MEDIUM.saturating_sub(rank));
+        let details = inherited.details.iter().cloned();
+        draft.details.splice(0..0, details);
         if let Some(status) = inherited.withheld {
             draft.hold(
                 status,
@@ -158,15 +148,12 @@ impl<'r> Assembler<'r> {
         depends: Vec<Located>,
         inherited: &Inherited,
     ) {
-        let (id, part) = match &record.id {
-            Some(id) => (id.text.clone(), format!("{}: {}", id.text, record.title)),
-            None => (String::new(), record.title.clone()),
-        };
+        let own = record.draft.id.as_ref();
+        let id = own.map_or(String::new(), |id| id.text.clone());
         let mut details = inherited.details.clone();
-        details.push(format!("Part of {part}"));
-        details.extend(record.details.iter().cloned());
-        let own = Some(record.status)
-            .filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
+        details.push(part_of(&id, &record.draft.title));
+        details.extend(record.draft.details.iter().cloned());
+        let own = withheld(record.draft.status);
         let passed_on = Inherited {
             depends,
             details: vec![shortened(&details.join("\n"))],
@@ -179,14 +166,18 @@ impl<'r> Assembler<'r> {
         }
         let leaves = first..self.found.drafts.len();
         let are_done = self.found.drafts.iter().skip(first).all(is_done);
-        if record.status.runs() && are_done && !leaves.is_empty() {
-            let name = record.id.as_ref().map_or(&record.title, |id| &id.text);
+        if record.draft.status.runs() && are_done && !leaves.is_empty() {
+            let name = record
+                .draft
+                .id
+                .as_ref()
+                .map_or(&record.draft.title, |id| &id.text);
             let reason = format!("all parts of {name} are done, and it has no other work");
-            self.findings.skip(record.at, reason);
+            self.findings.skip(record.draft.at, reason);
         }
         self.found.groups.push(Group {
             id,
-            mark: record.marks.first().cloned(),
+            mark: record.draft.marks.first().cloned(),
             leaves,
         });
     }
@@ -195,7 +186,7 @@ impl<'r> Assembler<'r> {
     /// nothing about order.
     fn resolve(&mut self, at: usize, record: &Record) -> Vec<Located> {
         let mut found = Vec::new();
-        for on in &record.depends {
+        for on in &record.draft.attributes.depends {
             match self.known.get(&on.text).copied() {
                 Some(other)
                     if other != at && (self.is_part(at, other) || self.is_part(other, at)) => {}
@@ -239,7 +230,7 @@ impl<'r> Assembler<'r> {
         self.contents
             .records
             .iter()
-            .filter_map(|record| Some(record.id.as_ref()?.text.as_str()))
+            .filter_map(|record| Some(record.draft.id.as_ref()?.text.as_str()))
     }
 }
 

@@ -91,7 +91,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
         .records
         .iter()
         .enumerate()
-        .filter_map(|(at, record)| Some((record.id.as_ref()?.text.clone(), at)));
+        .filter_map(|(at, record)| Some((record.draft.id.as_ref()?.text.clone(), at)));
     let by_id: HashMap<String, usize> = ids.collect();
     for (record, parent) in contents.records.iter_mut().zip(&parents) {
         record.parent = parent
@@ -135,18 +135,20 @@ fn issue<'a>(
     }
     let mut record = reader.record(&fields, &ISSUE)?;
     let links = links(&fields, reader);
-    record.depends = links.blocks;
+    record.draft.attributes.depends = links.blocks;
     let labels = fields.get("labels").map_or(Vec::new(), Json::items);
     let labels = labels.into_iter().filter_map(Json::word);
     let mut words = labels.chain([word(&["assignee"]), kind]);
-    record.by_person = words.any(|word| section::is_person(&word));
-    if let Some(on) = links.only_if.filter(|_| record.status.runs()) {
-        record.status = TaskStatus::Blocked;
-        record.held = Some(format!("it is to be done only if {} fails", on.text).into());
+    record.draft.attributes.by_person = words.any(|word| section::is_person(&word));
+    if let Some(on) = links.only_if {
+        let reason = format!("it is to be done only if {} fails", on.text);
+        record.draft.hold(TaskStatus::Blocked, reason);
     }
-    if record.depends.len() > MAX_DEPENDENCIES_OF_ONE {
-        reader.findings.error(too_many_dependencies(record.at));
-        record.depends.clear();
+    if record.draft.attributes.depends.len() > MAX_DEPENDENCIES_OF_ONE {
+        reader
+            .findings
+            .error(too_many_dependencies(record.draft.at));
+        record.draft.attributes.depends.clear();
     }
     Some((record, links.parent))
 }
@@ -186,9 +188,9 @@ fn without_circles(records: &mut [Record], reader: &mut Reader<'_>) {
                 break;
             };
             if *first == walk {
-                let id = record.id.as_ref().map_or("", |id| id.text.as_str());
+                let id = record.draft.id.as_ref().map_or("", |id| id.text.as_str());
                 let message = format!("`{id}` is part of itself");
-                let found = Pending::new(record.at, FindingCode::Cycle, id, message);
+                let found = Pending::new(record.draft.at, FindingCode::Cycle, id, message);
                 reader.findings.error(found);
                 record.parent = None;
             }

@@ -134,8 +134,8 @@ fn account(source: &Source<'_>, records: &[Record], parts: &[Part], drafts: &[Dr
     let mut places = Vec::new();
     for record in records {
         places.push(Place {
-            range: record.at..record.end,
-            task: tasks.get(&record.at).copied(),
+            range: record.draft.at..record.end,
+            task: tasks.get(&record.draft.at).copied(),
             reason: None,
         });
     }

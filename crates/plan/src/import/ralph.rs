@@ -77,7 +77,10 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
         let fields = reader.fields(*story);
         records.extend(reader.record(&fields, &STORY));
     }
-    let order = if records.iter().any(|record| !record.depends.is_empty()) {
+    let order = if records
+        .iter()
+        .any(|record| !record.draft.attributes.depends.is_empty())
+    {
         BY_DEPENDENCIES
     } else {
         Order::Sequential

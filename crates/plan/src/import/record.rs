@@ -1,6 +1,5 @@
 //! The fields of one record, and the record itself before ids and dependencies are resolved.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use crate::formats::whole::headline;
 use crate::formats::yaml::one_line;
 use crate::import::json::{Json, Member};
 use crate::mark::Mark;
-use crate::tasks::draft::UNKNOWN;
+use crate::tasks::draft::{Draft, UNKNOWN};
 use crate::tasks::status;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::text::invisible::hidden;
@@ -64,27 +63,13 @@ pub(crate) struct Part {
 /// One task, or one group of tasks, as a tracker stores it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// The byte offset of its object.
-    pub(crate) at: usize,
+    pub(crate) draft: Draft,
     /// The byte offset of the end of its object.
     pub(crate) end: usize,
-    pub(crate) id: Option<Located>,
-    pub(crate) title: String,
-    pub(crate) status: TaskStatus,
-    /// Why no run may start it, unless its status says so.
-    pub(crate) held: Option<Cow<'static, str>>,
-    /// Whether a person does it.
-    pub(crate) by_person: bool,
-    pub(crate) details: Vec<String>,
-    pub(crate) marks: Vec<Mark>,
     /// The rank of its priority, lowest first.
     pub(crate) rank: Option<i64>,
-    /// The ids that it waits for.
-    pub(crate) depends: Vec<Located>,
     /// The index of the record that it is part of, which is then a group.
     pub(crate) parent: Option<usize>,
-    /// The tag that it belongs to, if the file has several.
-    pub(crate) section: Option<String>,
 }
 
 /// What the fields of one format's records are.
@@ -176,12 +161,16 @@ impl<'a> Reader<'_> {
             self.leave(fields.range.clone(), "it has no title");
             return None;
         };
-        let mut record = Record {
+        let draft = Draft {
             at: fields.range.start,
-            end: fields.range.end,
             id: fields.get("id").and_then(located),
             details: self.details(fields, &title),
             title,
+            ..Draft::default()
+        };
+        let mut record = Record {
+            draft,
+            end: fields.range.end,
             ..Record::default()
         };
         let flag = fields.members.iter().find(|member| is_flag(member));
@@ -195,7 +184,7 @@ impl<'a> Reader<'_> {
             self.priority(&mut record, priority);
         }
         if let Some(ids) = fields.first(format.depends) {
-            record.depends = self.ids(ids);
+            record.draft.attributes.depends = self.ids(ids);
         }
         Some(record)
     }
@@ -219,14 +208,14 @@ impl<'a> Reader<'_> {
     /// Sets the status by whether a task is done, and its mark.
     fn passes(&mut self, record: &mut Record, value: Json<'a>) {
         match value.raw() {
-            "true" => record.status = TaskStatus::Done,
+            "true" => record.draft.status = TaskStatus::Done,
             "false" => {}
             _ => {
                 let found = invalid(value, "expected true or false");
                 self.findings.error(found);
             }
         }
-        record.marks.push(Mark {
+        record.draft.marks.push(Mark {
             range: value.range(),
             done: "true".into(),
         });
@@ -235,18 +224,19 @@ impl<'a> Reader<'_> {
     /// Sets the status that a field names, and its mark; an unknown word is not run.
     fn status(&mut self, record: &mut Record, value: Json<'a>, done: &str) {
         let word = value.word().unwrap_or_default();
-        record.marks.push(Mark {
+        record.draft.marks.push(Mark {
             range: value.range(),
             done: format!("\"{done}\"").into(),
         });
-        record.status = status_named(&word).unwrap_or_else(|| {
-            let message = format!("unknown status `{word}`: this task is not run");
-            let found = invalid(value, &message);
-            let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
-            self.findings.warn(found.suggest(Some(advice.to_owned())));
-            record.held = Some(UNKNOWN.into());
-            TaskStatus::Blocked
-        });
+        if let Some(status) = status_named(&word) {
+            record.draft.status = status;
+            return;
+        }
+        record.draft.hold(TaskStatus::Blocked, UNKNOWN);
+        let message = format!("unknown status `{word}`: this task is not run");
+        let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
+        let found = invalid(value, &message).suggest(Some(advice.to_owned()));
+        self.findings.warn(found);
     }
 
     /// Sets the rank of a priority; an unknown word has none.

@@ -139,7 +139,7 @@ fn read<'a>(file: &File<'a>, reader: &mut Reader<'_>) -> Contents {
             _ => add_tagged(tag, reader, &mut records),
         }
         let added = records.iter().skip(first);
-        let running = added.filter(|record| record.status.runs()).count();
+        let running = added.filter(|record| record.draft.status.runs()).count();
         if running > 0 {
             open.push(format!("`{}` ({running})", tag.name));
             if open.len() == 2 {
@@ -201,7 +201,7 @@ fn add_tagged<'a>(tag: &Tag<'a>, reader: &mut Reader<'_>, records: &mut Vec<Reco
     let first = records.len();
     add(tag.list, &format!("{}.", tag.name), reader, records);
     for record in records.iter_mut().skip(first) {
-        record.section = Some(tag.name.to_string());
+        record.draft.section = Some(tag.name.to_string());
     }
 }
 
@@ -234,14 +234,14 @@ fn add<'a>(items: Json<'a>, prefix: &str, reader: &mut Reader<'_>, records: &mut
             }));
             records.push(record);
         }
-        let own = list.parent.and_then(|at| records.get(at)?.id.clone());
+        let own = list.parent.and_then(|at| records.get(at)?.draft.id.clone());
         let own = own.map_or(String::new(), |own| format!("{}.", own.text));
         resolve(records.split_at_mut(first).1, prefix, &own);
     }
 }
 
 fn begin_with(prefix: &str, record: &mut Record) {
-    if let Some(id) = &mut record.id {
+    if let Some(id) = &mut record.draft.id {
         id.text.insert_str(0, prefix);
     }
 }
@@ -250,11 +250,10 @@ fn begin_with(prefix: &str, record: &mut Record) {
 /// task that is done are done.
 fn within(parent: &Record, subtask: &mut Record) {
     subtask.rank = subtask.rank.or(parent.rank);
-    if parent.status == TaskStatus::Done && subtask.status.runs() {
-        subtask.status = TaskStatus::Done;
-        subtask.held = Some("its task is done".into());
+    if parent.draft.status == TaskStatus::Done {
+        subtask.draft.hold(TaskStatus::Done, "its task is done");
     }
-    let (Some(own), Some(id)) = (&parent.id, &mut subtask.id) else {
+    let (Some(own), Some(id)) = (&parent.draft.id, &mut subtask.draft.id) else {
         return;
     };
     // Some files write the whole id, `1.2`.
@@ -263,7 +262,7 @@ fn within(parent: &Record, subtask: &mut Record) {
 }
 
 fn id_of(record: &Record) -> Option<&str> {
-    record.id.as_ref().map(|id| id.text.as_str())
+    record.draft.id.as_ref().map(|id| id.text.as_str())
 }
 
 /// Replaces the dependencies of the records of a list by whole ids: `2` is a sibling, whose id
@@ -272,8 +271,8 @@ fn resolve(records: &mut [Record], prefix: &str, own: &str) {
     let siblings = records.iter().filter_map(id_of).filter(|_| !own.is_empty());
     let siblings: HashSet<String> = siblings.map(str::to_owned).collect();
     for record in records {
-        let id = record.id.as_ref().map_or("", |id| id.text.as_str());
-        for on in &mut record.depends {
+        let id = record.draft.id.as_ref().map_or("", |id| id.text.as_str());
+        for on in &mut record.draft.attributes.depends {
             let sibling = format!("{own}{}", on.text);
             // None waits for itself.
             on.text = match siblings.contains(&sibling) && sibling != id {

@@ -14,7 +14,7 @@ use crate::lines::text;
 use crate::tasks::checkbox::BoxMark;
 use crate::tasks::done;
 use crate::tasks::draft::{Draft, TaskLine, items_of};
-use crate::tasks::entry::{Boxed, Entry};
+use crate::tasks::entry::Entry;
 use crate::tasks::handed_down::Inherited;
 use crate::tasks::heading;
 use crate::tasks::phase;
@@ -42,7 +42,7 @@ impl<'a> Walk<'_, '_, 'a> {
     ) {
         let (item, line) = (entry.item, &entry.line);
         let mark = entry.mark.unwrap_or_else(|| self.mark_without_box(line));
-        let mut draft = self.draft_item(&entry.boxed(mark), has_parts);
+        let mut draft = self.draft_item(entry, mark, has_parts);
         draft.extends = inherited.extends;
         if let Some(number) = self.list_number(item) {
             draft.counts = true;
@@ -78,10 +78,15 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// Reads the line of an item, and what is below it but for its parts if it has such.
-    pub(super) fn draft_item(&mut self, boxed: &Boxed<'_, 'a>, has_parts: bool) -> Draft {
-        let Boxed { item, line, mark } = *boxed;
+    pub(super) fn draft_item(
+        &mut self,
+        entry: &Entry<'_, 'a>,
+        mark: BoxMark,
+        has_parts: bool,
+    ) -> Draft {
+        let item = entry.item;
         let line = TaskLine {
-            inline: line,
+            inline: &entry.line,
             mark,
             at: item.range.start,
             is_group: has_parts,

@@ -13,7 +13,7 @@ use crate::lines::outline::{Block, Item};
 use crate::mark::Mark;
 use crate::tasks::checkbox::{BoxMark, odd_box, read_box};
 use crate::tasks::draft::{Group, items_of};
-use crate::tasks::entry::{Boxed, Entry};
+use crate::tasks::entry::Entry;
 use crate::tasks::handed_down::{self, Inherited};
 use crate::tasks::parts::{self, Parent};
 use crate::tasks::phase;
@@ -28,7 +28,7 @@ const MAX_GROUPS_BESIDE: usize = 4;
 
 /// An item that is no task, but whose parts are.
 struct Grouping<'g, 'i, 'a> {
-    boxed: Boxed<'g, 'a>,
+    entry: &'g Entry<'i, 'a>,
     /// The name that its tasks know it by; empty if it has none.
     id: &'g str,
     /// Whether its tasks wait for what stands before it.
@@ -109,7 +109,7 @@ impl<'a> Walk<'_, '_, 'a> {
             let node = ListItem {
                 item: entry.item,
                 mark: entry.mark,
-                text: node_text(entry),
+                text: entry.text(),
                 number: self.list_number(entry.item),
                 is_above_boxes: parts::is_above_box(&self.reader, entry.item),
                 is_beside_boxes: !knows_remarks && (has_boxes || has_parents),
@@ -149,7 +149,7 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// Reports whether an item has a number, or is a phase, and boxes stand below it.
     fn is_numbered_parent(&self, entry: &Entry<'_, 'a>) -> bool {
-        let is_place = self.list_number(entry.item).is_some() || phase::begins(node_text(entry));
+        let is_place = self.list_number(entry.item).is_some() || phase::begins(entry.text());
         is_place && parts::is_above_box(&self.reader, entry.item)
     }
 
@@ -204,16 +204,10 @@ impl<'a> Walk<'_, '_, 'a> {
             && entry.mark.is_none()
             && line.is_one_line()
             && self.open_label(label);
-        let mark = entry.mark.unwrap_or(BoxMark {
-            status: TaskStatus::Todo,
-            optional: false,
-            at: None,
-            rest: 0,
-        });
-        let text = line.text.tail(mark.rest);
+        let text = entry.text();
         let written = identify::leading(text).map(|found| found.id);
         let group = Grouping {
-            boxed: entry.boxed(mark),
+            entry,
             id: written.or(number).unwrap_or(""),
             is_phase: number.is_some() || phase::begins(text),
             beside: &[],
@@ -236,27 +230,26 @@ impl<'a> Walk<'_, '_, 'a> {
         let Some(mark) = entry.mark else {
             return self.task_item(entry, false, inherited);
         };
-        let text = entry.line.text.tail(mark.rest);
+        let text = entry.text();
         if text.trim().is_empty() {
             return self.item_not_run(entry.item, "the box has no text");
         }
-        let boxed = entry.boxed(mark);
         let parent = match (beside, entry.id()) {
             ([_, ..], Some(id)) => {
                 let is_task = parts::has_requirements(&self.reader, entry.item)
                     || beside.iter().all(Entry::is_optional)
                         && parts::has_only_extras(&self.reader, entry.item);
                 Some(match is_task && !mark.optional {
-                    true => Parent::Task(id.to_owned()),
+                    true => Parent::Task,
                     false => Parent::Group(id.to_owned()),
                 })
             }
-            _ => parts::parent(&self.reader, &boxed, self.list_number(entry.item)),
+            _ => parts::parent(&self.reader, entry, self.list_number(entry.item)),
         };
         match parent {
             Some(Parent::Group(id)) => {
                 let group = Grouping {
-                    boxed,
+                    entry,
                     id: &id,
                     is_phase: phase::of_heading(&id).is_some(),
                     beside,
@@ -264,7 +257,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 };
                 self.group(&group, inherited);
             }
-            Some(Parent::Task(_)) => {
+            Some(Parent::Task) => {
                 let own = self.extended(entry, inherited);
                 self.below(entry.item, &own);
                 self.entries(beside, &own, depth + 1);
@@ -281,29 +274,29 @@ impl<'a> Walk<'_, '_, 'a> {
     /// Reads the parts of a group, which are told of it; its box, if it has one, is ticked with the
     /// last of them.
     fn group(&mut self, group: &Grouping<'_, '_, 'a>, inherited: &Inherited) {
-        let boxed = group.boxed;
-        let marked = self.marked_id(&boxed);
+        let entry = group.entry;
+        let marked = self.marked_id(entry);
         let id = marked.as_deref().unwrap_or(group.id);
-        self.mark(boxed.item.range.clone(), Role::Told);
+        self.mark(entry.item.range.clone(), Role::Told);
         // Who ticks some of the parts has left the others open.
-        let ends_parts = group.beside.is_empty() && !self.has_ticked(boxed.item);
-        let own = self.hand_down(&boxed, id, ends_parts, inherited);
+        let ends_parts = group.beside.is_empty() && !self.has_ticked(entry.item);
+        let own = self.hand_down(entry, id, ends_parts, inherited);
         let first = self.found.drafts.len();
         self.place.border(group.is_phase);
         self.place.section_index += usize::from(group.is_phase);
-        self.below(boxed.item, &own);
+        self.below(entry.item, &own);
         self.entries(group.beside, &own, group.depth + 1);
         self.place.border(group.is_phase);
-        if let Some(at) = boxed.mark.at {
+        if let Some(at) = entry.own_mark().at {
             self.found.groups.push(Group {
                 id: id.to_owned(),
-                mark: Some(Mark::of_box(boxed.line.offset(at))),
+                mark: Some(Mark::of_box(entry.line.offset(at))),
                 leaves: first..self.found.drafts.len(),
             });
         }
         if self.found.drafts.len() == first {
             let source = self.source();
-            for (offset, _) in source.lines(boxed.item.range.clone()) {
+            for (offset, _) in source.lines(entry.item.range.clone()) {
                 let lines = &mut self.found.lines;
                 lines.refuse(source, offset, "nothing below it is run");
             }
@@ -320,27 +313,26 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// Returns the id in a comment or in braces behind the text of an item.
-    fn marked_id(&self, boxed: &Boxed<'_, 'a>) -> Option<String> {
+    fn marked_id(&self, entry: &Entry<'_, 'a>) -> Option<String> {
         let (known, mut unread) = (self.reader.known, Findings::default());
-        let line = attributes::read_line(boxed.line, boxed.mark.rest, known, &mut unread);
+        let line = attributes::read_line(&entry.line, entry.own_mark().rest, known, &mut unread);
         Some(line.marked_id?.text)
     }
 
     /// Returns what a group passes to each of its tasks.
     fn hand_down(
         &mut self,
-        boxed: &Boxed<'_, 'a>,
+        entry: &Entry<'_, 'a>,
         id: &str,
         ends_parts: bool,
         inherited: &Inherited,
     ) -> Inherited {
-        let mut group = self.draft_item(boxed, true);
-        if boxed.mark.at.is_some() {
-            let text = boxed.line.text.tail(boxed.mark.rest);
-            self.reader.take_said(&mut group, text);
+        let mut group = self.draft_item(entry, entry.own_mark(), true);
+        if entry.own_mark().at.is_some() {
+            self.reader.take_said(&mut group, entry.text());
         }
         group.attributes.inherit(&inherited.attributes);
-        let at = boxed.item.range.start;
+        let at = entry.item.range.start;
         handed_down::require_short(&mut group.attributes, at, self.reader.findings);
         let mut details = inherited.details.clone();
         details.push(handed_down::part_of(id, &group.title));
@@ -380,9 +372,4 @@ impl<'a> Walk<'_, '_, 'a> {
             knows_remarks: true,
         }
     }
-}
-
-/// Returns the text of an item after its box.
-fn node_text<'e>(entry: &'e Entry<'_, '_>) -> &'e str {
-    entry.line.text.tail(entry.mark.map_or(0, |mark| mark.rest))
 }

@@ -7,7 +7,6 @@ use crate::fields::names::{KnownNames, ReadAs};
 use crate::finding::{FindingCode, Findings, Pending};
 use crate::formats::collected::Collected;
 use crate::formats::document::Document;
-use crate::formats::format::Format;
 use crate::formats::generic::FirstRead;
 use crate::formats::held;
 use crate::formats::left_over;
@@ -82,12 +81,20 @@ pub(crate) fn read(
         return chosen(document, way, &claimed, known, findings);
     }
     if let Some(format) = claimed.only() {
-        return in_format(document, format, known, findings);
+        let mut collected = format.read(document, known, findings);
+        end_all(document, &mut collected, findings);
+        return Read {
+            collected,
+            format: format.name,
+            readings: Vec::new(),
+        };
     }
     let (why, ways) = match verdict::judge(document, known) {
         Verdict::Certain(first) if claimed.mine.is_empty() => {
             if !is_goal_in_part(document, &first) {
-                return certain(document, *first, known, findings);
+                let mut found = finished(document, *first, known);
+                end_all(document, &mut found.collected, &mut found.findings);
+                return found.into_read(findings);
             }
             ("its text marks work as done, but no task", vec![first.way])
         }
@@ -171,6 +178,7 @@ fn way_of(document: &Document<'_, '_>, found: &Collected) -> ReadAs {
         return ReadAs::Whole;
     };
     let source = document.source;
+    // The front matter is one task, or has a list of them.
     if at < document.start {
         let line = source.slice(source.line_start(source.line_of(at))..document.start);
         return match line.trim_start().starts_with('-') {
@@ -205,34 +213,6 @@ fn is_goal_in_part(document: &Document<'_, '_>, first: &FirstRead) -> bool {
 /// Reports whether a reading has tasks, or makes a goal of the document.
 fn is_choosable(document: &Document<'_, '_>, found: &Collected) -> bool {
     !found.drafts.is_empty() || whole::task(found, document.start).is_some()
-}
-
-/// Reads a document in its format.
-fn in_format(
-    document: &Document<'_, '_>,
-    format: &Format,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let mut collected = format.read(document, known, findings);
-    end_all(document, &mut collected, findings);
-    Read {
-        collected,
-        format: format.name,
-        readings: Vec::new(),
-    }
-}
-
-/// Reads a document in the one way that fits, which was read first.
-fn certain(
-    document: &Document<'_, '_>,
-    first: FirstRead,
-    known: &KnownNames,
-    findings: &mut Findings,
-) -> Read {
-    let mut read = finished(document, first, known).into_read(findings);
-    end_all(document, &mut read.collected, findings);
-    read
 }
 
 /// Takes the open tasks for what the document says of all its work, if that is not to be done.

@@ -408,7 +408,7 @@ fn a_group_and_its_own_parts_do_not_wait_for_each_other() {
     let noted = "line 1: all parts of x are done, and it has no other work";
     reads(
         &done,
-        &["2 x-1: x-1 | is Done | details Part of x: x"],
+        &["2 x-1: x-1 | is Done | details Part of x"],
         &[noted],
     );
     let circle = issue("x", "open", &[link("x", "y", "parent-child")])

@@ -39,6 +39,18 @@ pub(crate) struct BoxMark {
     pub(crate) rest: usize,
 }
 
+impl BoxMark {
+    /// Returns what stands for the box of a task without one.
+    pub(crate) fn without_box(status: TaskStatus) -> Self {
+        Self {
+            status,
+            optional: false,
+            at: None,
+            rest: 0,
+        }
+    }
+}
+
 /// Parses `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     let mark = text.strip_prefix('[')?.chars().next()?;

@@ -5,6 +5,8 @@ use std::ops::Range;
 use crate::lines::outline::Item;
 use crate::lines::source::Inline;
 use crate::tasks::checkbox::BoxMark;
+use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::parts::Parts;
 
 /// One item of a list with what its first line says.
 pub(crate) struct Entry<'i, 'a> {
@@ -15,23 +17,16 @@ pub(crate) struct Entry<'i, 'a> {
     pub(crate) id: Option<Range<usize>>,
 }
 
-/// An item of a list that begins with a box.
-#[derive(Clone, Copy)]
-pub(crate) struct Boxed<'i, 'a> {
-    pub(crate) item: &'i Item,
-    /// Its first paragraph, with the box.
-    pub(crate) line: &'i Inline<'a>,
-    pub(crate) mark: BoxMark,
-}
+impl Entry<'_, '_> {
+    /// Returns its box, or that of an open task without one.
+    pub(crate) fn own_mark(&self) -> BoxMark {
+        let none = BoxMark::without_box(TaskStatus::Todo);
+        self.mark.unwrap_or(none)
+    }
 
-impl<'a> Entry<'_, 'a> {
-    /// Returns the item with this box, which may be its own.
-    pub(crate) fn boxed(&self, mark: BoxMark) -> Boxed<'_, 'a> {
-        Boxed {
-            item: self.item,
-            line: &self.line,
-            mark,
-        }
+    /// Returns the text after its box.
+    pub(crate) fn text(&self) -> &str {
+        self.line.text.tail(self.own_mark().rest)
     }
 
     /// Returns the id that the text after its box begins with.

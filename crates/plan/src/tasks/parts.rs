@@ -6,16 +6,16 @@ use crate::lines::source::Source;
 use crate::lines::text;
 use crate::tasks::checkbox::odd_box;
 use crate::tasks::draft::{Reader, items_of};
-use crate::tasks::entry::Boxed;
+use crate::tasks::entry::Entry;
 use crate::tasks::phase;
 
-/// An item whose parts are tasks, with the name that these know it by.
+/// An item whose parts are tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parent {
-    /// It is no task itself.
+    /// It is no task itself, and its tasks know it by this name.
     Group(String),
     /// It is a task, since all its parts are optional, or since requirements of its own are named.
-    Task(String),
+    Task,
 }
 
 /// Returns what an item is if the boxes right below it are its parts rather than its steps: one of
@@ -23,16 +23,16 @@ pub(crate) enum Parent {
 /// no id and begins with `Phase N`, or they all have names (`T001`).
 pub(crate) fn parent(
     reader: &Reader<'_, '_>,
-    boxed: &Boxed<'_, '_>,
+    entry: &Entry<'_, '_>,
     in_list: Option<&str>,
 ) -> Option<Parent> {
-    let Boxed { item, line, mark } = *boxed;
+    let item = entry.item;
     // Most items have no box below them.
     item.blocks
         .iter()
         .flat_map(items_of)
         .find(|child| reader.boxed_line(child).is_some())?;
-    let own = after_label(line.text.get(mark.rest..)?);
+    let own = after_label(entry.text());
     let own_id = identify::of_item(own).map(|found| found.id);
     let number = own_id.or(in_list);
     let (mut boxes, mut numbered, mut named) = (0, 0, 0);
@@ -50,11 +50,10 @@ pub(crate) fn parent(
         named += usize::from(id.starts_with(|c: char| c.is_ascii_uppercase()));
     }
     if let Some(number) = number.filter(|_| numbered > 0) {
-        let is_task = !mark.optional && !phase::begins(own) && has_only_extras(reader, item);
-        let number = number.to_owned();
+        let is_task = !entry.is_optional() && !phase::begins(own) && has_only_extras(reader, item);
         return Some(match is_task {
-            true => Parent::Task(number),
-            false => Parent::Group(number),
+            true => Parent::Task,
+            false => Parent::Group(number.to_owned()),
         });
     }
     let is_group = own_id.is_none() && boxes > 0 && (named == boxes || phase::begins(own));

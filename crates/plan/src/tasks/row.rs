@@ -39,12 +39,7 @@ impl Reader<'_, '_> {
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
         // Of an unknown status it is not known whether it is to be run.
-        let without_box = BoxMark {
-            status: TaskStatus::Blocked,
-            optional: false,
-            at: None,
-            rest: 0,
-        };
+        let without_box = BoxMark::without_box(TaskStatus::Blocked);
         let mut mark = own.unwrap_or(without_box);
         if let Some(status) = status.filter(|_| !(own.is_some() && said.is_empty())) {
             mark.status = status;

@@ -136,7 +136,7 @@ pub(crate) fn odd_item(line: &str) -> Option<&'static str> {
         let mut cells = line.split('|').map(str::trim);
         let first = cells.clone().nth(1).and_then(read_box);
         let is_row = first.is_some() || cells.any(has_box);
-        return is_row.then_some("a row of a table without columns that are named Task and Status");
+        return is_row.then_some("nearly a row of tasks: name columns Task and Status");
     }
     let body = line.trim_start_matches(is_marker);
     let numbered = after_marker(line);

@@ -18,14 +18,15 @@ use crate::fields::names::KnownNames;
 use crate::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use crate::formats::lines::LineUse;
 use crate::formats::reading::Reading;
+use crate::lines::text;
 use crate::parse;
 use crate::parse::Plan;
+use crate::tasks::section::MAX_SHOWN;
 use orchestrate_core::agent::price::{DOLLAR, dollars};
 use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
-use orchestrate_core::text::parts::Parts;
 use orchestrate_core::{Price, ReviewMode};
 
 /// The minimum number of turns of a task: look, change, finish.
@@ -36,9 +37,6 @@ const COLUMNS: usize = 80;
 
 /// The columns before and after a task's id.
 const ID_COLUMN: usize = 8;
-
-/// The length from which on a title is cut.
-const MAX_TITLE_CHARS: usize = 200;
 
 /// What a run does with a goal.
 const GOAL: &str = "\
@@ -413,10 +411,7 @@ impl Estimate {
 
 /// Returns a title as it is shown: a long one is cut.
 fn shown(title: &str) -> Cow<'_, str> {
-    match title.char_indices().nth(MAX_TITLE_CHARS) {
-        Some((end, _)) => format!("{}…", title.head(end)).into(),
-        None => title.into(),
-    }
+    text::shortened(title, MAX_SHOWN)
 }
 
 impl CheckReport {

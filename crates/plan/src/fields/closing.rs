@@ -30,7 +30,9 @@ pub(crate) fn is_open(command: &str) -> bool {
             (Some(_), _) => {}
             (None, '\'' | '"' | '`') => quote = Some(c),
             // A comment extends to the end of its line.
-            (None, '#') if before.is_whitespace() => drop(chars.find(|c| *c == '\n')),
+            (None, '#') if before.is_whitespace() || ";&|(".contains(before) => {
+                drop(chars.find(|c| *c == '\n'))
+            }
             (None, '(') => open.push((')', before == '$')),
             (None, '{') if before == '$' => open.push(('}', true)),
             (None, c) if open.last().is_some_and(|(end, _)| *end == c) => drop(open.pop()),
@@ -48,8 +50,58 @@ pub(crate) fn is_open(command: &str) -> bool {
 
 /// Reports whether a `case … in` has no `esac`.
 fn is_open_case(command: &str) -> bool {
-    let mut words = command.split_whitespace();
-    words.any(|word| word == "case")
-        && words.any(|word| word == "in")
-        && !words.any(|word| word.starts_with("esac"))
+    let (mut open, mut is_begun, mut before) = (0usize, false, ";");
+    for word in command.split_whitespace() {
+        let is_first = before.ends_with([';', '&', '|', '(', '{'])
+            || matches!(before, "do" | "then" | "else" | "if" | "while");
+        match word {
+            "case" if is_first => is_begun = true,
+            "in" if is_begun => (open, is_begun) = (open + 1, false),
+            _ if word.starts_with("esac") => open = open.saturating_sub(1),
+            _ => {}
+        }
+        before = word;
+    }
+    open > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_closed_as_a_shell_closes_them() {
+        let table = [
+            ("cargo test", false),
+            (r#"test "a)b" = 'a"b'"#, false),
+            (r#"echo "it's \" " it\'s"#, false),
+            ("true # don't\necho 'x'", false),
+            ("echo a#'b'", false),
+            ("true;# don't", false),
+            ("echo 'a\\'", false),
+            ("echo it's", true),
+            ("echo a#'b", true),
+            ("test \"a", true),
+            ("test \"a\\\"", true),
+            ("true # don't\necho 'x", true),
+            ("case $1 in (a) x ;; esac && y", false),
+            ("x=$(case $1 in (a) y;; esac)", false),
+            ("grep -rn 'a; case b in' src", false),
+            ("echo case in point", false),
+            ("cat <<E\nin this\ncase it is\nE", false),
+            ("case $1 in a", true),
+            ("for x in a; do case \"$x\" in a", true),
+            ("case $(uname -s) in Linux", true),
+            ("case a in (a) x;; esac; case b in b", true),
+            ("echo $(printf %s \"a)b\"", true),
+            ("x=ab; echo ${x%", true),
+            ("echo $(printf %s \"a)b\") ${x%)} $((1+(2*3)))", false),
+            ("x=$(case $1 in a) y;; esac) && (true)", false),
+            ("test \"$(cat 'a\"b')\" = 1", false),
+            ("cat <<E\ndon't\nE", false),
+        ];
+        for (command, expected) in table {
+            assert_eq!(is_open(command), expected, "{command}");
+        }
+    }
 }

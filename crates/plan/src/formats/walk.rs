@@ -16,6 +16,7 @@ use crate::formats::lines::{Lines, Role};
 use crate::formats::place::LABEL_LEVEL;
 use crate::lines::outline::{Block, Item};
 use crate::lines::source::{Inline, Source};
+use crate::lines::text;
 use crate::mark::Mark;
 use crate::tasks::checkbox::looks_like_box;
 use crate::tasks::draft::{Group, Location, Reader};
@@ -24,7 +25,7 @@ use crate::tasks::heading;
 use crate::tasks::legend;
 use crate::tasks::note::Note;
 use crate::tasks::phase;
-use crate::tasks::section::{self, Kind};
+use crate::tasks::section::{self, Kind, MAX_SHOWN};
 use crate::tasks::status;
 use crate::tasks::table;
 use orchestrate_core::task::TaskStatus;
@@ -212,7 +213,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         self.push_note(heading);
         self.mark(heading.range.clone(), Role::Structure);
         let is_title = heading.level == 1 && self.found.title.is_none();
-        let title = section::shown(&heading.title).into_owned();
+        let title = text::shortened(&heading.title, MAX_SHOWN).into_owned();
         if is_title {
             self.found.title = Some(title.clone());
         }
@@ -356,7 +357,7 @@ impl<'w, 's, 'a> Walk<'w, 's, 'a> {
         if kind != Kind::Work {
             self.open.push(Open {
                 level: LABEL_LEVEL,
-                title: section::shown(label).into_owned(),
+                title: text::shortened(label, MAX_SHOWN).into_owned(),
                 kind,
                 holds_boxes: false,
                 status: None,

@@ -243,8 +243,5 @@ pub(crate) fn headline(text: &str) -> String {
         .split_whitespace()
         .collect();
     let line = words.join(" ");
-    match line.char_indices().nth(MAX_TITLE_CHARS) {
-        Some((end, _)) => format!("{}…", line.head(end)),
-        None => line,
-    }
+    text::shortened(&line, MAX_TITLE_CHARS).into_owned()
 }

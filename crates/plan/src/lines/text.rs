@@ -32,6 +32,15 @@ pub(crate) fn first_chars(text: &str, most: usize) -> &str {
     end.map_or(text, |(end, _)| text.head(end))
 }
 
+/// Returns a text that has at most this many characters and a mark where it is cut.
+pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    let short = first_chars(text, most);
+    match short.len() < text.len() {
+        true => Cow::Owned(format!("{short}…")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 /// The columns from one stop of a tab to the next, in Markdown.
 const TAB: usize = 4;
 

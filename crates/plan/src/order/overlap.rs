@@ -135,3 +135,69 @@ impl<'p> Writers<'p> {
         paths.take_while(|path| path.starts_with(&start)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(path: &str) -> Pattern<'_> {
+        Pattern::new(path).unwrap()
+    }
+
+    #[test]
+    fn overlaps_of_paths_and_globs() {
+        let table = [
+            ("src/a.rs", "src/a.rs", true),
+            ("src/a.rs", "./src//a.rs", true),
+            ("src/a.rs", "src/b.rs", false),
+            ("src", "src/a.rs", true),
+            ("src/", "srcs/a.rs", false),
+            ("src", "src-a/b.rs", false),
+            ("src/*.rs", "src/a.rs", true),
+            ("src/*.rs", "src/a.txt", true),
+            ("src/*.rs", "src/a/b.rs", true),
+            ("src/*.rs", "src", true),
+            ("src/**", "src/a/b.rs", true),
+            ("**/*.rs", "src/a/b.rs", true),
+            ("**/*.rs", "docs/a.md", true),
+            ("**/*.rs", "docs", true),
+            ("src/**/x.rs", "src/x.rs", true),
+            ("src/**/x.rs", "lib/**/x.rs", false),
+            ("src/a*.rs", "src/*b.rs", true),
+            ("src/a*.rs", "src/b*.rs", true),
+            ("a?c", "abc", true),
+            ("*", "anything/below", true),
+            ("src/{a,b}.rs", "src/a.rs", true),
+            ("src/[ab].rs", "src/a.md", true),
+            (".", "src/a.rs", true),
+        ];
+        for (a, b, expected) in table {
+            for (first, second) in [(a, b), (b, a)] {
+                let (first, second) = (pattern(first), pattern(second));
+                let mut writers = Writers::default();
+                writers.record(&first, 0, |_| false);
+                let earlier = writers.record(&second, 1, |_| false);
+                let found = if expected { vec![0] } else { Vec::new() };
+                assert_eq!(earlier, found, "{first:?} {second:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_directory_replaces_the_writers_below_it_but_for_those_beside_it() {
+        let (file, directory) = (pattern("src/a.rs"), pattern("src"));
+        let mut writers = Writers::default();
+        writers.record(&file, 0, |_| false);
+        assert_eq!(writers.record(&directory, 1, |_| true), vec![0]);
+        assert_eq!(writers.record(&directory, 2, |_| false), vec![0, 1]);
+        assert_eq!(writers.record(&file, 3, |_| false), vec![2]);
+    }
+
+    #[test]
+    fn paths_stay_inside_the_repository() {
+        for path in ["/etc/passwd", "~/x", "../x", "a/../../x"] {
+            assert!(Pattern::new(path).is_err(), "{path}");
+        }
+        assert_eq!(Pattern::new("a/../b"), Ok(pattern("b")));
+    }
+}

@@ -3,8 +3,8 @@
 
 use crate::fields::attributes::{Attributes, Located};
 use crate::finding::{FindingCode, Findings, Pending};
+use crate::lines::text;
 use orchestrate_core::task::TaskStatus;
-use orchestrate_core::text::parts::Parts;
 
 /// The maximum number of characters of its remarks: enough for its title and a few of them.
 const MAX_REMARK_CHARS: usize = 2_000;
@@ -43,10 +43,7 @@ pub(crate) fn part_of(id: &str, title: &str) -> String {
 
 /// Truncates the remarks that a group passes to each of its tasks.
 pub(crate) fn shortened(detail: &str) -> String {
-    match detail.char_indices().nth(MAX_REMARK_CHARS) {
-        Some((end, _)) => format!("{}…", detail.head(end)),
-        None => detail.to_owned(),
-    }
+    text::shortened(detail, MAX_REMARK_CHARS).into_owned()
 }
 
 /// Refuses dependencies and paths of a group, with those of the groups around it, that are too

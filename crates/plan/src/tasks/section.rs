@@ -1,11 +1,8 @@
 //! What the boxes below a heading are, by its words: work, checks, what waits for a person, what is
 //! not wanted now.
 
-use std::borrow::Cow;
-
 use crate::lines::text;
 use crate::words;
-use orchestrate_core::text::parts::Parts;
 
 /// How many words after "manual" may name what is done by hand.
 const MAX_BEFORE_DEED: usize = 4;
@@ -407,16 +404,9 @@ pub(crate) fn kind_of_label(label: &str) -> Kind {
     }
 }
 
-/// Returns a heading without the marks around its words, shortened to what is repeated below it.
-pub(crate) fn shown(title: &str) -> Cow<'_, str> {
-    /// Each task and each line that is not run repeats it. A longer one is a paragraph.
-    const MAX_CHARS: usize = 200;
-    let short = text::first_chars(title, MAX_CHARS);
-    match short.len() < title.len() {
-        true => Cow::Owned(format!("{short}…")),
-        false => Cow::Borrowed(title.head(title.len())),
-    }
-}
+/// The maximum number of characters of a heading or a title that is repeated: each task and each
+/// line that is not run may repeat it. A longer one is a paragraph.
+pub(crate) const MAX_SHOWN: usize = 200;
 
 #[cfg(test)]
 mod tests {

@@ -458,3 +458,148 @@ pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     let (status, _, place) = after_dash(title)?;
     Some((status, title.get(place)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TaskStatus::{Blocked, Cancelled, Done, InProgress, Todo};
+
+    #[test]
+    fn words_and_marks_say_a_status() {
+        let table = [
+            ("✅", Some(Done)),
+            ("✅ Done", Some(Done)),
+            ("⏳ Pending", Some(Todo)),
+            ("⏳", Some(InProgress)),
+            ("🚧 In progress", Some(InProgress)),
+            ("❌", Some(Todo)),
+            ("❌ Cancelled", Some(Cancelled)),
+            ("⬜", Some(Todo)),
+            ("🔲 ", Some(Todo)),
+            ("**Complete**", Some(Done)),
+            ("Not Started", Some(Todo)),
+            ("on hold", Some(Blocked)),
+            ("done (v2)", Some(Done)),
+            ("", Some(Todo)),
+            ("Done - merged", Some(Done)),
+            ("Blocked - no key", Some(Blocked)),
+            ("Done, merged in #12", Some(Done)),
+            ("In progress, blocked", Some(InProgress)),
+            ("open, done", None),
+            ("`done`, `open`, `closed`", None),
+            ("Completed 2025-01-31", Some(Done)),
+            ("**completed on 31.1.2025**", Some(Done)),
+            ("✅ Merged in PR #12", Some(Done)),
+            ("Done: see the log", Some(Done)),
+            ("Done in commit 1a2b3c", Some(Done)),
+            ("Done: 2025-01-31", Some(Done)),
+            ("Done: 3 of 5", None),
+            ("done 3/5", None),
+            ("done in 2 of 5", None),
+            ("done in part", None),
+            ("Fixed 2 bugs", None),
+            ("fixed in v2", None),
+            ("blocked by 2.1", None),
+            ("Done:", None),
+            ("🟢 Low", None),
+            ("🔴 High", None),
+            ("🟢 Done", Some(Done)),
+            ("📅 Planned", Some(Todo)),
+            ("🗓️ Planned", Some(Todo)),
+            ("📅", None),
+            ("🟢", Some(Done)),
+            ("50 %", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn done_may_be_limited() {
+        for whole in [
+            "Done",
+            "✅ Complete",
+            "**COMPLETED** ✅ (2025-01-31)",
+            "Merged in PR #12",
+            "Completed. It was merged.",
+        ] {
+            assert!(is_done_without_limit(whole), "{whole}");
+        }
+        for part in [
+            "Completed (design only)",
+            "Completed: nothing yet",
+            "🟢",
+            "",
+        ] {
+            assert!(!is_done_without_limit(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_title_beside_an_open_box_may_say_a_status() {
+        let table = [
+            ("✅ Parse", Some((Done, "✅"))),
+            ("⏸\u{fe0f} Parse", Some((Blocked, "⏸\u{fe0f}"))),
+            ("Parse ✅", Some((Done, "✅"))),
+            ("Parse (done)", Some((Done, "done"))),
+            ("Parse (in progress)", Some((InProgress, "in progress"))),
+            ("Parse (closed)", None),
+            ("Parse — DONE", Some((Done, "DONE"))),
+            ("Parse - cancelled", Some((Cancelled, "cancelled"))),
+            ("🔄 Synchronise", None),
+            ("🟢 Polish", None),
+            ("Polish 🟢", None),
+            ("Parse (todo)", None),
+            ("Parse ❌", None),
+            ("Parse - the dates", None),
+            ("Show what is done", None),
+            ("", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(beside_box(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn a_heading_may_end_with_its_status() {
+        let table = [
+            ("Phase 1: Setup ✅", Some((Done, "Phase 1: Setup"))),
+            (
+                "Task 2 - Build ✅ COMPLETED",
+                Some((Done, "Task 2 - Build")),
+            ),
+            ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
+            ("Use ✅ as a mark", None),
+            (
+                "Task 11: Paint ✓ (DONE - 2025-01-31)",
+                Some((Done, "Task 11: Paint")),
+            ),
+            (
+                "Task 12: Oil ✓ (In Progress)",
+                Some((InProgress, "Task 12: Oil")),
+            ),
+            ("Task 13: Sand ✓ (Current)", None),
+            ("Priority 3 🟢", None),
+            ("Phase 2: Setup 🟢 Done", Some((Done, "Phase 2: Setup"))),
+            ("Task 4 (optional)", None),
+            ("Task 6: Handle sockets (closed)", None),
+            ("Task 6: Handle (done) sockets", None),
+            ("Task 6: Filter orders (done, open)", None),
+            ("Task 7: Crash (fixed)", Some((Done, "Task 7: Crash"))),
+            (
+                "Task 8: Parse (completed 2025-01-31)",
+                Some((Done, "Task 8: Parse")),
+            ),
+            ("Task 9: Show (blocked by Task 1)", None),
+            (
+                "Phase 3: Sockets (closed)",
+                Some((Done, "Phase 3: Sockets")),
+            ),
+            ("Task 5", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(trailing(title), expected, "{title}");
+        }
+    }
+}

@@ -419,3 +419,94 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns id, title, status and the other cells of each row.
+    fn parsed(text: &str) -> Option<Vec<String>> {
+        let source = Source::new(text);
+        let slice = |cell: &Cell| source.slice(cell.clone()).to_owned();
+        let row = |row: &Row| {
+            let others: Vec<String> = row
+                .others
+                .iter()
+                .map(|(head, cell)| format!("{}={}", slice(head), slice(cell)))
+                .collect();
+            let id = row.id.as_ref().map(slice).unwrap_or_default();
+            format!(
+                "{id}: {} [{}] {}",
+                slice(&row.title),
+                slice(&row.status),
+                others.join(" ")
+            )
+        };
+        Some(read(&source, 0..text.len())?.rows.iter().map(row).collect())
+    }
+
+    #[test]
+    fn a_table_of_tasks_has_a_task_and_a_status() {
+        let table = "| # | Task | Owner | Status |\n|---|:----|---|---|\n| 1 | Add `a|b` | x | ✅ Done |\n| 2 | Go | | |\n";
+        let expected = ["1: Add `a|b` [✅ Done] Owner=x", "2: Go [] "];
+        assert_eq!(parsed(table), Some(expected.map(str::to_owned).to_vec()));
+        let expected = vec![": Build [todo] ".to_owned()];
+        assert_eq!(
+            parsed("Task | **Status**\n--- | ---\nBuild | todo"),
+            Some(expected)
+        );
+        let expected = vec![
+            "4: Seiten [⏳] ".to_owned(),
+            "5: Tests [⬜ offen] ".to_owned(),
+        ];
+        let in_german =
+            "| Teil | Was | Stand |\n|---|---|---|\n| 4 | Seiten | ⏳ |\n| 5 | Tests | ⬜ offen |";
+        assert_eq!(parsed(in_german), Some(expected));
+        let expected = vec![
+            "1: Parse [] Needs=none".to_owned(),
+            "2: Print [] Needs=1".to_owned(),
+        ];
+        let ordered = "| ID | Task | Needs |\n|---|---|---|\n| 1 | Parse | none |\n| 2 | Print | 1 |\n| | Total | 2 |";
+        assert_eq!(parsed(ordered), Some(expected));
+        let expected = vec![
+            ": M1: Frame [] Days=3".to_owned(),
+            ": M2: Roof [] Days=2".to_owned(),
+        ];
+        let milestones = "| Etappe | Days |\n|---|---|\n| M1: Frame | 3 |\n| M2: Roof | 2 |";
+        assert_eq!(parsed(milestones), Some(expected));
+        let expected = vec![
+            "1: Mur [⬜ Plus tard] Description=en bois".to_owned(),
+            "2: Toit [✅ Fait] Description=en tuiles".to_owned(),
+        ];
+        let in_french = "| # | Étape | Description | Statut |\n|---|---|---|---|\n\
+             | 1 | Mur | en bois | ⬜ Plus tard |\n| 2 | Toit | en tuiles | ✅ Fait |";
+        assert_eq!(parsed(in_french), Some(expected));
+        let expected = vec![
+            ": 缓存 [✅ 已完成] 优先级=🔴 高".to_owned(),
+            ": 登录 [⏳ 进行中] 优先级=🟢 低".to_owned(),
+        ];
+        let in_chinese = "| 任务 | 优先级 | 状态 |\n|---|---|---|\n\
+             | 缓存 | 🔴 高 | ✅ 已完成 |\n| 登录 | 🟢 低 | ⏳ 进行中 |";
+        assert_eq!(parsed(in_chinese), Some(expected));
+        let expected = vec![
+            "R1: Crash [] Notes=old".to_owned(),
+            "R2: Leak [] Notes=new".to_owned(),
+        ];
+        let issues =
+            "| ID | Issue | Notes |\n|---|---|---|\n| R1 | Crash | old |\n| R2 | Leak | new |";
+        assert_eq!(parsed(issues), Some(expected));
+        for other in [
+            "| Item | Decision |\n|---|---|\n| Database | SQLite |\n| Parser | own |",
+            "| Status | Meaning |\n|---|---|\n| `todo` | not begun |\n| `done` | at the end |",
+            "| Item | Owner |\n|---|---|\n| a | b |",
+            "| a | b |",
+            "Task | Status\n",
+            "| Library | Complete |\n|---|---|\n| a | yes |\n| b | no |",
+            "| Library | ✅ |\n|---|---|\n| a | ✅ |\n| b | ❌ |",
+            "| Library | Fast | Small |\n|---|---|---|\n| a | ✅ | ⬜ |\n| b | ⬜ | ⬜ |",
+            "text",
+        ] {
+            assert_eq!(parsed(other), None, "{other}");
+        }
+    }
+}

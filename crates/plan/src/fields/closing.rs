@@ -26,16 +26,20 @@ pub(crate) fn is_open(command: &str) -> bool {
         match (quote, c) {
             (Some(mark), c) if mark == c => quote = None,
             (Some('\''), _) => {}
-            (_, '\\') => drop(chars.next()),
+            (_, '\\') => {
+                chars.next();
+            }
             (Some(_), _) => {}
             (None, '\'' | '"' | '`') => quote = Some(c),
             // A comment extends to the end of its line.
             (None, '#') if before.is_whitespace() || ";&|(".contains(before) => {
-                drop(chars.find(|c| *c == '\n'))
+                while chars.next().is_some_and(|c| c != '\n') {}
             }
             (None, '(') => open.push((')', before == '$')),
             (None, '{') if before == '$' => open.push(('}', true)),
-            (None, c) if open.last().is_some_and(|(end, _)| *end == c) => drop(open.pop()),
+            (None, c) if open.last().is_some_and(|(end, _)| *end == c) => {
+                open.pop();
+            }
             (None, _) => {}
         }
         before = c;

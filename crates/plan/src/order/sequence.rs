@@ -15,7 +15,7 @@ use crate::lines::text::is_one_of;
 use crate::order::overlap::{Paths, Writers, for_task};
 use crate::order::reason::Cause;
 use crate::tasks::draft::Draft;
-use crate::tasks::section::{each_word, lists_bullets};
+use crate::tasks::section::each_word;
 
 /// First words of a title that only checks what others make.
 #[rustfmt::skip]
@@ -50,6 +50,12 @@ const FEW_WORDS: usize = 3;
 
 /// What a title that sets up what others need begins with, beside "set up".
 const SETTING_UP: &[&str] = &["setup", "scaffold", "bootstrap", "initialize"];
+
+/// The words of a heading that only says that a list of tasks follows.
+#[rustfmt::skip]
+const LIST: &[&str] = &[
+    "task", "tasks", "todo", "todos", "to", "do", "list", "checklist", "open", "remaining",
+];
 
 /// A task in an order that fits the dependencies of all.
 pub(crate) struct Placed<'d> {
@@ -144,8 +150,13 @@ fn is_flat(plan: &[Draft]) -> bool {
     let is_whole = section == 0
         || first
             .and_then(|draft| draft.section.as_deref())
-            .is_some_and(lists_bullets);
+            .is_some_and(only_lists);
     is_whole && !plan.iter().any(|draft| gives_order(draft, section))
+}
+
+/// Reports whether a heading says no more than that tasks follow.
+fn only_lists(heading: &str) -> bool {
+    each_word(heading).all(|word| is_one_of(word, LIST) || word.parse::<u32>().is_ok())
 }
 
 fn gives_order(draft: &Draft, section: usize) -> bool {

@@ -164,7 +164,8 @@ fn bullets_below_what_is_next_are_work() {
         "\
 build_the_page [todo] Build the page
 ship_the_page [todo] Ship the page
-> build_the_page / ship_the_page: nothing comes before; together: nothing orders them
+> build_the_page: nothing comes before
+> ship_the_page: after build_the_page: the plan's order
 ",
     );
 }

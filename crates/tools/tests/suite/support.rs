@@ -1,15 +1,16 @@
 //! Runs each test with its own runtime and worktree, and the sandbox that it needs.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use orchestrate_core::policy::{Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};
+use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, plain_tools};
 use serde_json::Value;
 
 /// Makes calls one after another, each with what it has to say: a whole text, what it [`begins`]
@@ -75,7 +76,7 @@ pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> T
     let trial = |tier: Tier| {
         Trial::ignorable_test(format!("{name}::{}", tier.name), move || {
             let (sandbox, lacking) = match tier.sandbox() {
-                Ok(sandbox) if has(&sandbox, need)? => (Some(sandbox), String::new()),
+                Ok(sandbox) if has(tier.name, &sandbox, need)? => (Some(sandbox), String::new()),
                 Ok(_) => (None, need.program.to_owned()),
                 Err(reason) => (None, format!("{}: {reason}", tier.need)),
             };
@@ -88,17 +89,26 @@ pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> T
     TIERS.map(trial).into()
 }
 
-/// Reports whether commands find a program.
-fn has(sandbox: &Sandbox, need: Need) -> Result<bool, Failed> {
+/// Reports whether commands find a program. A tier is asked once for each program, since starting
+/// some takes as long as a test.
+fn has(tier: &'static str, sandbox: &Sandbox, need: Need) -> Result<bool, Failed> {
+    type Known = Mutex<BTreeMap<(&'static str, &'static str), bool>>;
+    static KNOWN: Known = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known().get(&(tier, need.probe)) {
+        return Ok(*found);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), sandbox.clone())?;
+    let harness = ToolHarness::new(plain_tools().unwrap(), sandbox.clone())?;
     let call = harness.call(
         "run_shell_command",
         serde_json::json!({"command": need.probe}),
     );
-    Ok(runtime.block_on(call).success)
+    let found = runtime.block_on(call).success;
+    known().insert((tier, need.probe), found);
+    Ok(found)
 }
 
 const TIER: &str =
@@ -192,7 +202,7 @@ fn run(test: fn(ToolHarness) -> Test, sandbox: Sandbox) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), sandbox)?;
+    let harness = ToolHarness::new(plain_tools().unwrap(), sandbox)?;
     runtime.block_on(test(harness));
     Ok(())
 }
@@ -209,7 +219,7 @@ pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
 pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
     let text =
         |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the test");
-    let tools = builtin_tools(&|_| None).unwrap();
+    let tools = plain_tools().unwrap();
     Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>(), tools.names()).unwrap())
 }
 

@@ -10,7 +10,7 @@ use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     FileContents, FileStamp, NoReplay, ReplayService, Replayable, SharedValues, ToolOutput,
-    builtin_tools,
+    plain_tools,
 };
 use serde_json::{Value, json};
 
@@ -525,7 +525,7 @@ pub(crate) async fn a_kept_result_is_that_of_the_file(mut harness: ToolHarness) 
 /// known is not read.
 pub(crate) async fn agents_share_what_they_analysed(mut harness: ToolHarness) {
     let sandbox = orchestrate_sandbox::Sandbox::clone(&harness.scope.sandbox);
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let mut other = ToolHarness::new(registry, sandbox).unwrap();
     other.scope.shared = harness.scope.shared.clone();
     // Whoever knows files by their metadata knows those of all worktrees.

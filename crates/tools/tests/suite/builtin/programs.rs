@@ -10,12 +10,12 @@ use orchestrate_core::policy::{Permission, RuleDecision};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     CallOutcome, ExecutionResult, FormatResults, LintResults, TestErrorKind, TestResults,
-    ToolOutput, builtin_tools,
+    ToolOutput, plain_tools,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::execute::conformance::{conforms, python_specimens};
+use crate::execute::conformance::{conforms_with, python_specimens};
 use crate::support::{Need, begins, calls, fails, policy, said, says, starting};
 
 const fn need(probe: &'static str, program: &'static str) -> Need {
@@ -321,9 +321,10 @@ const PYTHON_TESTS: &str = "import unittest\n\n\nclass Sums(unittest.TestCase):\
 
 pub(crate) async fn tests_of_unittest_are_counted_and_placed(harness: ToolHarness) {
     harness.put("tests/test_sums.py", PYTHON_TESTS).unwrap();
-    // An environment of its own has no pytest.
+    // An environment of its own has no pytest. Installing pip into it would take seconds.
+    let command = "python3 -m venv --without-pip .venv";
     let output = harness
-        .call("create_virtual_environment", json!({"path": ".venv"}))
+        .call("run_shell_command", json!({"command": command}))
         .await;
     assert!(output.success, "{}", output.text());
     check_tests(
@@ -684,7 +685,7 @@ pub(crate) async fn a_script_has_the_time_of_the_reference(mut harness: ToolHarn
     // A lower limit of the configuration holds for the default, too.
     harness.scope.limits.max_command_timeout = Duration::from_secs(1);
     calls! { harness; run_python {"code": "while True: pass"} => "Timeout: timed out after 1 s"; }
-    let tool = builtin_tools(&|_| None)
+    let tool = plain_tools()
         .unwrap()
         .tool("run_python")
         .unwrap()
@@ -729,10 +730,27 @@ pub(crate) async fn a_virtual_environment_is_made_and_used(harness: ToolHarness)
         )
         .await;
     begins(&output, harness.path().join(".venv").to_str().unwrap());
+    let output = harness
+        .call(
+            "run_python",
+            json!({"code": "import pip; print(pip.__file__)"}),
+        )
+        .await;
+    begins(&output, harness.path().join(".venv").to_str().unwrap());
 }
 
+/// A module that stands before Python's own in the worktree: it makes a virtual environment without
+/// installing pip, which takes seconds for each of the calls that a check makes. That an environment
+/// has pip is checked by [`a_virtual_environment_is_made_and_used`].
+const VENV_WITHOUT_PIP: &str = "import sys\n\ndel sys.path[0]\nimport venv\n\n\
+    venv.main(['--without-pip', *sys.argv[1:]])\n";
+
 pub(crate) async fn the_tools_for_python_conform(harness: ToolHarness) {
-    conforms(&harness, python_specimens()).await;
+    let prepare = |own: &ToolHarness| {
+        own.put("venv.py", VENV_WITHOUT_PIP)?;
+        own.put("a.txt", "one\ntwo\n")
+    };
+    conforms_with(&harness, python_specimens(), &prepare).await;
 }
 
 pub(crate) async fn a_project_without_tests_is_told_so(harness: ToolHarness) {

@@ -8,7 +8,7 @@ use orchestrate_core::policy::Permission;
 use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
-    Answer, Category, Tool, ToolContext, ToolError, ToolProperties, builtin_tools, tools_reference,
+    Answer, Category, Tool, ToolContext, ToolError, ToolProperties, plain_tools, tools_reference,
 };
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ fn prepare(harness: &ToolHarness) -> io::Result<()> {
 }
 
 pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let mut specimens = specimens();
     specimens.extend(web::specimens());
     // Those are tried where Python is installed, and where a program can be led to a proxy.
@@ -199,12 +199,12 @@ pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
 /// The reference has each field that a result has; what it calls absent or `if` may be missing in a
 /// result.
 pub(crate) async fn the_fields_of_results_are_in_the_reference(harness: ToolHarness) {
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let page = tools_reference(&registry);
     let specimens = specimens().into_iter().chain(web::specimens());
     for (name, valid, _) in specimens {
         let own = ToolHarness::new(
-            builtin_tools(&|_| None).unwrap(),
+            plain_tools().unwrap(),
             harness.scope.sandbox.as_ref().clone(),
         )
         .unwrap();
@@ -270,7 +270,7 @@ pub(crate) async fn conforms_with(
     specimens: Vec<(&'static str, Value, Option<Value>)>,
     prepare: &dyn Fn(&ToolHarness) -> io::Result<()>,
 ) {
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let mut faults = Vec::new();
     for (name, valid, missing) in specimens {
         let tool = Arc::clone(registry.tool(name).unwrap());

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_core::{Redactor, Secret};
 use orchestrate_tool_testing::harness::{FakeReplay, Recorded, ToolHarness};
-use orchestrate_tools::{Executor, NoReplay, ToolOutput, builtin_tools};
+use orchestrate_tools::{Executor, NoReplay, ToolOutput, plain_tools};
 use serde_json::{Value, json};
 
 use crate::support::{policy, says};
@@ -244,7 +244,7 @@ pub(crate) async fn only_answers_that_follow_from_files_are_replayed(mut harness
 pub(crate) async fn a_result_with_a_secret_is_not_stored(mut harness: ToolHarness) {
     project(&mut harness);
     let secret = Secret::new("TOKEN", "hunter2hunter2");
-    let tools = builtin_tools(&|_| None).unwrap();
+    let tools = plain_tools().unwrap();
     harness.executor = Arc::new(Executor::redacting(tools, Redactor::new([secret])).unwrap());
     harness
         .put("src/key.rs", "let key = \"hunter2hunter2\";\n")

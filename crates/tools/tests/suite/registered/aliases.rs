@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::builtin_tools;
+use orchestrate_tools::plain_tools;
 use serde_json::{Value, json};
 
 use crate::support::said;
@@ -354,7 +354,7 @@ pub(crate) async fn every_alias_is_called_in_the_form_of_its_product(harness: To
     );
     // Names of the tools themselves are in other tests; a rule or a role may have the others as
     // well.
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let aliases: BTreeSet<String> = registry
         .tools(None)
         .iter()

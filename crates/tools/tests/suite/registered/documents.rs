@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::{TaskId, ToolCall};
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::{Answer, CallOutcome, ErrorKind, Note, NoteKind, Notes, builtin_tools};
+use orchestrate_tools::{Answer, CallOutcome, ErrorKind, Note, NoteKind, Notes, plain_tools};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
@@ -47,7 +47,7 @@ pub(crate) async fn tools_are_called_as_the_documents_call_them(harness: ToolHar
 }
 
 pub(crate) async fn a_model_is_told_what_a_tool_says_of_itself(harness: ToolHarness) {
-    let registry = builtin_tools(&|_| None).unwrap();
+    let registry = plain_tools().unwrap();
     let names = ["git_status", "grep", "read_file"];
     let specs = harness.executor.specs(&Grant::of_tools(names));
     let told: Vec<(&str, &str, &Value)> = specs

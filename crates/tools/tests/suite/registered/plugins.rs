@@ -13,7 +13,7 @@ use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
     Answer, CallSite, Category, ErrorKind, Extensions, Plugin, PluginError, Prepared, PromptFile,
-    Tool, ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry, builtin_tools,
+    Tool, ToolContext, ToolError, ToolPlugin, ToolProperties, ToolRegistry, plain_tools,
 };
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn words() -> Extensions {
 
 /// Returns the built-in tools with those of a program.
 fn registry(extensions: &Extensions) -> ToolRegistry {
-    let mut registry = builtin_tools(&|_| None).unwrap();
+    let mut registry = plain_tools().unwrap();
     extensions.add_to(&mut registry, &|_| None).unwrap();
     registry
 }
@@ -227,7 +227,7 @@ pub(crate) async fn a_plugins_tools_are_like_built_in_ones(_: ToolHarness) {
 }
 
 pub(crate) async fn a_project_rewords_a_plugins_tool(_: ToolHarness) {
-    let mut registry = builtin_tools(&|_| None).unwrap();
+    let mut registry = plain_tools().unwrap();
     let text = "<tool><description>How long it is</description></tool>".to_owned();
     let file = PromptFile {
         path: "word_count.xml".to_owned(),
@@ -589,8 +589,7 @@ pub(crate) async fn a_plugin_conforms(harness: ToolHarness) {
 }
 
 pub(crate) async fn a_closed_sandbox_starts_no_program(_: ToolHarness) {
-    let mut harness =
-        ToolHarness::new(builtin_tools(&|_| None).unwrap(), Sandbox::closed()).unwrap();
+    let mut harness = ToolHarness::new(plain_tools().unwrap(), Sandbox::closed()).unwrap();
     harness.scope.limits.longest_retry_wait = Duration::ZERO;
     let output = harness
         .call("run_shell_command", json!({"command": "touch made"}))

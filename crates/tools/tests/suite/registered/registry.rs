@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::{Answer, Category, Tool, ToolsError, builtin_tools};
+use orchestrate_tools::{Answer, Category, Tool, ToolsError, plain_tools};
 use serde_json::json;
 
 use crate::probe::probe;
@@ -14,7 +14,7 @@ fn names(tools: &[&Arc<dyn Tool>]) -> Vec<String> {
 }
 
 pub(crate) async fn a_strangers_tool_is_found_by_name_category_and_words(_: ToolHarness) {
-    let mut registry = builtin_tools(&|_| None).unwrap();
+    let mut registry = plain_tools().unwrap();
     let before = names(&registry.tools(None));
     let stranger = || {
         Arc::new(probe(|_| {

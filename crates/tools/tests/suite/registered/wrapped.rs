@@ -8,7 +8,7 @@ use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::{Grant, RuleDecision};
 use orchestrate_tool_testing::conformance::{Specimen, check};
 use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, builtin_tools};
+use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, plain_tools};
 use serde_json::{Value, json};
 
 use crate::support::{calls, holding, policy, said, starting};
@@ -31,7 +31,7 @@ fn registry() -> ToolRegistry {
         path: "x.tool".to_owned(),
         text: text.to_owned(),
     };
-    let mut registry = builtin_tools(&|_| None).unwrap();
+    let mut registry = plain_tools().unwrap();
     let files = [FIND_VALA, HEAD, QUICK, GONE].map(file);
     assert_eq!(add_tool_files(&mut registry, &files), []);
     registry

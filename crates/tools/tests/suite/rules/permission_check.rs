@@ -9,7 +9,7 @@ use orchestrate_core::policy::RuleDecision::{Ask, Deny};
 use orchestrate_core::policy::{Decision, Policy, RuleDecision};
 use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
-    Answered, CallOutcome, ErrorKind, PermissionCheck, ToolRegistry, add_tool_files, builtin_tools,
+    Answered, CallOutcome, ErrorKind, PermissionCheck, ToolRegistry, add_tool_files, plain_tools,
 };
 use serde_json::{Value, json};
 
@@ -311,7 +311,7 @@ fn rows() -> Vec<Row> {
 }
 
 fn registry() -> ToolRegistry {
-    let mut registry = builtin_tools(&|_| None).unwrap();
+    let mut registry = plain_tools().unwrap();
     let file = ToolFile {
         path: "say.tool".to_owned(),
         text: SAY.to_owned(),

@@ -9,7 +9,7 @@ use orchestrate_core::policy::Permission::{
 };
 use orchestrate_core::policy::{Grant, Policy, RuleDecision};
 use orchestrate_tool_testing::harness::ToolHarness;
-use orchestrate_tools::builtin_tools;
+use orchestrate_tools::plain_tools;
 use serde_json::{Value, json};
 
 use crate::builtin::web::put_pages;
@@ -75,7 +75,7 @@ pub(crate) async fn each_covers_the_tools_of_the_reference(mut harness: ToolHarn
     put_pages(&harness);
     // The user is asked about it otherwise.
     harness.scope.policy = policy(&[(RuleDecision::Allow, "git_push")]);
-    let tools = builtin_tools(&|_| None).unwrap();
+    let tools = plain_tools().unwrap();
     let granting = |permissions: BTreeSet<Permission>| {
         let of_all = Grant::of_tools(tools.tools(None).iter().map(|tool| tool.name()));
         Arc::new(Grant {

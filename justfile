@@ -104,6 +104,7 @@ hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate crafted_files_cost
     ORCHESTRATE_HOSTILE=all cargo test -q -p orchestrate-code -p orchestrate-html --test memory
+    ORCHESTRATE_HOSTILE=all cargo test -q -p orchestrate-tools --test suite hostile::swapped
 
 # Tests control groups in an emulated machine that boots this Linux image, as root and as an ordinary user.
 cgroups KERNEL *TESTS:

@@ -37,10 +37,11 @@ mod tools;
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
 use std::thread;
 
-use support::{Case, Place, durations};
+use support::{Case, PLACE, Place, durations};
 
 /// How many tests run at once for each processor: a run waits for processes, disks and deadlines
 /// about as long as it computes.
@@ -68,6 +69,29 @@ fn cases() -> Vec<Case> {
     modules.iter().flat_map(|cases| cases()).collect()
 }
 
+/// Says that this program was started by [`continue_in_memory`].
+const IN_MEMORY: &str = "ORCHESTRATE_TESTS_IN_MEMORY";
+
+/// Replaces this program by itself with its temporary files in memory, where `.ci/in-memory` can:
+/// for root, if there is enough memory. On a disk, the kernel takes about twice the processor time,
+/// since it searches for an inode that was not deleted just now, and the tests wait for the disk.
+/// Does nothing if `TMPDIR` or the place says where the files are.
+fn continue_in_memory() {
+    let decided = [IN_MEMORY, "TMPDIR", PLACE];
+    if decided.iter().any(|name| std::env::var_os(name).is_some()) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    // A failure is no reason to run no tests.
+    let _not_replaced = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/in-memory"))
+        .arg(program)
+        .args(std::env::args_os().skip(1))
+        .env(IN_MEMORY, "asked")
+        .exec();
+}
+
 fn main() -> ExitCode {
     // The sandbox re-executes this program as its helper.
     orchestrate_sandbox::run_helper_if_asked();
@@ -75,6 +99,7 @@ fn main() -> ExitCode {
     if let Some(code) = kill::coordinate_if_asked() {
         return code;
     }
+    continue_in_memory();
     let durations = std::env::var(durations::DURATIONS)
         .ok()
         .and_then(|most| most.parse().ok());

@@ -739,9 +739,9 @@ pub(crate) async fn a_virtual_environment_is_made_and_used(harness: ToolHarness)
     begins(&output, harness.path().join(".venv").to_str().unwrap());
 }
 
-/// A module that stands before Python's own in the worktree: it makes a virtual environment without
-/// installing pip, which takes seconds for each of the calls that a check makes. That an environment
-/// has pip is checked by [`a_virtual_environment_is_made_and_used`].
+/// A module that stands before Python's own in the worktree: it makes a virtual environment
+/// without pip, whose installation takes seconds for each of the calls that a check makes. That an
+/// environment has pip is checked by [`a_virtual_environment_is_made_and_used`].
 const VENV_WITHOUT_PIP: &str = "import sys\n\ndel sys.path[0]\nimport venv\n\n\
     venv.main(['--without-pip', *sys.argv[1:]])\n";
 

@@ -454,7 +454,7 @@ pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
 }
 
 /// Returns how often a race is tried: in the short form, or in the long one of `just hostile`
-/// (`ORCHESTRATE_HOSTILE=all`). Each try costs two processors its time, as the swaps go on meanwhile.
+/// (`ORCHESTRATE_HOSTILE=all`). Each try costs two processors its time, as the swaps go on.
 fn tries(short: u64, long: u64) -> u64 {
     let is_long = std::env::var("ORCHESTRATE_HOSTILE").is_ok_and(|wanted| wanted == "all");
     if is_long { long } else { short }

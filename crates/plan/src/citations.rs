@@ -858,9 +858,9 @@ mod tests {
             );
         }
         // A part that is done may be cited with the task that it is a part of.
-        let part = "# Shop\n\n- [ ] Add the cart\n  - [x] with a total\n";
+        let part = "# Shop\n\n- [ ] Add the cart\n  - [x] with a total\n  - [ ] with taxes\n";
         assert_eq!(
-            errors_of(part, "- [ ] T1 Add the cart\n", "1: told\n3-4: T1"),
+            errors_of(part, "- [ ] T1 Add the cart\n", "1: told\n3-5: T1"),
             [""; 0]
         );
     }

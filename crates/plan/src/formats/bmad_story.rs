@@ -76,6 +76,11 @@ fn claims(document: &Document<'_, '_>) -> Claim {
         let why = "it is a story without tasks, and its boxes are what it is checked by";
         return Claim::Contradicting(why.to_owned());
     }
+    let is_empty = known > 0 && document.boxes.is_empty() && is_titled(document);
+    if let Some(word) = said.filter(|said| is_empty && is_over(said)) {
+        let why = format!("its status is \"{word}\", and it has no tasks");
+        return Claim::Contradicting(why);
+    }
     if tasks.is_empty() || !is_story {
         return Claim::NotMine;
     }
@@ -88,14 +93,18 @@ fn claims(document: &Document<'_, '_>) -> Claim {
     }
 }
 
+/// Reports whether the title of a document is that of a story, and no other heading is a task.
+fn is_titled(document: &Document<'_, '_>) -> bool {
+    let mut stories = document.headings.iter().filter(|it| it.task().is_some());
+    let is_title = stories.next().is_some_and(|it| it.level == 1);
+    is_title && stories.next().is_none()
+}
+
 /// Reports whether the title of a document is that of a story, and all its boxes, some of them
 /// open, stand below headings of checks.
 fn has_only_checks(document: &Document<'_, '_>) -> bool {
-    let mut stories = document.headings.iter().filter(|it| it.task().is_some());
-    let is_title = stories.next().is_some_and(|it| it.level == 1);
     let boxes = &document.boxes;
-    is_title
-        && stories.next().is_none()
+    is_titled(document)
         && boxes.iter().any(|own| own.mark.status.runs())
         && boxes
             .iter()
@@ -131,7 +140,7 @@ fn names_criteria(text: &str) -> bool {
 /// (`Status: done`) above all boxes.
 fn status_of<'a>(document: &Document<'_, 'a>) -> Option<&'a str> {
     let source = document.source;
-    let end = document.boxes.first().map_or(0, |first| first.at);
+    let end = document.boxes.first().map_or(source.text.len(), |it| it.at);
     let mut is_heading = false;
     for (_, line) in source.lines(document.start..end) {
         let bare = line.trim_start_matches(['#', '*', ' ']);

@@ -28,6 +28,9 @@ use orchestrate_core::text::parts::Parts;
 /// The keys of a field that says the id of a task.
 const ID_KEYS: &[&str] = &["id", "task id"];
 
+/// Why an open box with boxes below it that are all ticked is not run: nothing says what is left.
+const ALL_TICKED: &str = "all boxes below it are ticked: tick it, or open the one that is left";
+
 /// Why an open box below a done task is no task.
 pub(super) const OPEN_STEP_OF_DONE: &str =
     "it is an open step of a task that is done: write it beside that task to have it carried out";
@@ -74,6 +77,9 @@ impl<'a> Walk<'_, '_, 'a> {
             true => &[],
             false => &item.blocks,
         };
+        if mark.at.is_some() && self.reader.are_ticked(steps) {
+            draft.hold(TaskStatus::Done, ALL_TICKED);
+        }
         self.add(draft, item.range.end, inherited.withheld, steps);
     }
 

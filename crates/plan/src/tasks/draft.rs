@@ -698,6 +698,15 @@ impl<'a> Reader<'_, 'a> {
         steps
     }
 
+    /// Reports whether there are boxes in these blocks, and all of them are ticked.
+    pub(crate) fn are_ticked(&self, blocks: &[Block]) -> bool {
+        let mut steps = Steps::default();
+        for item in blocks.iter().flat_map(items_of) {
+            self.steps(item, &mut steps);
+        }
+        steps.done > 0 && steps.open == 0
+    }
+
     /// Adds the boxes of an item and of the lists in it; a cancelled one stays as it is.
     fn steps(&self, item: &Item, steps: &mut Steps) {
         if let Some((line, mark)) = self

@@ -1,6 +1,7 @@
 //! Tests of what says a status, and of what seems to.
 
 use crate::KnownNames;
+use crate::finding::FindingCode;
 use crate::parse::read;
 use crate::tests::styles::{reads, written};
 use orchestrate_core::task::TaskStatus;
@@ -447,4 +448,26 @@ fn headings_of_a_document_that_is_done_are_not_run() {
             .iter()
             .all(|task| task.status == TaskStatus::Done)
     );
+}
+
+#[test]
+fn an_open_box_above_boxes_that_are_all_ticked_is_not_run() {
+    reads(
+        "# Shop\n\n- [ ] Cart\n  - [x] Add\n  - [x] Remove\n- [ ] Till\n  - [x] Cash\n  - [ ] Cards\n",
+        "\
+cart [done] Cart | details [x] Add / [x] Remove
+till [todo] Till | details [x] Cash / [ ] Cards
+> till: nothing comes before
+line 3: all boxes below it are ticked: tick it, or open the one that is left
+",
+    );
+}
+
+#[test]
+fn a_story_that_is_over_and_has_no_tasks_is_asked_about() {
+    let plan = "# Story 4.4: The manual\n\n## Status\n✅ **COMPLETED** (August)\n\n## Story\n\n\
+                As a user, I want a manual.\n\n### ✅ Completed items\n\n1. **Manual** - written\n";
+    let (_, errors) = read(plan, &KnownNames::default());
+    let codes: Vec<FindingCode> = errors.iter().map(|error| error.code).collect();
+    assert_eq!(codes, [FindingCode::Ambiguous]);
 }

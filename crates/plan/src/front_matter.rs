@@ -199,8 +199,8 @@ fn is_ours(line: &str) -> bool {
     })
 }
 
-/// Parses the YAML of a front matter. One that cannot be read says nothing, if it is that of another
-/// template.
+/// Parses the YAML of a front matter. One that cannot be read says nothing, if it is that of
+/// another template.
 fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Vec<Entry>, NotMapping> {
     let text = source.slice(range.clone());
     match yaml::read(text) {

@@ -414,8 +414,8 @@ fn bare_number(number: &str) -> &str {
     number.trim_start_matches('0')
 }
 
-/// Returns the number that the id of a task ends with, or that of one without a written id. The last number of `3.1` is not
-/// the number of a task.
+/// Returns the number that the id of a task ends with, or that of one without a written id. The
+/// last number of `3.1` is not the number of a task.
 fn number_of<'a>(task: &'a Name<'a>) -> Option<&'a str> {
     let own = task
         .number

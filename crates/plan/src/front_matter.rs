@@ -458,7 +458,7 @@ mod tests {
             ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
-            ("- [ ] T1 a (structure: flat)\n", vec![]),
+            ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
             ("---\n- [ ] T1 a\n", vec![]),
             ("---\nword\n---\n- [ ] T1 a\n", vec![]),
             ("---\n# Plan\n- [ ] T1 a\n---\n", vec![]),

@@ -41,6 +41,9 @@ const MAX_LIST: usize = 200;
 /// The colon of Chinese and Japanese.
 const WIDE_COLON: char = '：';
 
+/// What stands before the numbers of the acceptance criteria that a task is for: `(AC: 1, 4)`.
+const CRITERIA: &[&str] = &["AC", "ACs"];
+
 /// The parentheses of Chinese and Japanese.
 const WIDE_OPEN: char = '（';
 
@@ -408,9 +411,8 @@ impl LineReader<'_> {
             }
             return inner;
         };
-        let has_value = !self.inline.slice(value_at..close).trim().is_empty();
-        if key_of(word).is_none() && has_value {
-            self.grave_slip(inner, word, findings);
+        if key_of(word).is_none() {
+            self.unknown_key(inner, word, value_at..close, findings);
         }
         // Only the first characters are looked at, since parentheses may be nested.
         let text = &self.inline.text;
@@ -558,14 +560,12 @@ impl LineReader<'_> {
             };
             let ends = match key_of(word) {
                 Some(next) => is_strong || next != Key::Run,
-                // Unlike a path with a line number, a URL or a sentence.
-                None => {
-                    let value = self.inline.text.tail(value_at);
-                    !is_command && !word.contains(' ') && value.starts_with(char::is_whitespace)
-                }
+                None => !is_command && self.is_likely_key(word, value_at),
             };
             if ends {
-                self.grave_slip(next, word, findings);
+                if key_of(word).is_none() {
+                    self.unknown_key(next, word, value_at..range.end, findings);
+                }
                 return range.start + at;
             }
         }
@@ -573,14 +573,29 @@ impl LineReader<'_> {
     }
 
     /// Refuses a word that is most likely a typo of a key that changes what runs, or in which
-    /// order.
-    fn grave_slip(&self, at: usize, word: &str, findings: &mut Findings) {
-        if let Some(near) = key::grave_slip(word).filter(|_| !word.contains(' ')) {
-            let blanks = self.inline.text.tail(at);
-            let at = at + blanks.len() - blanks.trim_start().len();
-            let found = unknown_key(self.inline.offset(at), word);
-            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
+    /// order, and warns of another one. Several words, a URL and a value of a program are prose.
+    fn unknown_key(&self, at: usize, word: &str, value: Range<usize>, findings: &mut Findings) {
+        let written = self.inline.slice(value.clone());
+        let is_prose = word.contains(' ') || written.starts_with("//") || written.trim().is_empty();
+        if is_prose || CRITERIA.contains(&word) {
+            return;
         }
+        let blanks = self.inline.text.tail(at);
+        let at = at + blanks.len() - blanks.trim_start().len();
+        let found = unknown_key(self.inline.offset(at), word);
+        if let Some(near) = key::grave_slip(word) {
+            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
+        } else if self.is_likely_key(word, value.start) && !is_of_program(word, written) {
+            findings.warn(found.suggest(Some("it has no effect".to_owned())));
+        }
+    }
+
+    /// Reports whether a word before a colon that is no key of ours is one all the same: a single
+    /// word with a blank after the colon, unlike a path with a line number or a URL.
+    fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
+        let (before, after) = self.inline.text.split_at(value_at);
+        let is_apart = before.ends_with(WIDE_COLON) || after.starts_with(char::is_whitespace);
+        is_apart && !word.contains(' ')
     }
 
     /// Returns the word between `start` and a colon, and the offset of the value after it.
@@ -711,6 +726,18 @@ fn is_attribute_in_line(
         findings.warn(field.found(FindingCode::InvalidValue, message));
     }
     !is_prose
+}
+
+/// Reports whether a value, or the word before it, is of a program: a literal or a name in camel
+/// case.
+fn is_of_program(word: &str, value: &str) -> bool {
+    let names = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut names = names.chain([word]).filter(|name| name.is_ascii());
+    value.trim_start().starts_with(['\'', '"', '{', '['])
+        || names.any(|name| {
+            let inner = name.trim_start_matches(|c: char| c.is_ascii_uppercase());
+            name.len() == inner.len() && inner.contains(|c: char| c.is_ascii_uppercase())
+        })
 }
 
 fn unknown_key(offset: usize, word: &str) -> Pending {

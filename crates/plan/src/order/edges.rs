@@ -15,6 +15,7 @@ use crate::front_matter::Order;
 use crate::order::assign::Name;
 use crate::order::blocks;
 use crate::order::overlap::{Paths, Writers, for_task};
+use crate::order::prose;
 use crate::order::reach::Reach;
 use crate::order::reason::{Cause, Reason};
 use crate::order::reference::{MAX_DEPENDENCIES, References, Resolved, may_name};
@@ -82,7 +83,15 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     } else if let Some(line) = orderer.line() {
         orderer.implicit(&line);
     }
-    orderer.edges
+    let edges = orderer.edges;
+    prose::check(
+        tasks.drafts,
+        tasks.names,
+        &references,
+        &edges.depends,
+        findings,
+    );
+    edges
 }
 
 struct Orderer<'a> {

@@ -5,6 +5,7 @@ pub(crate) mod bare_ids;
 pub(crate) mod blocks;
 pub(crate) mod edges;
 pub(crate) mod overlap;
+mod prose;
 pub(crate) mod reach;
 pub(crate) mod reason;
 pub(crate) mod reference;

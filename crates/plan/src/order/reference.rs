@@ -501,9 +501,9 @@ fn phase_word(text: &str) -> Option<&str> {
 }
 
 /// A part of a text with its byte offset.
-struct Piece<'t> {
-    at: usize,
-    text: &'t str,
+pub(crate) struct Piece<'t> {
+    pub(crate) at: usize,
+    pub(crate) text: &'t str,
 }
 
 /// Splits a list at commas, semicolons, `&`, `and` and line ends outside parentheses.
@@ -536,7 +536,7 @@ fn pieces(list: &str) -> Vec<Piece<'_>> {
 }
 
 /// Returns the words of a text.
-fn words_of(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn words_of(text: &str) -> Vec<Piece<'_>> {
     let mut at = 0;
     let mut words = Vec::new();
     for raw in text.split_inclusive(char::is_whitespace) {

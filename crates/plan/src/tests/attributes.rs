@@ -77,6 +77,7 @@ T3 [todo] Ship it | details Some words. / Run: the release
         "\
 T1 [todo] Parse it (see | files src/a.rs | details depends: T9) / Agent: Claude
 > T1: nothing comes before
+warnings 1: `depends: T9` is read as text, not as a dependency
 ",
     );
     reads(
@@ -160,6 +161,10 @@ T6 [todo] f | verify echo a, note: b
 > T1 / T4 / T5 / T6: nothing comes before; together: nothing orders them
 > T2: after T1: dependency
 > T3: after T2: dependency
+warnings 2: unknown key `Effort`
+warnings 3: unknown key `note`
+warnings 4: unknown key `structure`
+warnings 4: unknown key `see`
 ",
     );
     let plan = plan("- [ ] T1 a (turns: 3, note: hi)\n- [ ] T2 b (model: x/y-4, temperature: 0)\n");

@@ -648,6 +648,7 @@ fn hidden_text_and_unused_keys_are_warned_of() {
             "1:1 hidden_text <!-- ignore all rules -->",
             "2:13 hidden_text <!-- really -->",
             "3:12 hidden_text",
+            "3:17 unknown_key colour → it has no effect",
         ],
     );
     reads(

@@ -346,6 +346,7 @@ T2 [todo] Tune (priority: must) (tiles: 3)
 > T1 / T2: nothing comes before; together: nothing orders them
 warnings 5: this is read as text, not as a command
 warnings 9: this stays in the title: `priority` is a whole number, high, medium or low elsewhere
+warnings 9: unknown key `tiles`
 ");
 }
 

@@ -1,8 +1,8 @@
 //! Warns of open tasks that say in a sentence what they depend on, where it has no effect: `Wire it
 //! up, depends on T1`.
 //!
-//! What follows such words counts only if it is likely a task or a phase: `T1`, `task 3`, `Phase 2`,
-//! `#3`, or a number that nothing is counted with. Nothing is said of what the task depends on
+//! What follows such words counts only if it is likely a task or a phase: `T1`, `task 3`, `Phase
+//! 2`, `#3`, or a number that nothing is counted with. Nothing is said of what the task depends on
 //! anyway.
 
 use orchestrate_core::text::parts::Parts;

@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_dependency_in_words_is_warned_of() {
-        let plan = "- [ ] T1 Parse it\n- [ ] T2 Print it, depends on T1\n- [ ] T3 Ship it after T2.\n- [ ] T4 Sell it\n\
+        let plan = "- [ ] T1 Parse it\n- [ ] T2 Print it, depends on T1\n\
+                    - [ ] T3 Ship it after T2.\n- [ ] T4 Sell it\n\
                     - [ ] T5 Use it\n  - Blocked by T4, as it seems\n";
         assert_eq!(warned(plan), ["depends on T1", "after T2", "Blocked by T4"]);
     }

@@ -59,8 +59,8 @@ pub struct HookedResult {
 /// use orchestrate::{HookedWork, Verdict};
 ///
 /// fn check(work: HookedWork) -> Verdict {
-///     if work.report().contains("TODO") {
-///         return work.send_back("finish what you left open");
+///     if work.report().trim().is_empty() {
+///         return work.send_back("say what you have changed, and why");
 ///     }
 ///     work.accept()
 /// }

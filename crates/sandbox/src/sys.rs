@@ -10,13 +10,14 @@ mod start;
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
 pub(crate) use start::{
-    GroupError, PreparedProgram, Program, start, start_in_group, start_single_threaded,
+    GroupError, InNamespaces, PreparedProgram, Program, copy_into_namespaces, start,
+    start_in_group, start_single_threaded,
 };
 
 /// Returns a text as the kernel takes it; fails if it contains a NUL byte.
@@ -61,13 +62,50 @@ pub(crate) fn let_go_of_streams() -> io::Result<()> {
         .write(true)
         .open("/dev/null")?;
     for number in 0..=2 {
-        // SAFETY: both descriptors are open; nothing of this process refers to the replaced one by
-        // an owning handle.
-        if unsafe { libc::dup2(null.as_raw_fd(), number) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
+        replace_stream(number, &null)?;
     }
     Ok(())
+}
+
+/// Replaces a standard stream of this process, by its number.
+pub(crate) fn replace_stream(number: RawFd, by: impl AsFd) -> io::Result<()> {
+    assert!(
+        (0..=2).contains(&number),
+        "BUG: {number} is no standard stream"
+    );
+    // SAFETY: both descriptors are open; nothing of this process refers to the replaced one by an
+    // owning handle.
+    match unsafe { libc::dup2(by.as_fd().as_raw_fd(), number) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Brings up the loopback interface of this process's network namespace, which gives it its
+/// addresses.
+pub(crate) fn bring_up_loopback() -> io::Result<()> {
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )?;
+    // SAFETY: all-zero is a valid value of this structure of integers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    // SAFETY: the request takes exactly this structure, which lives through the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just filled in this member of the union.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
+    // SAFETY: as above.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Marks every descriptor but the standard three as close-on-exec.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk_usage::Accounts;
 use crate::live_output::LiveOutput;
+use crate::setup::room::RoomOwner;
 
 /// How strongly a process is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,6 +80,8 @@ pub(crate) struct Tier {
     pub(crate) accounts: Accounts,
     /// Tells the user what no job fails for.
     pub(crate) warn: fn(&str),
+    /// What keeps rooms from one job to the next; `None` if each job is to get its own namespaces.
+    pub(crate) rooms: Option<RoomOwner>,
     /// Gets the newest output of each job.
     pub(crate) live: Option<LiveOutput>,
 }

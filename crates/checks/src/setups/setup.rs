@@ -110,7 +110,7 @@ pub(crate) async fn on_base(
         let sandbox = site.sandbox_in(path);
         let result = if setup.has_proxy(&sandbox) {
             let shown = site.running.add(command.text);
-            let sandbox = sandbox.as_ref().clone().showing(shown.output.clone());
+            let sandbox = sandbox.showing(shown.output.clone());
             run_setup(&sandbox, &site.web, setup.reaches(), check, shutdown).await?
         } else {
             run_check(&sandbox, &site.running, check, shutdown).await?

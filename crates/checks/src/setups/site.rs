@@ -50,13 +50,9 @@ pub struct KnownBase {
 impl Site {
     /// Returns the sandbox of commands in a worktree, whose tools keep their caches for that
     /// worktree.
-    pub fn sandbox_in(&self, worktree: &Path) -> Arc<Sandbox> {
-        Arc::new(
-            self.sandbox
-                .as_ref()
-                .clone()
-                .with_caches(Layout::caches_of(worktree)),
-        )
+    pub fn sandbox_in(&self, worktree: &Path) -> Sandbox {
+        let caches = Layout::caches_of(worktree);
+        self.sandbox.as_ref().clone().with_caches(caches)
     }
 
     /// Runs one git operation on a blocking thread.

@@ -25,15 +25,17 @@ pub(super) enum HookedEnd {
 /// Asks the hooks in order, until one refuses.
 pub(super) async fn ask_hooks(workplace: &Workplace, report: &str) -> HookedEnd {
     let Workplace {
-        assignment, host, ..
+        assignment,
+        host,
+        sandbox,
+        ..
     } = workplace;
     let cancel = Cancel::new();
-    let sandbox = host.site.sandbox_in(workplace.files.path());
     let place = HookPlace {
         run: &assignment.run,
         agent: &assignment.agent,
         worktree: &workplace.scope,
-        sandbox: &sandbox,
+        sandbox,
         cancel: &cancel,
     };
     for hook in host.hooks.iter() {

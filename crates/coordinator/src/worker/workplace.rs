@@ -9,7 +9,7 @@ use orchestrate_checks::{
 use orchestrate_core::TaskId;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::task::FailureCause;
-use orchestrate_sandbox::Seen;
+use orchestrate_sandbox::{Sandbox, Seen};
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
@@ -29,6 +29,8 @@ pub(crate) struct Workplace {
     pub(crate) host: Arc<Host>,
     pub(crate) scope: Arc<WorktreeScope>,
     pub(crate) policy: Arc<Policy>,
+    /// The sandbox of its commands, which keeps rooms as long as the worker works.
+    pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) shutdown: Shutdown,
 }
 
@@ -51,7 +53,9 @@ impl Workplace {
                 .limited(&assignment.tool_settings, &scope.path)
                 .withholding(withheld),
         );
+        let sandbox = Arc::new(host.site.sandbox_in(files.path()).keeping_rooms());
         Ok(Self {
+            sandbox,
             assignment: Arc::new(assignment),
             link,
             files,
@@ -120,8 +124,13 @@ impl Workplace {
             worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        let sandbox = self.host.site.sandbox_in(self.files.path());
-        let result = run_check(&sandbox, &self.host.site.running, check, &self.shutdown).await?;
+        let result = run_check(
+            &self.sandbox,
+            &self.host.site.running,
+            check,
+            &self.shutdown,
+        )
+        .await?;
         Ok(result
             .explaining_missing(self.host.site.repo.workdir())
             .redacted(&self.host.site.redactor))

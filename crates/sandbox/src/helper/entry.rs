@@ -7,7 +7,8 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::helper::{keeper, supervisor};
+use crate::helper::supervisor::Given;
+use crate::helper::{keeper, room, supervisor};
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
@@ -18,6 +19,9 @@ pub(crate) const KEEP_ARG: &str = "keep";
 
 /// The second argument with which it only removes folders.
 pub(crate) const REMOVE_ARG: &str = "remove";
+
+/// The second argument with which it keeps a room.
+pub(crate) const ROOM_ARG: &str = "room";
 
 /// The exit code of a helper that was started without its descriptors; a coordinator never sees it.
 const MISUSED: i32 = 125;
@@ -42,9 +46,9 @@ pub fn run_helper_if_asked() {
             descriptor(control).map(|control| keeper::run(control, hang_up == "ignored", command))
         }
         [remove, folders @ ..] if remove == REMOVE_ARG => Some(remove_folders(folders)),
-        [control, spec] => descriptor(control)
-            .zip(descriptor(spec))
-            .map(|(control, spec)| supervisor::run(control, spec)),
+        [room, socket] if room == ROOM_ARG => descriptor(socket).map(room::keep),
+        [control, spec] => supervise(control, spec, None),
+        [control, spec, group] => supervise(control, spec, Some(group)),
         _ => None,
     };
     std::process::exit(if matches!(done, Some(Ok(()))) {
@@ -52,6 +56,16 @@ pub fn run_helper_if_asked() {
     } else {
         MISUSED
     });
+}
+
+/// Supervises a job; returns `None` if an argument is not the number of a descriptor.
+fn supervise(control: &OsStr, spec: &OsStr, group: Option<&OsString>) -> Option<io::Result<()>> {
+    let (control, spec) = (descriptor(control)?, descriptor(spec)?);
+    let group = match group {
+        Some(group) => Some(descriptor(group)?),
+        None => None,
+    };
+    Some(Given::inherited(control, spec, group).and_then(supervisor::run))
 }
 
 fn descriptor(text: &OsStr) -> Option<RawFd> {

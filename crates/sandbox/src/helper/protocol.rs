@@ -7,8 +7,9 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -47,12 +48,36 @@ pub(crate) struct Spec {
     pub(crate) disk_folders: Vec<OsString>,
     /// The job's own folders in memory.
     pub(crate) memory_folders: Vec<OsString>,
-    /// The number of the inherited descriptor of the control group that the program starts in, if
-    /// it has one.
-    pub(crate) group: Option<RawFd>,
     /// A directory that the helper removes at the end. The coordinator removes it too, but may die
     /// before.
     pub(crate) scratch: Option<OsString>,
+}
+
+/// What each job of a room has for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RoomSpec {
+    /// The private folders.
+    pub(crate) folders: Vec<FreshFolder>,
+}
+
+/// A folder in memory that each job of a room finds as it was when the room was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FreshFolder {
+    pub(crate) path: PathBuf,
+    /// How much it may hold.
+    pub(crate) bytes: u64,
+    pub(crate) mode: u32,
+}
+
+/// What the first process of a room answers to the coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RoomAnswer {
+    /// Jobs can be started.
+    Ready,
+    /// The job's supervisor was started; the descriptor of its process is sent beside the answer.
+    Started,
+    /// No supervisor could be started.
+    Failed(String),
 }
 
 /// An order to the helper about the job's processes.
@@ -87,6 +112,9 @@ pub(crate) enum Report {
     /// The program is about to run, confined. Without a later report, the supervisor was killed.
     /// The socket of [`Network::Proxy`] is sent beside it.
     Starting,
+    /// The room cannot give the job what each one has for itself, with the step that failed; the
+    /// program was not started.
+    NoRoom(String),
     /// The program was not found.
     NotFound,
     /// The kernel refused to execute the program.
@@ -129,7 +157,7 @@ pub(super) fn report_with(
     descriptor: BorrowedFd<'_>,
 ) -> io::Result<()> {
     let line = line(report)?;
-    let sent = descriptors::send(control, &line, descriptor)?;
+    let sent = descriptors::send(control, &line, &[descriptor])?;
     let (_, left) = line.split_at(sent.min(line.len()));
     control.write_all(left)
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -54,14 +54,38 @@ enum End {
     NotStarted(Option<Report>),
 }
 
+/// What the coordinator gives the supervisor of a job.
+pub(super) struct Given {
+    /// The socket for orders and reports.
+    pub(super) control: UnixStream,
+    /// The file with the [`Spec`].
+    pub(super) spec: OwnedFd,
+    /// The control group that the program starts in, if it has one.
+    pub(super) group: Option<OwnedFd>,
+}
+
+impl Given {
+    /// Takes over the descriptors that this process was executed with.
+    pub(super) fn inherited(control: RawFd, spec: RawFd, group: Option<RawFd>) -> io::Result<Self> {
+        Ok(Self {
+            control: UnixStream::from(sys::adopt(control)?),
+            spec: sys::adopt(spec)?,
+            group: group.map(sys::adopt).transpose()?,
+        })
+    }
+}
+
 /// Runs one job. Fails if the spec cannot be read, the coordinator cannot be reached, or the job's
 /// folder cannot be removed.
-pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
-    let control = UnixStream::from(sys::adopt(control)?);
+pub(super) fn run(given: Given) -> io::Result<()> {
+    let Given {
+        control,
+        spec,
+        group,
+    } = given;
     let mut json = Vec::new();
-    File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
+    File::from(spec).read_to_end(&mut json)?;
     let mut spec: Spec = serde_json::from_slice(&json)?;
-    let group = spec.group.map(sys::adopt).transpose()?;
     // In the full tier, the pid namespace ends with this process, so no guardian is needed.
     let guardian = match spec.confinement {
         Confinement::Full => None,

@@ -6,9 +6,8 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +21,8 @@ use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job, Usage};
 use crate::run::capture::Capture;
 use crate::setup::cgroups::{self, JobGroup};
-use crate::setup::launch::{self, Launched};
+use crate::setup::launch::{self, Launched, Supervisor};
+use crate::setup::room;
 use crate::tier::{Confinement, Tier};
 
 /// The grace period between SIGTERM and SIGKILL: two seconds after a stop, no process may be alive.
@@ -54,7 +54,7 @@ enum Phase {
 struct Drive<'a> {
     job: &'a Job,
     confinement: Confinement,
-    child: Child,
+    supervisor: Supervisor,
     control: UnixStream,
     control_open: bool,
     /// The control group of the program.
@@ -83,9 +83,18 @@ pub(crate) fn run(
         match run_once(tier, job, cancels, &mut proxy) {
             // The job's program has not run.
             Err(SandboxError::TierUnusable { .. }) if tries < START_TRIES => tries += 1,
-            ended => return ended,
+            Ok(Ended::NoRoom(why)) => room::note_failure(why),
+            Ok(Ended::Finished(finished)) => return Ok(finished),
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// How a try to run a job ended.
+enum Ended {
+    Finished(Finished),
+    /// The program was not started, since rooms cannot be used here, for this reason.
+    NoRoom(String),
 }
 
 fn run_once(
@@ -93,11 +102,13 @@ fn run_once(
     job: &Job,
     cancels: &[&Cancel],
     proxy: &mut Option<ListenerSink>,
-) -> Result<Finished, SandboxError> {
+) -> Result<Ended, SandboxError> {
     let started = Instant::now();
     let Launched {
-        mut child,
+        supervisor,
         control,
+        stdout,
+        stderr,
         folders,
         group,
         _scratch,
@@ -109,11 +120,9 @@ fn run_once(
     let mut drive = Drive {
         job,
         confinement: tier.confinement,
-        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?
-            .showing(tier.live.clone()),
-        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?
-            .showing(tier.live.clone()),
-        child,
+        stdout: Capture::new(Some(stdout), kept)?.showing(tier.live.clone()),
+        stderr: Capture::new(Some(stderr), kept)?.showing(tier.live.clone()),
+        supervisor,
         control,
         control_open: true,
         group,
@@ -127,10 +136,7 @@ fn run_once(
         drive.wait(cancels)?;
         drive.advance(cancels);
     }
-    let waited = drive
-        .child
-        .wait()
-        .map_err(SandboxError::io("wait for the supervisor"));
+    let waited = drive.supervisor.wait();
     drive.read_last_output()?;
     waited?;
     if let Some(account) = drive.account() {
@@ -173,11 +179,11 @@ impl Drive<'_> {
         let mut chunk = [0; 4096];
         match descriptors::receive(&self.control, &mut chunk) {
             Ok((0, _)) => self.control_open = false,
-            Ok((count, listener)) => {
+            Ok((count, mut passed)) => {
                 if self.reported.len() < MOST_REPORTED {
                     self.reported.extend(chunk.iter().take(count));
                 }
-                if let Some(listener) = listener
+                if let Some(listener) = passed.pop()
                     && let Some(proxy) = self.proxy.take()
                 {
                     proxy(TcpListener::from(listener));
@@ -242,7 +248,7 @@ impl Drive<'_> {
                 // other tiers, only the supervisor can end the remaining processes, so it is never
                 // killed, only awaited.
                 if self.confinement == Confinement::Full {
-                    let _ = self.child.kill();
+                    self.supervisor.kill();
                 }
                 self.deadline = None;
                 return;
@@ -311,7 +317,7 @@ impl Drive<'_> {
         None
     }
 
-    fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
+    fn finish(self, duration: Duration) -> Result<Ended, SandboxError> {
         let exit = match (self.stopped, self.last_report()) {
             // Killed while it was started, the program seems not to start here.
             (None, Some(Report::Failed(_) | Report::Signalled(libc::SIGKILL)))
@@ -319,6 +325,7 @@ impl Drive<'_> {
             {
                 Exit::MemoryLimit
             }
+            (_, Some(Report::NoRoom(why))) => return Ok(Ended::NoRoom(why)),
             (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
             (_, Some(Report::NotFound)) => {
                 return Err(SandboxError::ProgramNotFound {
@@ -349,14 +356,17 @@ impl Drive<'_> {
                 ),
             ) => Exit::Signal(libc::SIGKILL),
         };
+        if matches!(self.supervisor, Supervisor::InRoom(_)) {
+            room::note_success();
+        }
         let usage = self.usage();
-        Ok(Finished {
+        Ok(Ended::Finished(Finished {
             exit,
             stdout: self.stdout.finish(),
             stderr: self.stderr.finish(),
             duration,
             usage,
-        })
+        }))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::error::SandboxError;
 use crate::helper::forbidden_in_fallback;
 use crate::job::{Exit, HostView, Job, Limits, Network, View};
 use crate::run::drive;
+use crate::setup::room::{self, RoomOwner};
 use crate::tier::{Confinement, Helper, Tier};
 
 /// The time limit of a probe. A start takes some ten milliseconds; a machine that needs longer than
@@ -28,6 +29,9 @@ pub struct Probe {
     pub full: Result<(), String>,
     /// Whether the tier with Landlock and seccomp alone starts.
     pub fallback: Result<(), String>,
+    /// Whether the first tier keeps the namespaces of an agent's commands from one to the next, or
+    /// why it makes them anew for each; `None` if it does not start.
+    pub rooms: Option<Result<(), String>>,
     /// The uses that the fallback tier forbids and the full one allows.
     pub fallback_forbids: &'static str,
 }
@@ -35,8 +39,10 @@ pub struct Probe {
 /// Probes both tiers by starting a process in each.
 #[must_use]
 pub fn probe(helper: &Helper) -> Probe {
+    let full = start(Confinement::Full, helper);
     Probe {
-        full: start(Confinement::Full, helper),
+        rooms: full.is_ok().then(|| keep_room(helper)),
+        full,
         fallback: start(Confinement::Fallback, helper),
         fallback_forbids: forbidden_in_fallback(),
     }
@@ -58,13 +64,35 @@ pub(crate) fn start_once(confinement: Confinement, helper: &Helper) -> Result<()
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let tier = Tier {
+    start_in(&Tier {
         confinement,
         helper: helper.clone(),
         accounts: Accounts::default(),
         warn: |_| (),
+        rooms: None,
         live: None,
-    };
+    })
+}
+
+/// Starts a process in a room, which has to be kept then.
+fn keep_room(helper: &Helper) -> Result<(), String> {
+    let rooms = RoomOwner::new();
+    start_in(&Tier {
+        confinement: Confinement::Full,
+        helper: helper.clone(),
+        accounts: Accounts::default(),
+        warn: |_| (),
+        rooms: Some(rooms.clone()),
+        live: None,
+    })?;
+    if rooms.has_room() {
+        return Ok(());
+    }
+    Err(room::newest_failure().unwrap_or_else(|| "it ended with its first command".to_owned()))
+}
+
+fn start_in(tier: &Tier) -> Result<(), String> {
+    let confinement = tier.confinement;
     let job = Job {
         view: View::Host(HostView {
             read_only: vec![PathBuf::from("/usr")],
@@ -81,7 +109,7 @@ pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), Str
             ..Limits::default()
         },
     };
-    match drive::run(&tier, &job, &[&Cancel::new()], None) {
+    match drive::run(tier, &job, &[&Cancel::new()], None) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
         Ok(finished) => Err(format!(
             "a test process ended with {}: {}",

@@ -20,6 +20,7 @@ use crate::live_output::LiveOutput;
 use crate::run::packages::Packages;
 use crate::run::{caches, drive, probe};
 use crate::setup::fallback;
+use crate::setup::room::RoomOwner;
 use crate::tier::{Confinement, Helper, Tier};
 
 /// Runs jobs in one tier, within bounds.
@@ -134,6 +135,7 @@ impl Sandbox {
                 helper,
                 accounts: Accounts::default(),
                 warn: |_| (),
+                rooms: None,
                 live: None,
             },
             bounds: Bounds::default(),
@@ -187,6 +189,17 @@ impl Sandbox {
     pub fn with_caches(self, folder: PathBuf) -> Self {
         Self {
             caches: Some(folder),
+            ..self
+        }
+    }
+
+    /// Keeps the namespaces and the view of its jobs from one to the next, where that is possible,
+    /// until the last copy of this sandbox is dropped: for the commands of one agent.
+    #[must_use]
+    pub fn keeping_rooms(self) -> Self {
+        let rooms = Some(RoomOwner::new());
+        Self {
+            tier: Tier { rooms, ..self.tier },
             ..self
         }
     }

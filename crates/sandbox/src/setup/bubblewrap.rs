@@ -18,6 +18,7 @@ use crate::environment::host::{self, RustHomes};
 use crate::environment::network;
 use crate::environment::programs::{Link, Programs};
 use crate::error::SandboxError;
+use crate::helper::protocol::FreshFolder;
 use crate::job::{Content, Mount, Mounted, Network};
 use crate::setup::view::{Checked, Root};
 
@@ -25,12 +26,12 @@ use crate::setup::view::{Checked, Root};
 pub(crate) const USER: &str = "agent";
 
 /// The size of `/tmp`, which is in memory: room for the files of compilers and tests.
-const TMP_BYTES: &str = "1073741824";
+const TMP_BYTES: u64 = 1 << 30;
 /// The size of `/dev/shm`: room for shared memory between processes of the job. The default is half
 /// of the machine's memory.
-const SHARED_MEMORY_BYTES: &str = "67108864";
+const SHARED_MEMORY_BYTES: u64 = 64 << 20;
 /// The size of the home: room for settings and caches.
-const HOME_BYTES: &str = "268435456";
+const HOME_BYTES: u64 = 256 << 20;
 
 /// How large a file is at most that is copied into the view, and how many files and directories a
 /// path holds at most: the point from which a mount costs less.
@@ -43,9 +44,24 @@ const MOST_COPIES: usize = 24;
 /// would cost more than a mount.
 const MOST_LISTED_BYTES: u64 = 4 << 10;
 
-/// The arguments of one start.
-pub(crate) struct Arguments(Vec<Argument>);
+/// What bubblewrap starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// The supervisor of one job.
+    Supervisor,
+    /// The first process of a room, which makes namespaces for its jobs.
+    Room,
+}
 
+/// The arguments of one start.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Arguments {
+    all: Vec<Argument>,
+    /// The paths of the host that are mounted.
+    bound: Vec<PathBuf>,
+}
+
+#[derive(PartialEq, Eq)]
 enum Argument {
     Word(OsString),
     /// The number of a descriptor from which bubblewrap reads.
@@ -54,6 +70,7 @@ enum Argument {
 
 /// The content behind a descriptor. It is not opened before the start: of many jobs that start at
 /// once, each would otherwise hold dozens of open files while it waits for its turn.
+#[derive(PartialEq, Eq)]
 enum Source {
     Bytes(Vec<u8>),
     File(PathBuf),
@@ -69,8 +86,16 @@ pub(crate) struct Opened {
 impl Arguments {
     /// Creates the arguments for a view, and for a program that has a control group of its own or
     /// not.
-    pub(crate) fn for_view(view: &Checked, network: Network, has_group: bool) -> Self {
-        let mut arguments = Self(Vec::new());
+    pub(crate) fn for_view(
+        view: &Checked,
+        network: Network,
+        has_group: bool,
+        started: Started,
+    ) -> Self {
+        let mut arguments = Self {
+            all: Vec::new(),
+            bound: Vec::new(),
+        };
         arguments.add([
             "--unshare-user",
             "--unshare-ipc",
@@ -85,7 +110,11 @@ impl Arguments {
         // As the first process of its namespace, the helper gets no signal from within, not even
         // SIGKILL.
         arguments.add(["--die-with-parent", "--new-session", "--as-pid-1"]);
-        arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
+        arguments.add(match started {
+            Started::Supervisor => ["--cap-drop", "ALL"],
+            Started::Room => ["--cap-add", "ALL"],
+        });
+        arguments.add(["--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories(view.home());
         arguments.system(view.home());
         if network != Network::None {
@@ -115,9 +144,9 @@ impl Arguments {
 
     /// Opens everything that the arguments refer to, under numbers that a child inherits: only the
     /// thread that starts processes may call this.
-    pub(crate) fn open(self) -> io::Result<Opened> {
+    pub(crate) fn open(&self) -> io::Result<Opened> {
         let (mut bytes, mut sources) = (Vec::new(), Vec::new());
-        for argument in self.0 {
+        for argument in &self.all {
             match argument {
                 Argument::Word(word) => bytes.extend_from_slice(word.as_bytes()),
                 Argument::Descriptor(source) => {
@@ -222,9 +251,14 @@ impl Arguments {
         }
     }
 
+    /// Lists the paths of the host that are mounted.
+    pub(crate) fn bound(&self) -> &[PathBuf] {
+        &self.bound
+    }
+
     /// Returns how many open files the start will need.
     fn copies(&self) -> usize {
-        self.0
+        self.all
             .iter()
             .filter(|argument| matches!(argument, Argument::Descriptor(_)))
             .count()
@@ -235,7 +269,7 @@ impl Arguments {
     }
 
     fn words<const N: usize>(&mut self, words: [&OsStr; N]) {
-        self.0
+        self.all
             .extend(words.map(|word| Argument::Word(word.to_owned())));
     }
 
@@ -245,6 +279,7 @@ impl Arguments {
 
     fn bind_at(&mut self, how: &str, source: &Path, at: &Path) {
         self.words([OsStr::new(how), source.as_os_str(), at.as_os_str()]);
+        self.bound.push(source.to_owned());
     }
 
     /// Composes a root of its current entries. A mask mounted over a file of the host would
@@ -260,25 +295,23 @@ impl Arguments {
     /// Mounts a file with these bytes.
     fn file(&mut self, path: &Path, content: &[u8]) {
         self.add(["--ro-bind-data"]);
-        self.0
+        self.all
             .push(Argument::Descriptor(Source::Bytes(content.to_owned())));
         self.words([path.as_os_str()]);
     }
 
     fn private_directories(&mut self, home: &Path) {
-        self.add(["--size", TMP_BYTES, "--tmpfs", "/tmp"]);
+        self.private_folder(&tmp());
         self.add(["--symlink", "../tmp", "/var/tmp", "--dir", "/run"]);
-        self.add(["--perms", "0700", "--size", HOME_BYTES, "--tmpfs"]);
-        self.words([home.as_os_str()]);
+        self.private_folder(&private_home(home));
         self.add(["--proc", "/proc", "--dev", "/dev"]);
-        self.add([
-            "--perms",
-            "1777",
-            "--size",
-            SHARED_MEMORY_BYTES,
-            "--tmpfs",
-            "/dev/shm",
-        ]);
+        self.private_folder(&shared_memory());
+    }
+
+    fn private_folder(&mut self, folder: &FreshFolder) {
+        let (mode, bytes) = (format!("{:04o}", folder.mode), folder.bytes.to_string());
+        self.add(["--perms", &mode, "--size", &bytes, "--tmpfs"]);
+        self.words([folder.path.as_os_str()]);
     }
 
     fn system(&mut self, home: &Path) {
@@ -323,7 +356,7 @@ impl Arguments {
     /// list of all mounts.
     fn copy(&mut self, path: &Path, source: Source) {
         self.add(["--perms", "0444", "--file"]);
-        self.0.push(Argument::Descriptor(source));
+        self.all.push(Argument::Descriptor(source));
         self.words([path.as_os_str()]);
     }
 
@@ -341,8 +374,7 @@ impl Arguments {
             return;
         };
         // Cargo writes its locks beside the registry.
-        self.add(["--size", HOME_BYTES, "--tmpfs"]);
-        self.words([home.as_os_str()]);
+        self.private_folder(&private_cargo_home(home));
         for (name, path) in toolchain.cargo_shared() {
             // With a network, cargo downloads into some of these folders.
             if network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name) {
@@ -392,19 +424,60 @@ impl Arguments {
     }
 }
 
+/// Lists the folders in memory that each job has for itself, as far as they are in a view.
+pub(crate) fn private_folders(view: &Checked) -> Vec<FreshFolder> {
+    let mut folders = vec![tmp(), private_home(view.home()), shared_memory()];
+    let cargo_home = RustHomes::of_user().cargo_home.as_deref();
+    folders.extend(cargo_home.map(private_cargo_home));
+    folders
+}
+
+fn tmp() -> FreshFolder {
+    FreshFolder {
+        path: PathBuf::from("/tmp"),
+        bytes: TMP_BYTES,
+        mode: 0o755,
+    }
+}
+
+fn private_home(home: &Path) -> FreshFolder {
+    FreshFolder {
+        path: home.to_owned(),
+        bytes: HOME_BYTES,
+        mode: 0o700,
+    }
+}
+
+fn shared_memory() -> FreshFolder {
+    FreshFolder {
+        path: PathBuf::from("/dev/shm"),
+        bytes: SHARED_MEMORY_BYTES,
+        mode: 0o1777,
+    }
+}
+
+/// Returns cargo's home, in which the user's programs and downloads are shown.
+fn private_cargo_home(home: &Path) -> FreshFolder {
+    FreshFolder {
+        path: home.to_owned(),
+        bytes: HOME_BYTES,
+        mode: 0o755,
+    }
+}
+
 impl Source {
     /// Opens it, positioned at its first byte. A file that has disappeared since, or that this user
     /// cannot read, is empty.
-    fn open(self) -> io::Result<OwnedFd> {
+    fn open(&self) -> io::Result<OwnedFd> {
         let content = match self {
-            Self::Bytes(bytes) => bytes,
+            Self::Bytes(bytes) => bytes.as_slice(),
             Self::File(path) => match rustix::fs::open(path, OFlags::RDONLY, Mode::empty()) {
                 Ok(opened) => return Ok(opened),
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Vec::new(),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => &[],
                 Err(error) => return Err(error.into()),
             },
         };
-        in_memory("file", &content, MemfdFlags::empty())
+        in_memory("file", content, MemfdFlags::empty())
     }
 }
 

@@ -3,38 +3,69 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
 
+use crate::descriptors::pipe;
 use crate::disk_usage::Space;
 use crate::egress;
 use crate::environment::host::{self, RustHomes};
 use crate::environment::network;
 use crate::error::SandboxError;
+use crate::helper::helper_installed;
 use crate::helper::protocol::Spec;
-use crate::helper::{HELPER_ARG, helper_installed};
 use crate::job::{HostView, Job, Network, View};
-use crate::setup::bubblewrap::{self, Arguments, Opened, memory_file};
+use crate::setup::bubblewrap::{self, Arguments, Started, memory_file};
 use crate::setup::cgroups::{self, JobGroup};
 use crate::setup::fallback::{self, Scratch};
+use crate::setup::room::{self, ForSupervisor, InRoom, Wanted};
+use crate::setup::start_helper::HelperStart;
 use crate::setup::view::Checked;
-use crate::spawner;
 use crate::tier::{Confinement, Tier};
 
 /// A job whose supervisor has been started.
 pub(crate) struct Launched {
-    pub(crate) child: Child,
+    pub(crate) supervisor: Supervisor,
     pub(crate) control: UnixStream,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
     /// The folders that an account of disk usage is kept for.
     pub(crate) folders: Vec<OsString>,
     /// The control group of its program.
     pub(crate) group: Option<JobGroup>,
     /// Removed when the job is over.
     pub(crate) _scratch: Option<Scratch>,
+}
+
+/// The process that supervises a job, or bubblewrap around it.
+pub(crate) enum Supervisor {
+    Started(Child),
+    InRoom(InRoom),
+}
+
+impl Supervisor {
+    /// Waits for its end, after which no process of the job is left.
+    pub(crate) fn wait(&mut self) -> Result<(), SandboxError> {
+        match self {
+            Self::Started(child) => child
+                .wait()
+                .map(drop)
+                .map_err(SandboxError::io("wait for the supervisor")),
+            Self::InRoom(supervisor) => supervisor.wait(),
+        }
+    }
+
+    /// Ends it, and in the full tier with it all processes of the job.
+    pub(crate) fn kill(&mut self) {
+        match self {
+            // One that has ended needs no signal.
+            Self::Started(child) => drop(child.kill()),
+            Self::InRoom(supervisor) => supervisor.kill(),
+        }
+    }
 }
 
 /// Starts the supervisor of a job.
@@ -57,138 +88,86 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     let (group, opened) = cgroups::of_job(&job.limits, tier.warn).unzip();
     let spec = Spec {
         disk_known,
-        group: opened.as_ref().map(AsRawFd::as_raw_fd),
         ..spec(tier.confinement, job, &view, scratch.as_ref())
     };
     let (control, theirs) =
         UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
-    let given = Given {
-        helper: open_helper(&tier.helper.0)?,
+    let stdin = if job.stdin.is_empty() {
+        File::open("/dev/null")
+            .map_err(SandboxError::io("open /dev/null"))?
+            .into()
+    } else {
+        memory_file("stdin", &job.stdin)?
+    };
+    let (stdout, their_stdout) = pipe()?;
+    let (stderr, their_stderr) = pipe()?;
+    let given = ForSupervisor {
         control: theirs.into(),
         spec: memory_file("spec", &encoded(&spec)?)?,
+        streams: [stdin, their_stdout, their_stderr],
         group: opened,
     };
-    let around = match tier.confinement {
-        Confinement::Full => Some(Bubblewrap {
-            program: find_bubblewrap()?,
-            arguments: Arguments::for_view(&view, job.network, group.is_some()),
-        }),
-        _ => None,
+    let supervisor = match tier.confinement {
+        Confinement::Full => launch_in_namespaces(tier, job, &view, given)?,
+        Confinement::Fallback | Confinement::Unconfined => {
+            Supervisor::Started(start_of(given).alone(&tier.helper)?)
+        }
     };
-    let stdin = if job.stdin.is_empty() {
-        Stdio::null()
-    } else {
-        memory_file("stdin", &job.stdin)?.into()
-    };
-    let helper = given.command();
-    let child = spawner::spawn(given.into_inherited(), move || {
-        let Some(Bubblewrap { program, arguments }) = around else {
-            return start(plain(&helper), stdin);
-        };
-        // What is open stays so until the child has it.
-        let opened = arguments.open()?;
-        start(inside(program, &opened, &helper), stdin)
-    })?;
     Ok(Launched {
-        child,
+        supervisor,
         control,
+        stdout,
+        stderr,
         folders,
         group,
         _scratch: scratch,
     })
 }
 
-fn start(mut command: Command, stdin: Stdio) -> io::Result<Child> {
-    command
-        .env_clear()
-        .process_group(0)
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.spawn()
+/// Starts a supervisor in a room, or in bubblewrap where there are no rooms.
+fn launch_in_namespaces(
+    tier: &Tier,
+    job: &Job,
+    view: &Checked,
+    given: ForSupervisor,
+) -> Result<Supervisor, SandboxError> {
+    let arguments = |started| {
+        let has_group = given.group.is_some();
+        Arc::new(Arguments::for_view(view, job.network, has_group, started))
+    };
+    if let Some(rooms) = &tier.rooms
+        && room::are_tried()
+    {
+        let wanted = Wanted {
+            arguments: arguments(Started::Room),
+            folders: bubblewrap::private_folders(view),
+            helper: tier.helper.clone(),
+        };
+        match rooms.start(wanted, &given) {
+            Ok(supervisor) => return Ok(Supervisor::InRoom(supervisor)),
+            Err(why) => room::note_failure(why),
+        }
+    }
+    let arguments = arguments(Started::Supervisor);
+    let child = start_of(given).in_bubblewrap(&tier.helper, arguments)?;
+    Ok(Supervisor::Started(child))
+}
+
+/// Returns the start of a job's own supervisor.
+fn start_of(given: ForSupervisor) -> HelperStart {
+    let mut descriptors = vec![given.control, given.spec];
+    descriptors.extend(given.group);
+    HelperStart {
+        task: None,
+        descriptors,
+        streams: given.streams.map(Stdio::from),
+    }
 }
 
 fn encoded(spec: &Spec) -> Result<Vec<u8>, SandboxError> {
     serde_json::to_vec(spec).map_err(|cause| SandboxError::Setup {
         detail: format!("write the helper's orders: {cause}"),
     })
-}
-
-/// The program that encloses the supervisor in the full tier, and its arguments.
-struct Bubblewrap {
-    program: &'static Path,
-    arguments: Arguments,
-}
-
-/// The descriptors that the supervisor inherits.
-struct Given {
-    helper: OwnedFd,
-    control: OwnedFd,
-    spec: OwnedFd,
-    group: Option<OwnedFd>,
-}
-
-impl Given {
-    /// Returns the program and the arguments that start the helper. The program is executed through
-    /// its descriptor. So it needs no place in the view, and may have been replaced on disk.
-    fn command(&self) -> [String; 4] {
-        let [helper, control, spec] =
-            [&self.helper, &self.control, &self.spec].map(|fd| fd.as_raw_fd().to_string());
-        [
-            format!("/proc/self/fd/{helper}"),
-            HELPER_ARG.to_owned(),
-            control,
-            spec,
-        ]
-    }
-
-    fn into_inherited(self) -> Vec<OwnedFd> {
-        [self.helper, self.control, self.spec]
-            .into_iter()
-            .chain(self.group)
-            .collect()
-    }
-}
-
-fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
-    match File::open(path) {
-        Ok(opened) => Ok(opened.into()),
-        Err(source) => Err(SandboxError::Helper {
-            path: path.to_owned(),
-            source,
-        }),
-    }
-}
-
-fn find_bubblewrap() -> Result<&'static Path, SandboxError> {
-    host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
-        tier: Confinement::Full,
-        reason: host::NO_BUBBLEWRAP.to_owned(),
-    })
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one way to start supervisors"
-)]
-fn plain([program, arguments @ ..]: &[String; 4]) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir("/");
-    command
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one way to start supervisors"
-)]
-fn inside(bubblewrap: &Path, opened: &Opened, helper: &[String; 4]) -> Command {
-    let mut command = Command::new(bubblewrap);
-    command
-        .arg("--args")
-        .arg(opened.packed.as_raw_fd().to_string())
-        .arg("--")
-        .args(helper);
-    command
 }
 
 fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Scratch>) -> Spec {
@@ -228,7 +207,6 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         file_bytes: job.limits.file_bytes,
         disk: Space::limited(job.limits.disk_bytes, job.limits.disk_files),
         disk_known: None,
-        group: None,
         disk_folders,
         memory_folders,
         scratch: scratch.map(|scratch| scratch.path().into()),

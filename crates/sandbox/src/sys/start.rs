@@ -9,7 +9,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::{self, Read, Write};
 use std::mem::zeroed;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -326,6 +326,46 @@ fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(i32::try_from(pid).unwrap_or(0))),
+    }
+}
+
+/// Which of the two processes this one has become.
+pub(crate) enum InNamespaces {
+    /// The copy, the first process of its namespaces.
+    Copy,
+    /// The process that was copied, with the copy's id and descriptor.
+    Original { copy: Pid, descriptor: OwnedFd },
+}
+
+/// Copies this process, which must have a single thread, into new PID, mount, IPC and network
+/// namespaces.
+pub(crate) fn copy_into_namespaces() -> io::Result<InNamespaces> {
+    const NEW: libc::c_int =
+        libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
+    let mut descriptor: libc::c_int = -1;
+    // SAFETY: all-zero means "none" in each field of this structure of integers.
+    let mut how: libc::clone_args = unsafe { zeroed() };
+    how.flags = u64::from((NEW | libc::CLONE_PIDFD).cast_unsigned());
+    how.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    how.pidfd = (&raw mut descriptor) as u64;
+    // SAFETY: as in `fork_into`; the kernel stores a descriptor in an integer that lives here.
+    let pid = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw const how,
+            size_of::<libc::clone_args>(),
+        )
+    };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(InNamespaces::Copy),
+        pid => {
+            let copy = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            // SAFETY: the kernel just made this descriptor for us.
+            let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+            let copy = copy.ok_or(io::ErrorKind::InvalidData)?;
+            Ok(InNamespaces::Original { copy, descriptor })
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use orchestrate_sandbox::{
     Cancel, Confinement, Exit, Job, KernelLimits, Limits, kernel_limits, leave_control_groups,
 };
 
-use crate::support::{PATIENCE, Room, alive, helpers_above, own_program, unique_seconds, within};
+use crate::support::{
+    PATIENCE, Scene, Tested, alive, helpers_above, own_program, unique_seconds, within,
+};
 use crate::{Body, Named};
 
 /// The variable that selects the long form, with the value `all`.
@@ -25,7 +27,8 @@ pub(crate) const ARG: &str = "__grouped";
 const MEMORY_LIMIT: u64 = 96 << 20;
 const PROCESSES: usize = 40;
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     if std::env::var_os(LONG_FORM).is_none_or(|value| value != "all") {
         return Vec::new();
     }
@@ -83,14 +86,14 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("groups::{name}"),
-            Box::new(move || in_groups(confinement, test)) as Body,
+            Box::new(move || in_groups(tested, test)) as Body,
         )
     };
     all.into_iter().map(bind).collect()
 }
 
-fn in_groups(confinement: Confinement, test: fn(&Room)) {
-    let room = Room::new(confinement);
+fn in_groups(tested: Tested, test: fn(&Scene)) {
+    let scene = Scene::new(tested);
     assert_eq!(
         kernel_limits(),
         Ok(KernelLimits {
@@ -99,7 +102,7 @@ fn in_groups(confinement: Confinement, test: fn(&Room)) {
         }),
         "needs a delegated control group"
     );
-    test(&room);
+    test(&scene);
 }
 
 /// Returns the folder of a process's group.
@@ -134,11 +137,11 @@ fn limited(job: Job, memory_bytes: Option<u64>) -> Job {
     Job { limits, ..job }
 }
 
-fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
+fn a_job_begins_in_its_group_which_is_removed(scene: &Scene) {
     let (seconds, cancel) = (unique_seconds(), Cancel::new());
-    let job = room.job("sleep", &[seconds.as_str()]);
+    let job = scene.job("sleep", &[seconds.as_str()]);
     let group = std::thread::scope(|scope| {
-        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         let runs = within(PATIENCE, || !alive(&seconds).is_empty());
         let group = alive(&seconds)
             .first()
@@ -153,7 +156,7 @@ fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
 }
 
 /// A probe that ends as soon as it holds everything: repeated checks would miss some of them.
-fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
+fn memory_cannot_be_exceeded_for_a_moment(scene: &Scene) {
     for name in [
         "hoard-own",
         "hoard-memory-file",
@@ -161,8 +164,8 @@ fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
         "hoard-in-a-socket",
         "hoard-hidden",
     ] {
-        let job = || room.job(own_program(), &[crate::probe::ARG, name, "end"]);
-        let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
+        let job = || scene.job(own_program(), &[crate::probe::ARG, name, "end"]);
+        let ended = scene.run(&limited(job(), Some(MEMORY_LIMIT)));
         let said = ended.stdout.text() + &ended.stderr.text();
         assert_eq!(
             (ended.exit, said.as_str()),
@@ -174,7 +177,7 @@ fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
             "the supervisor was killed with the job"
         );
         // The control: without the limit it gets through.
-        let control = room.run(&limited(job(), None));
+        let control = scene.run(&limited(job(), None));
         assert_eq!(
             (control.exit, control.stdout.text().as_str()),
             (Exit::Code(0), "held\n"),
@@ -183,13 +186,13 @@ fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
     }
 }
 
-fn temporary_files_in_memory_count(room: &Room) {
+fn temporary_files_in_memory_count(scene: &Scene) {
     let job = || {
-        room.sh(
+        scene.sh(
             "dd if=/dev/zero of=/tmp/big bs=1000000 count=200 2>/dev/null && stat -c %s /tmp/big",
         )
     };
-    let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
+    let ended = scene.run(&limited(job(), Some(MEMORY_LIMIT)));
     assert_eq!(
         (ended.exit, ended.stdout.text().as_str()),
         (Exit::MemoryLimit, ""),
@@ -198,15 +201,15 @@ fn temporary_files_in_memory_count(room: &Room) {
     );
     // The control: without the limit, they fit.
     assert_eq!(
-        room.run(&limited(job(), None)).stdout.text().trim(),
+        scene.run(&limited(job(), None)).stdout.text().trim(),
         "200000000"
     );
 }
 
 /// The smallest limit that can be set.
-fn memory_may_not_even_suffice_for_the_start(room: &Room) {
-    let ended = room.run(&limited(
-        room.sh("head -c 3000000 /dev/zero | tail -c 3000000 | wc -c"),
+fn memory_may_not_even_suffice_for_the_start(scene: &Scene) {
+    let ended = scene.run(&limited(
+        scene.sh("head -c 3000000 /dev/zero | tail -c 3000000 | wc -c"),
         Some(1 << 20),
     ));
     assert_eq!(
@@ -219,21 +222,25 @@ fn memory_may_not_even_suffice_for_the_start(room: &Room) {
     assert!(kernel_limits().is_ok());
 }
 
-fn a_job_within_its_memory_ends_as_it_would(room: &Room) {
-    let ended = |script: &str| room.run(&limited(room.sh(script), Some(MEMORY_LIMIT))).exit;
+fn a_job_within_its_memory_ends_as_it_would(scene: &Scene) {
+    let ended = |script: &str| {
+        scene
+            .run(&limited(scene.sh(script), Some(MEMORY_LIMIT)))
+            .exit
+    };
     assert_eq!(ended("exit 3"), Exit::Code(3));
     // Not every SIGKILL comes from the limit.
     assert_eq!(ended("kill -9 $$"), Exit::Signal(9));
 }
 
-fn processes_are_refused_not_ended(room: &Room) {
+fn processes_are_refused_not_ended(scene: &Scene) {
     let seconds = unique_seconds();
     let count = 3 * PROCESSES;
-    let mut job = room.sh(&format!(
+    let mut job = scene.sh(&format!(
         "for i in $(seq {count}); do sleep {seconds} & done; touch all; wait"
     ));
     job.limits.processes = Some(u32::try_from(PROCESSES).unwrap());
-    let finished = room.run(&job);
+    let finished = scene.run(&job);
     assert!(
         matches!(finished.exit, Exit::Code(1..)),
         "{}: {}",
@@ -244,14 +251,14 @@ fn processes_are_refused_not_ended(room: &Room) {
     job.limits.processes = None;
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
-        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || alive(&seconds).len() == count));
         cancel.cancel();
     });
     assert_eq!(alive(&seconds), [0; 0]);
 }
 
-fn a_job_cannot_change_groups(room: &Room) {
+fn a_job_cannot_change_groups(scene: &Scene) {
     let main = group_of("self");
     let escapes = [
         format!("echo $$ > '{}'", main.join("cgroup.procs").display()),
@@ -259,13 +266,13 @@ fn a_job_cannot_change_groups(room: &Room) {
         format!("mkdir '{}'", own().join("made").display()),
     ];
     for escape in &escapes {
-        let mut job = limited(room.sh(escape), Some(MEMORY_LIMIT));
+        let mut job = limited(scene.sh(escape), Some(MEMORY_LIMIT));
         job.limits.processes = None;
-        let gets_through = room.run(&job).exit == Exit::Code(0);
+        let gets_through = scene.run(&job).exit == Exit::Code(0);
         // The control: without confinement it gets through.
         assert_eq!(
             gets_through,
-            room.sandbox.confinement() == Confinement::Unconfined,
+            scene.sandbox.confinement() == Confinement::Unconfined,
             "{escape}"
         );
         let _ = fs::remove_dir(own().join("made"));
@@ -273,11 +280,11 @@ fn a_job_cannot_change_groups(room: &Room) {
 }
 
 /// Without groups, daemons outlive the supervisor and its guardian in the tiers without namespaces.
-fn nothing_survives_all_that_watch_it(room: &Room) {
+fn nothing_survives_all_that_watch_it(scene: &Scene) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!("(setsid sleep {seconds} &); sleep {seconds}"));
+    let job = scene.sh(&format!("(setsid sleep {seconds} &); sleep {seconds}"));
     let finished = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.run(&job));
+        let running = scope.spawn(|| scene.run(&job));
         assert!(within(PATIENCE, || alive(&seconds).len() == 2));
         let helpers = helpers_above(&alive(&seconds));
         for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
@@ -313,7 +320,7 @@ impl Delegated {
 
     /// Returns a coordinator that is alone in this group, unless `beside` is a command that stays
     /// beside it.
-    fn coordinator(&self, room: &Room, script: &str, beside: &str) -> Command {
+    fn coordinator(&self, scene: &Scene, script: &str, beside: &str) -> Command {
         let mut command = Command::new("sh");
         let enter = "echo $$ > \"$0\"/cgroup.procs";
         let tail = if beside.is_empty() {
@@ -326,8 +333,8 @@ impl Delegated {
             .arg(&self.0)
             .arg(own_program());
         command
-            .args([ARG, &format!("{:?}", room.sandbox.confinement())])
-            .arg(room.root.path())
+            .args([ARG, scene.tested.name()])
+            .arg(scene.root.path())
             .arg(script);
         command
             .stdin(Stdio::null())
@@ -336,8 +343,8 @@ impl Delegated {
         command
     }
 
-    fn run(&self, room: &Room, script: &str) -> String {
-        said(&self.coordinator(room, script, "").output().unwrap())
+    fn run(&self, scene: &Scene, script: &str) -> String {
+        said(&self.coordinator(scene, script, "").output().unwrap())
     }
 
     fn file(&self, name: &str) -> String {
@@ -372,8 +379,9 @@ fn said(output: &Output) -> String {
 /// kernel limits.
 pub(crate) fn coordinator(args: &[String]) {
     let job = crate::lifetime::job_of(&args[2], &args[3]);
-    let sandbox =
-        crate::lifetime::sandbox_of(&args[1]).warning(|warning| println!("warning: {warning}"));
+    let sandbox = Tested::named(&args[1])
+        .sandbox()
+        .warning(|warning| println!("warning: {warning}"));
     let finished = sandbox.run(&job, &Cancel::new()).unwrap();
     println!(
         "{}{} {:?}",
@@ -386,9 +394,9 @@ pub(crate) fn coordinator(args: &[String]) {
 
 const WITH_GROUPS: &str = "done\nexit code 0 Ok(KernelLimits { memory: true, processes: true })\n";
 
-fn a_coordinator_leaves_its_group_as_it_was(room: &Room) {
+fn a_coordinator_leaves_its_group_as_it_was(scene: &Scene) {
     let delegated = Delegated::new("");
-    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+    assert_eq!(delegated.run(scene, "echo done"), WITH_GROUPS);
     assert_eq!(
         (
             groups_in(&delegated.0),
@@ -398,7 +406,7 @@ fn a_coordinator_leaves_its_group_as_it_was(room: &Room) {
     );
 }
 
-fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
+fn the_groups_of_a_killed_coordinator_are_removed(scene: &Scene) {
     let delegated = Delegated::new("");
     let seconds = unique_seconds();
     let kill = |mut coordinator: Child| {
@@ -409,7 +417,7 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
     };
     kill(
         delegated
-            .coordinator(room, &format!("sleep {seconds}"), "")
+            .coordinator(scene, &format!("sleep {seconds}"), "")
             .spawn()
             .unwrap(),
     );
@@ -424,15 +432,15 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
     }
     // One that no process of ours has made.
     fs::create_dir(delegated.0.join("orchestrate-of-another")).unwrap();
-    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+    assert_eq!(delegated.run(scene, "echo done"), WITH_GROUPS);
     assert_eq!(groups_in(&delegated.0), ["orchestrate-of-another"]);
 }
 
-fn a_group_with_other_processes_is_left_alone(room: &Room) {
+fn a_group_with_other_processes_is_left_alone(scene: &Scene) {
     let delegated = Delegated::new("");
     let output = said(
         &delegated
-            .coordinator(room, "echo done", "sleep 1000 &")
+            .coordinator(scene, "echo done", "sleep 1000 &")
             .output()
             .unwrap(),
     );
@@ -451,9 +459,9 @@ fn a_group_with_other_processes_is_left_alone(room: &Room) {
 }
 
 /// Systemd would stop the whole unit when a job's memory ends.
-fn a_unit_that_is_not_delegated_is_left_alone(room: &Room) {
+fn a_unit_that_is_not_delegated_is_left_alone(scene: &Scene) {
     let delegated = Delegated::new(".scope");
-    let output = delegated.run(room, "echo done");
+    let output = delegated.run(scene, "echo done");
     assert!(
         output.starts_with("done\nexit code 0 Err(\"systemd has not delegated"),
         "{output}"
@@ -473,14 +481,14 @@ fn a_unit_that_is_not_delegated_is_left_alone(room: &Room) {
         rustix::fs::XattrFlags::empty(),
     )
     .unwrap();
-    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+    assert_eq!(delegated.run(scene, "echo done"), WITH_GROUPS);
 }
 
-fn a_refused_group_stops_no_job(room: &Room) {
+fn a_refused_group_stops_no_job(scene: &Scene) {
     let delegated = Delegated::new("");
-    // Room for that of the coordinator, and for the one that holds it.
+    // Scene for that of the coordinator, and for the one that holds it.
     fs::write(delegated.0.join("cgroup.max.descendants"), "2").unwrap();
-    let output = delegated.run(room, "echo done");
+    let output = delegated.run(scene, "echo done");
     assert!(
         output.starts_with("done\nexit code 0 Err(\"failed to run a command in a control group"),
         "{output}"

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use orchestrate_sandbox::{Confinement, Exit, Job, View};
 
-use crate::support::{Room, own_program};
+use crate::support::{Scene, Tested, own_program};
 use crate::{Body, Named};
 
 /// Attempts on a readable file, each of which gets through without a sandbox.
@@ -40,10 +40,11 @@ const CORNERS: [&str; 5] = [
     "file-setattr",
 ];
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut tests: Vec<(String, Body)> = Vec::new();
     for name in ATTEMPTS.into_iter().chain(CORNERS) {
-        let body = move || changes_nothing(confinement, name);
+        let body = move || changes_nothing(tested, name);
         tests.push((format!("inodes::{name}"), Box::new(body)));
     }
     let mut own: Vec<Named> = vec![("lends_its_identity", lends_its_identity)];
@@ -53,7 +54,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("inodes::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     tests.extend(own.into_iter().map(bind));
@@ -62,24 +63,24 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
 
 /// The file is like a toolchain's program: it belongs to the user, and the job may read and execute
 /// it.
-fn changes_nothing(confinement: Confinement, name: &str) {
-    let room = Room::new(confinement);
-    let target = room.outside.path().join("shown");
+fn changes_nothing(tested: Tested, name: &str) {
+    let scene = Scene::new(tested);
+    let target = scene.outside.path().join("shown");
     std::fs::write(&target, "shown").unwrap();
     std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755)).unwrap();
     let before = look(&target);
-    let mut view = room.view();
-    view.read_only.push(room.outside.path().to_owned());
-    let job = room.job(
+    let mut view = scene.view();
+    view.read_only.push(scene.outside.path().to_owned());
+    let job = scene.job(
         own_program(),
         &[crate::probe::ARG, name, target.to_str().unwrap()],
     );
-    let finished = room.run(&Job {
+    let finished = scene.run(&Job {
         view: View::Host(view),
         ..job
     });
     let said = finished.stdout.text() + &finished.stderr.text();
-    match (confinement, finished.exit) {
+    match (tested.confinement, finished.exit) {
         (Confinement::Unconfined, Exit::Code(0)) => {}
         (Confinement::Unconfined, Exit::Code(crate::probe::REFUSED)) if CORNERS.contains(&name) => {
         }
@@ -103,7 +104,7 @@ fn look(path: &std::path::Path) -> (u32, i64, i64) {
 
 /// Attempts to create a program that would run as its owner, who may be root, if another user
 /// started it.
-fn lends_its_identity(room: &Room) {
+fn lends_its_identity(scene: &Scene) {
     const WAYS: [&str; 6] = [
         "set-id",
         "set-id-fchmod",
@@ -113,14 +114,14 @@ fn lends_its_identity(room: &Room) {
         "set-id-unnamed",
     ];
     for way in WAYS {
-        let target = room.root.path().join(way);
+        let target = scene.root.path().join(way);
         if !["set-id-open", "set-id-mknod", "set-id-unnamed"].contains(&way) {
             std::fs::write(&target, "").unwrap();
         }
-        let (through, said) = room.probe(&[way, target.to_str().unwrap()]);
+        let (through, said) = scene.probe(&[way, target.to_str().unwrap()]);
         assert_eq!(
             through,
-            room.sandbox.confinement() == Confinement::Unconfined,
+            scene.sandbox.confinement() == Confinement::Unconfined,
             "{way}: {said}"
         );
         let lent = std::fs::metadata(&target).is_ok_and(|found| found.mode() & 0o4000 != 0);
@@ -131,21 +132,21 @@ fn lends_its_identity(room: &Room) {
     }
 }
 
-fn changes_its_own(room: &Room) {
+fn changes_its_own(scene: &Scene) {
     for name in ATTEMPTS {
         // The fallback tier refuses attributes by name for every file, and no build needs flags and
         // leases.
         if ["setxattr", "fsetxattr", "lease", "set-flags", "write-hint"].contains(&name) {
             continue;
         }
-        let target = room.root.path().join(name);
+        let target = scene.root.path().join(name);
         std::fs::write(&target, "own").unwrap();
-        let (through, said) = room.probe(&[name, target.to_str().unwrap()]);
+        let (through, said) = scene.probe(&[name, target.to_str().unwrap()]);
         assert!(through, "the control gets through: {name}: {said}");
     }
-    let (through, said) = room.probe(&[
+    let (through, said) = scene.probe(&[
         "unlinked-fchmod",
-        room.root.path().join("gone").to_str().unwrap(),
+        scene.root.path().join("gone").to_str().unwrap(),
     ]);
     assert!(
         through,
@@ -156,7 +157,7 @@ fn changes_its_own(room: &Room) {
                   stat -c %Y h && (cd / && touch -d @7 \"$OLDPWD/f\") && stat -c %Y f && touch f && \
                   [ $(stat -c %Y f) -gt 2000000 ] && mkdir d && chmod 2755 d && stat -c %a d";
     assert_eq!(
-        room.says(script),
+        scene.says(script),
         (
             Exit::Code(0),
             "1000000\n2000000\n1000000\n5 1000000\n1000000\n7\n2755\n".into()

@@ -6,16 +6,17 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox,
-    SandboxError, View,
+    Cancel, Captured, Confinement, Exit, Finished, HostView, Job, Limits, Network, SandboxError,
+    View,
 };
 
 use crate::support::{
-    PATIENCE, Room, alive, coordinator_of, helpers_above, unique_seconds, within,
+    PATIENCE, Scene, Tested, alive, coordinator_of, helpers_above, unique_seconds, within,
 };
 use crate::{Body, Named};
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut all: Vec<Named> = vec![
         ("passes_codes_and_signals", passes_codes_and_signals),
         ("passes_standard_input", passes_standard_input),
@@ -39,11 +40,11 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
             "nothing_survives_the_coordinator",
             nothing_survives_the_coordinator,
         ),
-        ("nothing_survives_the_supervisor", |room| {
-            nothing_survives(room, Victim::Supervisor)
+        ("nothing_survives_the_supervisor", |scene| {
+            nothing_survives(scene, Victim::Supervisor)
         }),
-        ("nothing_survives_who_started_the_supervisor", |room| {
-            nothing_survives(room, Victim::Outermost)
+        ("nothing_survives_who_started_the_supervisor", |scene| {
+            nothing_survives(scene, Victim::Outermost)
         }),
     ];
     if confinement == Confinement::Full {
@@ -70,7 +71,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("lifetime::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     all.into_iter().map(bind).collect()
@@ -88,74 +89,75 @@ fn daemons(seconds: &str) -> String {
     )
 }
 
-fn passes_codes_and_signals(room: &Room) {
-    assert_eq!(room.says("exit 0").0, Exit::Code(0));
-    assert_eq!(room.says("exit 137").0, Exit::Code(137));
-    assert_eq!(room.says("kill -9 $$").0, Exit::Signal(9));
-    assert_eq!(room.says("kill -TERM $$").0, Exit::Signal(15));
+fn passes_codes_and_signals(scene: &Scene) {
+    assert_eq!(scene.says("exit 0").0, Exit::Code(0));
+    assert_eq!(scene.says("exit 137").0, Exit::Code(137));
+    assert_eq!(scene.says("kill -9 $$").0, Exit::Signal(9));
+    assert_eq!(scene.says("kill -TERM $$").0, Exit::Signal(15));
 }
 
-fn passes_standard_input(room: &Room) {
+fn passes_standard_input(scene: &Scene) {
     let stdin = vec![b'a'; 3 << 20];
-    let finished = room.run(&Job {
+    let finished = scene.run(&Job {
         stdin: stdin.clone(),
-        ..room.sh("wc -c")
+        ..scene.sh("wc -c")
     });
     assert_eq!(finished.stdout.text().trim(), stdin.len().to_string());
-    assert_eq!(room.says("wc -c").1.trim(), "0");
+    assert_eq!(scene.says("wc -c").1.trim(), "0");
 }
 
-fn names_a_program_that_is_not_there(room: &Room) {
-    let missing = room.try_run(&room.job("no-such-program", &[]));
+fn names_a_program_that_is_not_there(scene: &Scene) {
+    let missing = scene.try_run(&scene.job("no-such-program", &[]));
     assert!(
         matches!(missing, Err(SandboxError::ProgramNotFound { .. })),
         "{missing:?}"
     );
     // A search fails with the refusal of a path that it could not execute, even if it found no
     // program.
-    let closed = room.root.path().join("closed");
-    std::fs::create_dir_all(room.root.path().join("others/no-such-program")).unwrap();
+    let closed = scene.root.path().join("closed");
+    std::fs::create_dir_all(scene.root.path().join("others/no-such-program")).unwrap();
     std::fs::create_dir(&closed).unwrap();
     std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
-    for folder in ["closed", "others"].map(|name| room.root.path().join(name)) {
+    for folder in ["closed", "others"].map(|name| scene.root.path().join(name)) {
         let path = std::env::join_paths([folder, "/usr/bin".into()]).unwrap();
         let job = Job {
             env: [("PATH".into(), path)].into(),
-            ..room.job("no-such-program", &[])
+            ..scene.job("no-such-program", &[])
         };
-        let missing = room.try_run(&job);
+        let missing = scene.try_run(&job);
         assert!(
             matches!(missing, Err(SandboxError::ProgramNotFound { .. })),
             "{missing:?}"
         );
         assert_eq!(
-            room.run(&Job {
-                program: "true".into(),
-                ..job
-            })
-            .exit,
+            scene
+                .run(&Job {
+                    program: "true".into(),
+                    ..job
+                })
+                .exit,
             Exit::Code(0)
         );
     }
     std::fs::remove_dir(closed).unwrap();
-    std::fs::write(room.root.path().join("text"), "x").unwrap();
-    let text = room.try_run(&room.job(room.root.path().join("text"), &[]));
+    std::fs::write(scene.root.path().join("text"), "x").unwrap();
+    let text = scene.try_run(&scene.job(scene.root.path().join("text"), &[]));
     assert!(
         matches!(text, Err(SandboxError::NotExecutable { .. })),
         "{text:?}"
     );
 }
 
-fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
+fn returns_when_the_command_exits_and_ends_daemons(scene: &Scene) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!(
+    let job = scene.sh(&format!(
         "{} until [ -e go ]; do sleep 0.01; done; echo done",
         daemons(&seconds)
     ));
     let finished = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.run(&job));
+        let running = scope.spawn(|| scene.run(&job));
         assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
-        std::fs::write(room.root.path().join("go"), "").unwrap();
+        std::fs::write(scene.root.path().join("go"), "").unwrap();
         running.join().unwrap()
     });
     assert_eq!(
@@ -166,7 +168,7 @@ fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
 }
 
 /// The control of every test of daemons: they outlive an unconfined shell.
-fn daemons_outlive_a_shell(_: &Room) {
+fn daemons_outlive_a_shell(_: &Scene) {
     let seconds = unique_seconds();
     let mut shell = Command::new("sh");
     shell
@@ -186,15 +188,15 @@ fn daemons_outlive_a_shell(_: &Room) {
     assert_eq!((begun, survivors.len()), (true, DAEMONS));
 }
 
-fn time_limit_ends_daemons(room: &Room) {
+fn time_limit_ends_daemons(scene: &Scene) {
     let seconds = unique_seconds();
-    let finished = out_of_time(room, &format!("{} wait", daemons(&seconds)), || {
+    let finished = out_of_time(scene, &format!("{} wait", daemons(&seconds)), || {
         alive(&seconds).len() == DAEMONS
     });
     assert_eq!(finished.exit, Exit::TimedOut);
     assert_eq!(alive(&seconds), [0; 0]);
     let polite = format!("trap 'echo bye; exit 0' TERM; sleep {seconds} & wait");
-    let finished = out_of_time(room, &polite, || alive(&seconds).len() == 1);
+    let finished = out_of_time(scene, &polite, || alive(&seconds).len() == 1);
     assert_eq!(
         (finished.exit, finished.stdout.text().as_str()),
         (Exit::TimedOut, "bye\n")
@@ -203,12 +205,12 @@ fn time_limit_ends_daemons(room: &Room) {
 
 /// Runs a script into its time limit, but not before `begun` holds: on a loaded machine that takes
 /// longer.
-fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished {
+fn out_of_time(scene: &Scene, script: &str, begun: impl Fn() -> bool) -> Finished {
     for timeout in [300, 3_000, 30_000].map(Duration::from_millis) {
-        let mut job = room.sh(script);
+        let mut job = scene.sh(script);
         job.limits.timeout = timeout;
         let (finished, has_begun) = std::thread::scope(|scope| {
-            let running = scope.spawn(|| room.run(&job));
+            let running = scope.spawn(|| scene.run(&job));
             let has_begun = within(timeout, &begun);
             (running.join().unwrap(), has_begun)
         });
@@ -224,16 +226,16 @@ fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished 
     panic!("it did not begin: {script}");
 }
 
-fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
+fn what_ended_was_not_stopped_while_its_files_go(scene: &Scene) {
     const FILES: usize = 2_000;
     let script = format!(
         "for n in $(seq {FILES}); do : >\"$TMPDIR/$n\"; done; echo \"$TMPDIR\" >new; mv new folder"
     );
     let cancel = Cancel::new();
-    let job = room.sh(&script);
-    let named = room.root.path().join("folder");
+    let job = scene.sh(&script);
+    let named = scene.root.path().join("folder");
     let finished = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let running = scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || named.exists()));
         let folder = std::fs::read_to_string(&named).unwrap();
         let left = || std::fs::read_dir(folder.trim()).map_or(0, Iterator::count);
@@ -245,11 +247,11 @@ fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
 }
 
 /// Runs a script until it has touched `started`, then stops it and returns the result.
-fn stopped(room: &Room, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Cancel) {
-    let (cancel, started) = (Cancel::new(), room.root.path().join("started"));
-    let job = room.sh(script);
+fn stopped(scene: &Scene, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Cancel) {
+    let (cancel, started) = (Cancel::new(), scene.root.path().join("started"));
+    let job = scene.sh(script);
     let finished = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let running = scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || started.exists()));
         stop(&cancel);
         running.join().unwrap()
@@ -258,21 +260,21 @@ fn stopped(room: &Room, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Canc
     (finished, cancel)
 }
 
-fn cancel_ends_the_job(room: &Room) {
+fn cancel_ends_the_job(scene: &Scene) {
     let script = "touch started; sleep 60";
-    let (finished, cancel) = stopped(room, script, Cancel::cancel);
+    let (finished, cancel) = stopped(scene, script, Cancel::cancel);
     assert_eq!(finished.exit, Exit::Cancelled);
     assert_eq!(
-        room.sandbox.run(&room.sh(script), &cancel).unwrap().exit,
+        scene.sandbox.run(&scene.sh(script), &cancel).unwrap().exit,
         Exit::Cancelled,
         "the level stays up"
     );
 }
 
-fn a_kill_asks_nobody(room: &Room) {
+fn a_kill_asks_nobody(scene: &Scene) {
     let asked = |stop: fn(&Cancel)| {
         let script = "trap 'echo asked' TERM; touch started; while :; do sleep 0.05; done";
-        let (finished, _) = stopped(room, script, stop);
+        let (finished, _) = stopped(scene, script, stop);
         (finished.exit, finished.stdout.text())
     };
     assert_eq!(
@@ -282,16 +284,16 @@ fn a_kill_asks_nobody(room: &Room) {
     assert_eq!(asked(Cancel::kill), (Exit::Cancelled, String::new()));
 }
 
-fn keeps_head_and_tail(room: &Room) {
-    let mut job =
-        room.sh("printf start; head -c 1000000 /dev/zero | tr '\\0' x; printf end; printf err >&2");
+fn keeps_head_and_tail(scene: &Scene) {
+    let mut job = scene
+        .sh("printf start; head -c 1000000 /dev/zero | tr '\\0' x; printf end; printf err >&2");
     job.limits.kept_output_bytes = 10;
     let Finished {
         exit,
         stdout,
         stderr,
         ..
-    } = room.run(&job);
+    } = scene.run(&job);
     let expected = Captured {
         head: b"start".to_vec(),
         tail: b"xxend".to_vec(),
@@ -305,10 +307,10 @@ fn keeps_head_and_tail(room: &Room) {
     assert_eq!((exit, stdout, stderr), (Exit::Code(0), expected, errors));
 }
 
-fn output_limit_ends_the_job(room: &Room) {
-    let mut job = room.job("yes", &[]);
+fn output_limit_ends_the_job(scene: &Scene) {
+    let mut job = scene.job("yes", &[]);
     job.limits.max_output_bytes = 1 << 20;
-    let finished = room.run(&job);
+    let finished = scene.run(&job);
     assert_eq!(finished.exit, Exit::OutputLimit);
     assert!(
         finished.stdout.total_bytes < 4 << 20,
@@ -317,23 +319,23 @@ fn output_limit_ends_the_job(room: &Room) {
     );
 }
 
-fn file_limit_ends_the_writer(room: &Room) {
-    let mut job = room.sh("head -c 3000000 /dev/zero > big; ls -l big | awk '{print $5}'");
+fn file_limit_ends_the_writer(scene: &Scene) {
+    let mut job = scene.sh("head -c 3000000 /dev/zero > big; ls -l big | awk '{print $5}'");
     job.limits.file_bytes = Some(1 << 20);
-    assert_eq!(room.run(&job).stdout.text().trim(), "1048576");
+    assert_eq!(scene.run(&job).stdout.text().trim(), "1048576");
 }
 
-fn fork_bomb_is_bounded(room: &Room) {
+fn fork_bomb_is_bounded(scene: &Scene) {
     const BOMB: usize = 600;
     let seconds = unique_seconds();
-    let mut job = room.sh(&format!(
+    let mut job = scene.sh(&format!(
         "for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"
     ));
     job.limits.timeout = Duration::from_secs(60);
     job.limits.processes = Some(60);
     // The kernel refuses an ordinary user's forks; for root and in the fallback tier, the
     // supervisor ends the job. Neither takes until the time limit.
-    let finished = room.run(&job);
+    let finished = scene.run(&job);
     assert!(
         matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)),
         "{}",
@@ -344,7 +346,7 @@ fn fork_bomb_is_bounded(room: &Room) {
     job.limits.processes = None;
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
-        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || alive(&seconds).len() == BOMB));
         cancel.cancel();
     });
@@ -353,12 +355,12 @@ fn fork_bomb_is_bounded(room: &Room) {
 
 /// Only a process namespace reliably ends a bomb that doubles: elsewhere it would take down the
 /// whole machine.
-fn fork_bomb_that_doubles_is_bounded(room: &Room) {
+fn fork_bomb_that_doubles_is_bounded(scene: &Scene) {
     // Ends by itself below a thousand processes: a test must not be able to take the machine down.
     let mut bomb =
-        room.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || { sleep 2; echo leaf; }; }; b 8");
+        scene.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || { sleep 2; echo leaf; }; }; b 8");
     bomb.limits.timeout = Duration::from_secs(60);
-    let leaves = |job: &Job| room.run(job).stdout.text().lines().count();
+    let leaves = |job: &Job| scene.run(job).stdout.text().lines().count();
     bomb.limits.processes = Some(60);
     let bounded = leaves(&bomb);
     bomb.limits.processes = None;
@@ -370,23 +372,23 @@ fn fork_bomb_that_doubles_is_bounded(room: &Room) {
     );
 }
 
-fn memory_is_bounded(room: &Room) {
+fn memory_is_bounded(scene: &Scene) {
     let mut job =
-        room.sh("for i in 1 2 3 4; do (head -c 60000000 /dev/zero | tail -c 60000000 | sleep 20) & done; wait");
+        scene.sh("for i in 1 2 3 4; do (head -c 60000000 /dev/zero | tail -c 60000000 | sleep 20) & done; wait");
     job.limits.memory_bytes = Some(100 << 20);
-    assert_eq!(room.run(&job).exit, Exit::MemoryLimit);
+    assert_eq!(scene.run(&job).exit, Exit::MemoryLimit);
 }
 
-fn killing_everything_kills_only_the_job(room: &Room) {
+fn killing_everything_kills_only_the_job(scene: &Scene) {
     let seconds = unique_seconds();
     let mut outside = Command::new("sleep").arg(&seconds).spawn().unwrap();
-    let finished = room.run(&room.sh("kill -9 -1; echo still here"));
+    let finished = scene.run(&scene.sh("kill -9 -1; echo still here"));
     assert!(
         outside.try_wait().unwrap().is_none(),
         "a process outside was killed"
     );
     // The control: without confinement, a job's signal to that process alone arrives.
-    let control = Room::new(Confinement::Unconfined);
+    let control = Scene::new(Tested::UNCONFINED);
     assert_eq!(
         control
             .run(&control.sh(&format!("kill -9 {}", outside.id())))
@@ -403,13 +405,13 @@ fn killing_everything_kills_only_the_job(room: &Room) {
     );
 }
 
-fn nothing_survives_the_coordinator(room: &Room) {
+fn nothing_survives_the_coordinator(scene: &Scene) {
     let seconds = unique_seconds();
     let mut coordinator =
-        coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds)))
+        coordinator_of(scene, &format!("{} touch started; wait", daemons(&seconds)))
             .spawn()
             .unwrap();
-    assert!(within(PATIENCE, || room
+    assert!(within(PATIENCE, || scene
         .root
         .path()
         .join("started")
@@ -434,12 +436,12 @@ enum Victim {
     Outermost,
 }
 
-fn nothing_survives(room: &Room, victim: Victim) {
+fn nothing_survives(scene: &Scene, victim: Victim) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!("{} touch started; wait", daemons(&seconds)));
+    let job = scene.sh(&format!("{} touch started; wait", daemons(&seconds)));
     let finished = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.run(&job));
-        assert!(within(PATIENCE, || room
+        let running = scope.spawn(|| scene.run(&job));
+        assert!(within(PATIENCE, || scene
             .root
             .path()
             .join("started")
@@ -467,22 +469,13 @@ fn nothing_survives(room: &Room, victim: Victim) {
 pub(crate) fn coordinator(args: &[String]) {
     print!(
         "{}",
-        sandbox_of(&args[1])
+        Tested::named(&args[1])
+            .sandbox()
             .run(&job_of(&args[2], &args[3]), &Cancel::new())
             .unwrap()
             .stdout
             .text()
     );
-}
-
-/// Returns the sandbox of a tier that is given by its name.
-pub(crate) fn sandbox_of(tier: &str) -> Sandbox {
-    let confinement = match tier {
-        "Full" => Confinement::Full,
-        "Fallback" => Confinement::Fallback,
-        _ => Confinement::Unconfined,
-    };
-    Sandbox::with(confinement, Helper::default()).unwrap()
 }
 
 /// Returns a job that runs a script in a folder.

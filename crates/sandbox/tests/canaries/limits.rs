@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
 
-use crate::support::{PATIENCE, Room, alive, own_program, unique_seconds, within};
+use crate::support::{PATIENCE, Scene, Tested, alive, own_program, unique_seconds, within};
 use crate::{Body, Named};
 
 /// Ways to hold 192 MiB. Only the last shows in the size of a process.
@@ -27,18 +27,19 @@ const DISK_LIMIT: u64 = 48 << 20;
 /// Far longer than any test waits.
 const LONG: Duration = Duration::from_secs(100);
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut tests: Vec<(String, Body)> = Vec::new();
     for name in HOARDS {
         tests.push((
             format!("limits::{name}"),
-            Box::new(move || hoards(&Room::new(confinement), name)),
+            Box::new(move || hoards(&Scene::new(tested), name)),
         ));
     }
     for name in FILLS {
         tests.push((
             format!("limits::{name}"),
-            Box::new(move || fills_unseen(&Room::new(confinement), name)),
+            Box::new(move || fills_unseen(&Scene::new(tested), name)),
         ));
     }
     let mut all: Vec<Named> = vec![
@@ -92,7 +93,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("limits::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     tests.extend(all.into_iter().map(bind));
@@ -110,9 +111,9 @@ fn limited(job: Job, memory_bytes: Option<u64>, disk_bytes: Option<u64>) -> Job 
 }
 
 /// The probe reports when it holds everything, and then waits to be ended if it is told to.
-fn hoards(room: &Room, name: &str) {
-    let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
-    let ended = room.run(&limited(job("wait"), Some(MEMORY_LIMIT), None));
+fn hoards(scene: &Scene, name: &str) {
+    let job = |then: &str| scene.job(own_program(), &[crate::probe::ARG, name, then]);
+    let ended = scene.run(&limited(job("wait"), Some(MEMORY_LIMIT), None));
     assert_eq!(
         ended.exit,
         Exit::MemoryLimit,
@@ -121,7 +122,7 @@ fn hoards(room: &Room, name: &str) {
         ended.stderr.text()
     );
     // The control: without the limit it gets through.
-    let control = room.run(&limited(job("end"), None, None));
+    let control = scene.run(&limited(job("end"), None, None));
     assert_eq!(
         (control.exit, control.stdout.text().as_str()),
         (Exit::Code(0), "held\n"),
@@ -130,17 +131,17 @@ fn hoards(room: &Room, name: &str) {
     );
 }
 
-fn segments_count(room: &Room) {
-    hoards(room, "hoard-segment");
+fn segments_count(scene: &Scene) {
+    hoards(scene, "hoard-segment");
 }
 
 /// Forked processes share the pages that they have not changed, as tests and servers do.
-fn shared_pages_count_once(room: &Room) {
-    let job = room.job(
+fn shared_pages_count_once(scene: &Scene) {
+    let job = scene.job(
         own_program(),
         &[crate::probe::ARG, "share-with-children", "end"],
     );
-    let ended = room.run(&limited(job, Some(256 << 20), None));
+    let ended = scene.run(&limited(job, Some(256 << 20), None));
     assert_eq!(
         (ended.exit, ended.stdout.text().as_str()),
         (Exit::Code(0), "held\n"),
@@ -150,11 +151,11 @@ fn shared_pages_count_once(room: &Room) {
 }
 
 /// A database of the machine may hold far more than a command may use.
-fn segments_of_others_do_not_count(room: &Room) {
+fn segments_of_others_do_not_count(scene: &Scene) {
     // Several checks of the supervisor.
-    let job = room.sh("sleep 0.3; echo done");
+    let job = scene.sh("sleep 0.3; echo done");
     crate::probe::beside_a_segment(|| {
-        let ended = room.run(&limited(job, Some(crate::probe::SEGMENT / 2), None));
+        let ended = scene.run(&limited(job, Some(crate::probe::SEGMENT / 2), None));
         assert_eq!(
             (ended.exit, ended.stdout.text().as_str()),
             (Exit::Code(0), "done\n"),
@@ -165,18 +166,18 @@ fn segments_of_others_do_not_count(room: &Room) {
     .unwrap();
 }
 
-fn the_kernel_kills_a_command_first(room: &Room) {
+fn the_kernel_kills_a_command_first(scene: &Scene) {
     let seconds = unique_seconds();
-    let lower = if room.sandbox.confinement() == Confinement::Unconfined {
+    let lower = if scene.sandbox.confinement() == Confinement::Unconfined {
         ":"
     } else {
         "echo 0 >/proc/self/oom_score_adj"
     };
-    let job = room.sh(&format!("({lower}) 2>/dev/null; exec sleep {seconds}"));
+    let job = scene.sh(&format!("({lower}) 2>/dev/null; exec sleep {seconds}"));
     let cancel = Cancel::new();
     let score = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         let runs = within(PATIENCE, || !alive(&seconds).is_empty());
         let scores: Vec<String> = alive(&seconds).into_iter().map(score).collect();
         cancel.cancel();
@@ -193,7 +194,7 @@ fn the_kernel_kills_a_command_first(room: &Room) {
 /// How much processor time a job may use; less than one computation of the probe takes twice.
 const CPU_LIMIT: Duration = Duration::from_millis(200);
 
-fn computes(room: &Room, script: &str) {
+fn computes(scene: &Scene, script: &str) {
     let compute = format!(
         "'{}' {} compute end",
         own_program().display(),
@@ -201,7 +202,7 @@ fn computes(room: &Room, script: &str) {
     );
     let script = script.replace("COMPUTE", &compute);
     let job = |cpu, then: &str| {
-        let job = room.sh(&format!("{script}; {then}"));
+        let job = scene.sh(&format!("{script}; {then}"));
         Job {
             limits: Limits {
                 timeout: LONG,
@@ -211,7 +212,7 @@ fn computes(room: &Room, script: &str) {
             ..job
         }
     };
-    let ended = room.run(&job(Some(CPU_LIMIT), "sleep 90"));
+    let ended = scene.run(&job(Some(CPU_LIMIT), "sleep 90"));
     assert_eq!(
         ended.exit,
         Exit::CpuLimit,
@@ -220,17 +221,17 @@ fn computes(room: &Room, script: &str) {
         ended.stderr.text()
     );
     // The control: without the limit it gets through.
-    let control = room.run(&job(None, "true"));
+    let control = scene.run(&job(None, "true"));
     assert_eq!(control.exit, Exit::Code(0), "{}", control.stderr.text());
 }
 
-fn processor_time_is_bounded(room: &Room) {
-    computes(room, "COMPUTE & COMPUTE & wait");
+fn processor_time_is_bounded(scene: &Scene) {
+    computes(scene, "COMPUTE & COMPUTE & wait");
 }
 
 /// No process alone uses much.
-fn processor_time_of_processes_that_ended_counts(room: &Room) {
-    computes(room, "COMPUTE; COMPUTE");
+fn processor_time_of_processes_that_ended_counts(scene: &Scene) {
+    computes(scene, "COMPUTE; COMPUTE");
 }
 
 /// Held by tests that fill a disk, and for writing by one that hides what it fills: only the space
@@ -241,10 +242,10 @@ fn beside_others_on_disk() -> RwLockReadGuard<'static, ()> {
     DISK.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fills(room: &Room, script: &str) {
+fn fills(scene: &Scene, script: &str) {
     let _beside = beside_others_on_disk();
-    let ended = room.run(&limited(
-        room.sh(&format!("{script}; echo full; sleep 90")),
+    let ended = scene.run(&limited(
+        scene.sh(&format!("{script}; echo full; sleep 90")),
         None,
         Some(DISK_LIMIT),
     ));
@@ -256,8 +257,8 @@ fn fills(room: &Room, script: &str) {
         ended.stderr.text()
     );
     // The control: without the limit it gets through.
-    let control = room.run(&limited(
-        room.sh(&format!("rm -rf ./*; {script}; echo full")),
+    let control = scene.run(&limited(
+        scene.sh(&format!("rm -rf ./*; {script}; echo full")),
         None,
         None,
     ));
@@ -269,43 +270,44 @@ fn fills(room: &Room, script: &str) {
     );
 }
 
-fn a_full_worktree_ends_the_command_alone(room: &Room) {
+fn a_full_worktree_ends_the_command_alone(scene: &Scene) {
     fills(
-        room,
+        scene,
         "mkdir -p a/b; for i in 1 2 3; do head -c 32000000 /dev/zero > a/b/$i; done",
     );
 }
 
-fn files_without_a_name_count(room: &Room) {
+fn files_without_a_name_count(scene: &Scene) {
     fills(
-        room,
+        scene,
         "exec 8>f 9>g; rm f g; head -c 48000000 /dev/zero >&8; head -c 48000000 /dev/zero >&9",
     );
 }
 
-fn many_small_files_count(room: &Room) {
+fn many_small_files_count(scene: &Scene) {
     fills(
-        room,
+        scene,
         "mkdir -p many; cd many; for i in $(seq 16000); do : > $i; done",
     );
 }
 
 const FILES_LIMIT: u64 = 500;
 
-fn run_with_files(room: &Room, script: &str, most: Option<u64>) -> Exit {
-    let job = limited(room.sh(script), None, None);
-    room.run(&Job {
-        limits: Limits {
-            disk_files: most,
-            ..job.limits.clone()
-        },
-        ..job
-    })
-    .exit
+fn run_with_files(scene: &Scene, script: &str, most: Option<u64>) -> Exit {
+    let job = limited(scene.sh(script), None, None);
+    scene
+        .run(&Job {
+            limits: Limits {
+                disk_files: most,
+                ..job.limits.clone()
+            },
+            ..job
+        })
+        .exit
 }
 
 /// Neither folders nor links count differently.
-fn too_many_files_end_the_command_alone(room: &Room) {
+fn too_many_files_end_the_command_alone(scene: &Scene) {
     let _beside = beside_others_on_disk();
     for way in [
         "touch $(seq 600)",
@@ -315,30 +317,30 @@ fn too_many_files_end_the_command_alone(room: &Room) {
     ] {
         let script = |then: &str| format!("mkdir d; cd d; {way}; {then}");
         assert_eq!(
-            run_with_files(room, &script("sleep 90"), Some(FILES_LIMIT)),
+            run_with_files(scene, &script("sleep 90"), Some(FILES_LIMIT)),
             Exit::FilesLimit,
             "{way}"
         );
         assert_eq!(
-            run_with_files(room, "rm -r d", Some(FILES_LIMIT)),
+            run_with_files(scene, "rm -r d", Some(FILES_LIMIT)),
             Exit::Code(0)
         );
         // The control: without the limit it gets through.
-        assert_eq!(run_with_files(room, &script("true"), None), Exit::Code(0));
-        assert_eq!(run_with_files(room, "rm -r d", None), Exit::Code(0));
+        assert_eq!(run_with_files(scene, &script("true"), None), Exit::Code(0));
+        assert_eq!(run_with_files(scene, "rm -r d", None), Exit::Code(0));
     }
 }
 
 /// Names of one file are no files.
-fn too_many_files_can_be_deleted(room: &Room) {
+fn too_many_files_can_be_deleted(scene: &Scene) {
     let _beside = beside_others_on_disk();
-    let run = |script: &str| run_with_files(room, script, Some(FILES_LIMIT));
+    let run = |script: &str| run_with_files(scene, script, Some(FILES_LIMIT));
     assert_eq!(
         run("touch a; for i in $(seq 600); do ln a $i; done"),
         Exit::Code(0)
     );
     assert_eq!(
-        run_with_files(room, "rm *; touch $(seq 600)", None),
+        run_with_files(scene, "rm *; touch $(seq 600)", None),
         Exit::Code(0)
     );
     assert_eq!(run("touch $(seq 601 1700)"), Exit::FilesLimit);
@@ -347,16 +349,16 @@ fn too_many_files_can_be_deleted(room: &Room) {
 }
 
 /// Above the limit, commands that only free space still run; one that continues to write does not.
-fn a_full_worktree_can_be_cleared(room: &Room) {
+fn a_full_worktree_can_be_cleared(scene: &Scene) {
     let _beside = beside_others_on_disk();
-    let file = |name: &str| room.root.path().join(name);
+    let file = |name: &str| scene.root.path().join(name);
     for name in ["a", "b"] {
         std::fs::write(file(name), vec![1; 48 << 20]).unwrap();
     }
-    let run = |script: &str| room.run(&limited(room.sh(script), None, Some(DISK_LIMIT)));
+    let run = |script: &str| scene.run(&limited(scene.sh(script), None, Some(DISK_LIMIT)));
     assert_eq!(run("head -c 64000000 /dev/zero > c").exit, Exit::DiskLimit);
     assert_eq!(run("head -c 64000000 /dev/zero >> b").exit, Exit::DiskLimit);
-    assert!(folder_bytes(room) < 97 << 20);
+    assert!(folder_bytes(scene) < 97 << 20);
     assert_eq!(run("ls; rm a c").stdout.text(), "a\nb\nc\n");
     let less = run("truncate -s 9 b; echo less > d; cat d");
     assert_eq!(
@@ -365,8 +367,9 @@ fn a_full_worktree_can_be_cleared(room: &Room) {
     );
 }
 
-fn folder_bytes(room: &Room) -> u64 {
-    room.root
+fn folder_bytes(scene: &Scene) -> u64 {
+    scene
+        .root
         .path()
         .read_dir()
         .unwrap()
@@ -375,9 +378,9 @@ fn folder_bytes(room: &Room) -> u64 {
 }
 
 /// No command runs long enough for a check.
-fn short_commands_add_up(room: &Room) {
+fn short_commands_add_up(scene: &Scene) {
     let _beside = beside_others_on_disk();
-    let run = |script: &str, most| room.run(&limited(room.sh(script), None, most)).exit;
+    let run = |script: &str, most| scene.run(&limited(scene.sh(script), None, most)).exit;
     let write = |number: u64, most| run(&format!("head -c 5000000 /dev/zero > {number}"), most);
     let ends: Vec<Exit> = (0..40)
         .map(|number| write(number, Some(DISK_LIMIT)))
@@ -390,9 +393,9 @@ fn short_commands_add_up(room: &Room) {
         "{ends:?}"
     );
     assert!(
-        folder_bytes(room) < DISK_LIMIT + (32 << 20),
+        folder_bytes(scene) < DISK_LIMIT + (32 << 20),
         "{}",
-        folder_bytes(room)
+        folder_bytes(scene)
     );
     assert_eq!(run("rm *", Some(DISK_LIMIT)), Exit::Code(0));
     assert_eq!(write(1, Some(DISK_LIMIT)), Exit::Code(0));
@@ -401,10 +404,10 @@ fn short_commands_add_up(room: &Room) {
     assert_eq!(write(15, Some(DISK_LIMIT)), Exit::DiskLimit);
 }
 
-fn fills_unseen(room: &Room, name: &str) {
+fn fills_unseen(scene: &Scene, name: &str) {
     let _alone = DISK.write().unwrap_or_else(PoisonError::into_inner);
-    let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
-    let ended = room.run(&limited(job("wait"), None, Some(DISK_LIMIT)));
+    let job = |then: &str| scene.job(own_program(), &[crate::probe::ARG, name, then]);
+    let ended = scene.run(&limited(job("wait"), None, Some(DISK_LIMIT)));
     assert_eq!(
         ended.exit,
         Exit::DiskLimit,
@@ -413,7 +416,7 @@ fn fills_unseen(room: &Room, name: &str) {
         ended.stderr.text()
     );
     // The control: without the limit it gets through.
-    let control = room.run(&limited(job("end"), None, None));
+    let control = scene.run(&limited(job("end"), None, None));
     assert_eq!(
         (control.exit, control.stdout.text().as_str()),
         (Exit::Code(0), "held\n"),
@@ -423,25 +426,26 @@ fn fills_unseen(room: &Room, name: &str) {
 }
 
 /// The file is like a log that was unlinked and that every child has open.
-fn one_file_of_many_processes_counts_once(room: &Room) {
+fn one_file_of_many_processes_counts_once(scene: &Scene) {
     let _beside = beside_others_on_disk();
     let hold = "exec 8>f; rm f; head -c 20000000 /dev/zero >&8; for i in 1 2 3 4; do sleep 1 & done; \
                 for i in 1 2 3 4 5 6; do head -c 40000000 /dev/zero > g; rm g; done; wait";
-    let ended = room.run(&limited(room.sh(hold), None, Some(64 << 20)));
+    let ended = scene.run(&limited(scene.sh(hold), None, Some(64 << 20)));
     assert_eq!(ended.exit, Exit::Code(0), "{}", ended.stderr.text());
 }
 
-fn temporary_files_in_memory_count(room: &Room) {
+fn temporary_files_in_memory_count(scene: &Scene) {
     for folder in ["/tmp", "~"] {
         let script = |then: &str| format!("head -c 128000000 /dev/zero > {folder}/f; {then}");
-        let ended = room.run(&limited(
-            room.sh(&script("sleep 90")),
+        let ended = scene.run(&limited(
+            scene.sh(&script("sleep 90")),
             Some(MEMORY_LIMIT),
             None,
         ));
         assert_eq!(ended.exit, Exit::MemoryLimit);
         assert_eq!(
-            room.run(&limited(room.sh(&script("true")), None, None))
+            scene
+                .run(&limited(scene.sh(&script("true")), None, None))
                 .exit,
             Exit::Code(0)
         );

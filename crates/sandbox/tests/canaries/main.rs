@@ -22,6 +22,7 @@ mod probe;
 mod proxied;
 mod rank;
 mod refused;
+mod rooms;
 mod support;
 mod usable;
 mod usage;
@@ -32,7 +33,9 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use libtest_mimic::{Arguments, Completion, Trial};
-use orchestrate_sandbox::{Confinement, Helper};
+use orchestrate_sandbox::Helper;
+
+use crate::support::Tested;
 
 const FULL_TIER: &str = "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 const FALLBACK_TIER: &str = "the fallback sandbox tier (Linux 6.2 or newer with Landlock enabled)";
@@ -61,25 +64,28 @@ fn arguments() -> Arguments {
 fn trials() -> Vec<Trial> {
     let probed = orchestrate_sandbox::probe(&Helper::default());
     let tiers = [
-        (Confinement::Full, "full", probed.full),
-        (Confinement::Fallback, "fallback", probed.fallback),
-        (Confinement::Unconfined, "unconfined", Ok(())),
+        ("full_in_rooms", probed.full.clone()),
+        ("full", probed.full),
+        ("fallback", probed.fallback),
+        ("unconfined", Ok(())),
     ];
     let mut trials = Vec::new();
-    for (confinement, name, usable) in tiers {
+    for (name, usable) in tiers {
+        let tested = Tested::named(name);
         let mut tests = Vec::new();
-        tests.extend(refused::tests(confinement));
-        tests.extend(proxied::tests(confinement));
-        tests.extend(inodes::tests(confinement));
-        tests.extend(view::tests(confinement));
-        tests.extend(mounted::tests(confinement));
-        tests.extend(lifetime::tests(confinement));
-        tests.extend(limits::tests(confinement));
-        tests.extend(groups::tests(confinement));
-        tests.extend(rank::tests(confinement));
-        tests.extend(usable::tests(confinement));
-        tests.extend(usage::tests(confinement));
-        tests.extend(watched::tests(confinement));
+        tests.extend(refused::tests(tested));
+        tests.extend(proxied::tests(tested));
+        tests.extend(inodes::tests(tested));
+        tests.extend(view::tests(tested));
+        tests.extend(mounted::tests(tested));
+        tests.extend(lifetime::tests(tested));
+        tests.extend(limits::tests(tested));
+        tests.extend(groups::tests(tested));
+        tests.extend(rank::tests(tested));
+        tests.extend(usable::tests(tested));
+        tests.extend(usage::tests(tested));
+        tests.extend(watched::tests(tested));
+        tests.extend(rooms::tests(tested));
         for (test, body) in tests {
             trials.push(trial(format!("{name}::{test}"), &usable, body));
         }
@@ -88,7 +94,7 @@ fn trials() -> Vec<Trial> {
 }
 
 /// A test and its name.
-type Named = (&'static str, fn(&support::Room));
+type Named = (&'static str, fn(&support::Scene));
 
 type Body = Box<dyn FnOnce() + Send>;
 

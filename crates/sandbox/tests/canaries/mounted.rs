@@ -7,10 +7,11 @@ use orchestrate_sandbox::{
     Confinement, Exit, HostView, Job, Mount, Mounted, SandboxError, View, can_mount_at,
 };
 
-use crate::support::Room;
+use crate::support::{Scene, Tested};
 use crate::{Body, Named};
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let all: Vec<Named> = match confinement {
         Confinement::Full => vec![
             (
@@ -44,22 +45,22 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("mounted::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     all.into_iter().map(bind).collect()
 }
 
 /// Returns the checkout's place.
-fn checkout(room: &Room) -> PathBuf {
-    room.outside.path().canonicalize().unwrap()
+fn checkout(scene: &Scene) -> PathBuf {
+    scene.outside.path().canonicalize().unwrap()
 }
 
 /// Returns a job whose worktree, the root, is mounted at the checkout's place, with other mounts.
-fn job(room: &Room, script: &str, others: Vec<Mount>) -> Job {
+fn job(scene: &Scene, script: &str, others: Vec<Mount>) -> Job {
     let worktree = Mount::new(
-        checkout(room),
-        Mounted::Writable(room.root.path().to_owned()),
+        checkout(scene),
+        Mounted::Writable(scene.root.path().to_owned()),
     );
     let mounts = [vec![worktree], others].concat();
     let view = View::Host(HostView {
@@ -68,57 +69,57 @@ fn job(room: &Room, script: &str, others: Vec<Mount>) -> Job {
     });
     Job {
         view,
-        cwd: checkout(room),
-        ..room.sh(script)
+        cwd: checkout(scene),
+        ..scene.sh(script)
     }
 }
 
-fn says(room: &Room, script: &str, others: Vec<Mount>) -> String {
-    let finished = room.run(&job(room, script, others));
+fn says(scene: &Scene, script: &str, others: Vec<Mount>) -> String {
+    let finished = scene.run(&job(scene, script, others));
     assert_eq!(finished.exit, Exit::Code(0), "{finished:?}");
     finished.stdout.text()
 }
 
-fn hides_the_checkout_at_its_own_path(room: &Room) {
-    std::fs::write(room.outside.path().join("theirs"), "the user's\n").unwrap();
-    std::fs::write(room.root.path().join("own"), "the agent's\n").unwrap();
-    let own_place = room.root.path().display();
+fn hides_the_checkout_at_its_own_path(scene: &Scene) {
+    std::fs::write(scene.outside.path().join("theirs"), "the user's\n").unwrap();
+    std::fs::write(scene.root.path().join("own"), "the agent's\n").unwrap();
+    let own_place = scene.root.path().display();
     let script = format!(
         "pwd; cat own; cat theirs {own_place}/own 2>/dev/null; echo new > new; rm own; true"
     );
     assert_eq!(
-        says(room, &script, Vec::new()),
-        format!("{}\nthe agent's\n", checkout(room).display())
+        says(scene, &script, Vec::new()),
+        format!("{}\nthe agent's\n", checkout(scene).display())
     );
     assert_eq!(
-        std::fs::read_to_string(room.root.path().join("new")).unwrap(),
+        std::fs::read_to_string(scene.root.path().join("new")).unwrap(),
         "new\n"
     );
-    assert!(!room.root.path().join("own").exists());
-    let left: Vec<_> = std::fs::read_dir(room.outside.path())
+    assert!(!scene.root.path().join("own").exists());
+    let left: Vec<_> = std::fs::read_dir(scene.outside.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(left, ["theirs"]);
     // The control: without the mount, the same path is the user's.
-    let mut view = room.view();
-    view.writable.push(checkout(room));
+    let mut view = scene.view();
+    view.writable.push(checkout(scene));
     let control = Job {
         view: View::Host(view),
-        cwd: checkout(room),
-        ..room.sh("cat theirs")
+        cwd: checkout(scene),
+        ..scene.sh("cat theirs")
     };
-    assert_eq!(room.run(&control).stdout.text(), "the user's\n");
+    assert_eq!(scene.run(&control).stdout.text(), "the user's\n");
 }
 
-fn shows_what_the_host_does_not_have(room: &Room) {
-    let (worktree, shared) = (room.root.path(), tempfile::tempdir().unwrap());
+fn shows_what_the_host_does_not_have(scene: &Scene) {
+    let (worktree, shared) = (scene.root.path(), tempfile::tempdir().unwrap());
     std::fs::write(worktree.join("pointer"), "on disk\n").unwrap();
     std::fs::write(shared.path().join("object"), "object\n").unwrap();
     let place = |name: &str| Path::new("/run/git").join(name);
     let others = vec![
         Mount::new(
-            checkout(room).join("pointer"),
+            checkout(scene).join("pointer"),
             Mounted::File(b"pointer\n".to_vec()),
         ),
         Mount::new(place("config"), Mounted::File(b"config\n".to_vec())),
@@ -137,7 +138,7 @@ fn shows_what_the_host_does_not_have(room: &Room) {
                   (echo x > pointer; echo x > /run/git/new; echo x > /run/git/refs/new) 2>/dev/null; cat pointer";
     let shown =
         "pointer\nconfig\nobject\n/run/git:\nconfig\nobjects\nrefs\n\n/run/git/refs:\npointer\n";
-    assert_eq!(says(room, script, others), shown);
+    assert_eq!(says(scene, script, others), shown);
     assert_eq!(
         std::fs::read_to_string(worktree.join("pointer")).unwrap(),
         "on disk\n"
@@ -145,23 +146,23 @@ fn shows_what_the_host_does_not_have(room: &Room) {
     assert!(shared.path().join("object").exists());
 }
 
-fn starts_in_a_mounted_folder_alone(room: &Room) {
-    std::fs::create_dir(room.root.path().join("sub")).unwrap();
-    std::fs::create_dir(room.outside.path().join("theirs")).unwrap();
-    symlink(room.outside.path(), room.root.path().join("link")).unwrap();
+fn starts_in_a_mounted_folder_alone(scene: &Scene) {
+    std::fs::create_dir(scene.root.path().join("sub")).unwrap();
+    std::fs::create_dir(scene.outside.path().join("theirs")).unwrap();
+    symlink(scene.outside.path(), scene.root.path().join("link")).unwrap();
     let inside = Job {
-        cwd: checkout(room).join("sub"),
-        ..job(room, "pwd", Vec::new())
+        cwd: checkout(scene).join("sub"),
+        ..job(scene, "pwd", Vec::new())
     };
     assert_eq!(
-        room.run(&inside).stdout.text(),
-        format!("{}/sub\n", checkout(room).display())
+        scene.run(&inside).stdout.text(),
+        format!("{}/sub\n", checkout(scene).display())
     );
-    let outside = ["theirs", "link", "absent", "../x"].map(|name| checkout(room).join(name));
-    for cwd in outside.into_iter().chain([room.root.path().to_owned()]) {
-        let refused = room.try_run(&Job {
+    let outside = ["theirs", "link", "absent", "../x"].map(|name| checkout(scene).join(name));
+    for cwd in outside.into_iter().chain([scene.root.path().to_owned()]) {
+        let refused = scene.try_run(&Job {
             cwd: cwd.clone(),
-            ..job(room, "pwd", Vec::new())
+            ..job(scene, "pwd", Vec::new())
         });
         assert!(
             matches!(refused, Err(SandboxError::CwdOutside { .. })),
@@ -171,11 +172,11 @@ fn starts_in_a_mounted_folder_alone(room: &Room) {
     }
 }
 
-fn refuses_places_that_a_command_could_move(room: &Room) {
-    symlink("/etc", room.root.path().join("link")).unwrap();
+fn refuses_places_that_a_command_could_move(scene: &Scene) {
+    symlink("/etc", scene.root.path().join("link")).unwrap();
     for place in ["link", "link/passwd", "absent"] {
-        let other = Mount::new(checkout(room).join(place), Mounted::File(Vec::new()));
-        let refused = room.try_run(&job(room, "true", vec![other]));
+        let other = Mount::new(checkout(scene).join(place), Mounted::File(Vec::new()));
+        let refused = scene.try_run(&job(scene, "true", vec![other]));
         assert!(
             matches!(refused, Err(SandboxError::View { .. })),
             "{place}: {refused:?}"
@@ -183,15 +184,15 @@ fn refuses_places_that_a_command_could_move(room: &Room) {
     }
     let no_folder = vec![Mount::new(
         "/run/x",
-        Mounted::Writable(room.root.path().join("link")),
+        Mounted::Writable(scene.root.path().join("link")),
     )];
     assert!(matches!(
-        room.try_run(&job(room, "true", no_folder)),
+        scene.try_run(&job(scene, "true", no_folder)),
         Err(SandboxError::View { .. })
     ));
 }
 
-fn mounts_where_no_process_needs_anything(room: &Room) {
+fn mounts_where_no_process_needs_anything(scene: &Scene) {
     let possible = [
         "/home/u",
         "/home/u/project",
@@ -217,8 +218,8 @@ fn mounts_where_no_process_needs_anything(room: &Room) {
             assert_eq!(can_mount_at(Path::new(place)), expected, "{place}");
         }
     }
-    let refused = room.try_run(&job(
-        room,
+    let refused = scene.try_run(&job(
+        scene,
         "true",
         vec![Mount::new("/etc", Mounted::Folder)],
     ));
@@ -229,8 +230,8 @@ fn mounts_where_no_process_needs_anything(room: &Room) {
 }
 
 /// Such a tier must not show the worktree at its own path either: its caller takes it for hidden.
-fn shows_nothing_at_another_path(room: &Room) {
-    let refused = room.try_run(&job(room, "true", Vec::new()));
+fn shows_nothing_at_another_path(scene: &Scene) {
+    let refused = scene.try_run(&job(scene, "true", Vec::new()));
     assert!(
         matches!(refused, Err(SandboxError::View { .. })),
         "{refused:?}"

@@ -9,10 +9,11 @@ use std::thread;
 
 use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Network, SandboxError};
 
-use crate::support::Room;
+use crate::support::{Scene, Tested};
 use crate::{Body, Named};
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let full: &[Named] = &[
         (
             "its_connections_are_accepted_outside",
@@ -51,7 +52,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
             format!("proxied::{name}"),
             Box::new({
                 let test = *test;
-                move || test(&Room::new(confinement))
+                move || test(&Scene::new(tested))
             }) as Body,
         )
     };
@@ -69,18 +70,18 @@ fn answer_one(listener: TcpListener) -> thread::JoinHandle<String> {
     })
 }
 
-fn its_connections_are_accepted_outside(room: &Room) {
+fn its_connections_are_accepted_outside(scene: &Scene) {
     let (sender, accepted) = mpsc::sync_channel(1);
     let accept = move |listener| sender.send(answer_one(listener)).unwrap();
-    let finished = room
+    let finished = scene
         .sandbox
-        .run_proxied(&room.probe_job(&["through-proxy"]), &Cancel::new(), accept)
+        .run_proxied(&scene.probe_job(&["through-proxy"]), &Cancel::new(), accept)
         .unwrap();
     assert_eq!(finished.exit, Exit::Code(0), "{}", finished.stdout.text());
     assert_eq!(accepted.recv().unwrap().join().unwrap(), "ping");
 }
 
-fn its_own_variables_lead_nowhere_else(room: &Room) {
+fn its_own_variables_lead_nowhere_else(scene: &Scene) {
     let env = [
         ("https_proxy", "http://elsewhere.example:1"),
         ("NO_PROXY", "*"),
@@ -91,9 +92,9 @@ fn its_own_variables_lead_nowhere_else(room: &Room) {
         echo \"[$CARGO_NET_OFFLINE]\"; touch \"${CARGO_HOME:-/tmp}/registry\" && cat /etc/hosts; cat /etc/resolv.conf";
     let job = Job {
         env: env.into(),
-        ..room.sh(script)
+        ..scene.sh(script)
     };
-    let said = room
+    let said = scene
         .sandbox
         .run_proxied(&job, &Cancel::new(), drop)
         .unwrap()
@@ -109,9 +110,9 @@ fn its_own_variables_lead_nowhere_else(room: &Room) {
     // Its own servers are reached directly, unless it has none.
     let job = Job {
         env: [("NO_PROXY".into(), OsString::new())].into(),
-        ..room.sh("echo \"[$NO_PROXY$no_proxy]\"")
+        ..scene.sh("echo \"[$NO_PROXY$no_proxy]\"")
     };
-    let said = room
+    let said = scene
         .sandbox
         .run_proxied(&job, &Cancel::new(), drop)
         .unwrap()
@@ -120,12 +121,12 @@ fn its_own_variables_lead_nowhere_else(room: &Room) {
     assert_eq!(said, "[]\n");
 }
 
-fn without_a_caller_that_accepts_nothing_is_reached(room: &Room) {
+fn without_a_caller_that_accepts_nothing_is_reached(scene: &Scene) {
     let job = Job {
         network: Network::Proxy,
-        ..room.probe_job(&["through-proxy"])
+        ..scene.probe_job(&["through-proxy"])
     };
-    let finished = room.run(&job);
+    let finished = scene.run(&job);
     assert_ne!(finished.exit, Exit::Code(0));
     // It depends on the moment whether the socket is closed before the program connects or while it
     // waits.
@@ -138,13 +139,14 @@ fn without_a_caller_that_accepts_nothing_is_reached(room: &Room) {
     );
 }
 
-fn other_tiers_refuse_it(room: &Room) {
+fn other_tiers_refuse_it(scene: &Scene) {
     let asked = [
-        room.sandbox
-            .run_proxied(&room.sh("touch started"), &Cancel::new(), drop),
-        room.try_run(&Job {
+        scene
+            .sandbox
+            .run_proxied(&scene.sh("touch started"), &Cancel::new(), drop),
+        scene.try_run(&Job {
             network: Network::Proxy,
-            ..room.sh("touch started")
+            ..scene.sh("touch started")
         }),
     ];
     for refused in asked {
@@ -153,8 +155,8 @@ fn other_tiers_refuse_it(room: &Room) {
         };
         assert_eq!(
             (tier, reason.is_empty()),
-            (room.sandbox.confinement(), false)
+            (scene.sandbox.confinement(), false)
         );
     }
-    assert!(!room.root.path().join("started").exists());
+    assert!(!scene.root.path().join("started").exists());
 }

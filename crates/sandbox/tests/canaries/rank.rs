@@ -5,9 +5,9 @@
 use std::fs;
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
+use orchestrate_sandbox::{Cancel, Exit, Job, Limits};
 
-use crate::support::{PATIENCE, Room, alive, helpers_above, unique_seconds, within};
+use crate::support::{PATIENCE, Scene, Tested, alive, helpers_above, unique_seconds, within};
 use crate::{Body, Named};
 
 /// How often the supervisor must have gone back to sleep; it wakes up by itself each time.
@@ -16,7 +16,7 @@ const SLEEPS: u64 = 2;
 /// each).
 const MOST_TICKS: u64 = 30;
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
     let all: Vec<Named> = vec![
         (
             "a_supervisor_sleeps_beside_an_end_that_takes_long",
@@ -27,7 +27,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("rank::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     all.into_iter().map(bind).collect()
@@ -35,7 +35,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
 
 /// Runs a job that sleeps, and calls `look` with its process and the sandbox's own above it, the
 /// nearest first.
-fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T) {
+fn beside<T: Send>(scene: &Scene, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T) {
     let (seconds, cancel) = (unique_seconds(), Cancel::new());
     // Without limits, only its own tick wakes the supervisor.
     let limits = Limits {
@@ -45,10 +45,10 @@ fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T
     };
     let job = Job {
         limits,
-        ..room.job("sleep", &[seconds.as_str()])
+        ..scene.job("sleep", &[seconds.as_str()])
     };
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let running = scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || alive(&seconds).len() == 1));
         let program = alive(&seconds)[0];
         let looked = look(program, &helpers_above(&[program]));
@@ -59,8 +59,8 @@ fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T
 
 /// A tracer is notified of a process's end first. Until it has waited for the process, all
 /// descriptors of the process hang up, but it cannot be reaped.
-fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
-    let (exit, (sleeps, ticks)) = beside(room, |program, helpers| {
+fn a_supervisor_sleeps_beside_an_end_that_takes_long(scene: &Scene) {
+    let (exit, (sleeps, ticks)) = beside(scene, |program, helpers| {
         let supervisor = helpers[0];
         // SAFETY: traces a process that this test has started, without touching its memory.
         let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, program, 0, 0) };
@@ -84,8 +84,8 @@ fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
     assert!(matches!(exit, Exit::Signal(9) | Exit::Cancelled), "{exit}");
 }
 
-fn nothing_runs_in_real_time(room: &Room) {
-    let (_, (program, helpers)) = beside(room, |program, helpers| {
+fn nothing_runs_in_real_time(scene: &Scene) {
+    let (_, (program, helpers)) = beside(scene, |program, helpers| {
         let rank = |pid: i32| (field(pid, POLICY), field(pid, NICE).parse::<i32>().unwrap());
         (
             rank(program),

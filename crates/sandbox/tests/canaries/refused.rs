@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use orchestrate_sandbox::{Confinement, Network};
 
 use crate::Body;
-use crate::support::{Room, unique_seconds};
+use crate::support::{Scene, Tested, unique_seconds};
 
 /// Probes whose control must get through without a sandbox.
 const FILES: [&str; 12] = [
@@ -39,30 +39,31 @@ const CORNERS: [&str; 7] = [
     "capabilities",
 ];
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut tests: Vec<(String, Body)> = Vec::new();
     let mut add =
-        |group: &str, names: &[&'static str], run: fn(&Room, &'static str) -> (bool, String)| {
+        |group: &str, names: &[&'static str], run: fn(&Scene, &'static str) -> (bool, String)| {
             for name in names.iter().copied() {
-                let body = move || expect(confinement, name, run(&Room::new(confinement), name));
+                let body = move || expect(confinement, name, run(&Scene::new(tested), name));
                 tests.push((format!("{group}::{name}"), Box::new(body)));
             }
         };
     add("files_outside", &FILES, file_outside);
-    add("network", &NETWORK, |room, name| {
-        network(room, Network::None, name)
+    add("network", &NETWORK, |scene, name| {
+        network(scene, Network::None, name)
     });
-    add("behind_a_proxy", &NETWORK, |room, name| {
-        network(room, proxy_only(room), name)
+    add("behind_a_proxy", &NETWORK, |scene, name| {
+        network(scene, proxy_only(scene), name)
     });
-    add("behind_a_proxy", &["abstract"], |room, name| {
-        abstract_outside(room, proxy_only(room), name)
+    add("behind_a_proxy", &["abstract"], |scene, name| {
+        abstract_outside(scene, proxy_only(scene), name)
     });
-    add("behind_a_proxy", &SOCKETS, |room, name| {
-        socket_outside(room, proxy_only(room), name)
+    add("behind_a_proxy", &SOCKETS, |scene, name| {
+        socket_outside(scene, proxy_only(scene), name)
     });
-    add("sockets_outside", &["abstract"], |room, name| {
-        abstract_outside(room, Network::None, name)
+    add("sockets_outside", &["abstract"], |scene, name| {
+        abstract_outside(scene, Network::None, name)
     });
     add(
         "shared_memory",
@@ -71,17 +72,17 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     );
     if confinement != Confinement::Full {
         // There, all interfaces are the job's own.
-        add("network", &["listens-for-others"], |room, name| {
-            room.probe(&[name])
+        add("network", &["listens-for-others"], |scene, name| {
+            scene.probe(&[name])
         });
     }
     add("processes_outside", &PROCESSES, process_outside);
-    add("sockets_outside", &SOCKETS, |room, name| {
-        socket_outside(room, Network::None, name)
+    add("sockets_outside", &SOCKETS, |scene, name| {
+        socket_outside(scene, Network::None, name)
     });
-    add("kernel", &CORNERS, |room, name| room.probe(&[name]));
-    add("kernel", &["inherited-descriptors"], |room, name| {
-        (room.probe(&[name]).0, "one".to_owned())
+    add("kernel", &CORNERS, |scene, name| scene.probe(&[name]));
+    add("kernel", &["inherited-descriptors"], |scene, name| {
+        (scene.probe(&[name]).0, "one".to_owned())
     });
     tests
 }
@@ -100,21 +101,21 @@ fn expect(confinement: Confinement, name: &str, (through, said): (bool, String))
 
 /// Returns the network of a job that has nothing but a proxy; without a sandbox nothing keeps it to
 /// that.
-fn proxy_only(room: &Room) -> Network {
-    if room.sandbox.confinement() == Confinement::Unconfined {
+fn proxy_only(scene: &Scene) -> Network {
+    if scene.sandbox.confinement() == Confinement::Unconfined {
         Network::None
     } else {
         Network::Proxy
     }
 }
 
-fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
-    let target = room.outside.path().join("secret");
+fn file_outside(scene: &Scene, name: &'static str) -> (bool, String) {
+    let target = scene.outside.path().join("secret");
     if name != "create" {
         std::fs::write(&target, "secret").unwrap();
     }
     let before = std::fs::read(&target).ok();
-    let result = room.probe(&[name, target.to_str().unwrap()]);
+    let result = scene.probe(&[name, target.to_str().unwrap()]);
     if !result.0 {
         assert_eq!(
             std::fs::read(&target).ok(),
@@ -125,7 +126,7 @@ fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
     result
 }
 
-fn network(room: &Room, network: Network, name: &'static str) -> (bool, String) {
+fn network(scene: &Scene, network: Network, name: &'static str) -> (bool, String) {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
@@ -136,7 +137,7 @@ fn network(room: &Room, network: Network, name: &'static str) -> (bool, String) 
     }
     .unwrap()
     .to_string();
-    let (sent, said) = room.probe_with(network, &[name, &target]);
+    let (sent, said) = scene.probe_with(network, &[name, &target]);
     // A datagram can be sent into a network of the job's own; what matters is whether it arrives.
     let through = if name == "udp" {
         udp.recv(&mut [0; 16]).is_ok()
@@ -146,20 +147,20 @@ fn network(room: &Room, network: Network, name: &'static str) -> (bool, String) 
     (through, said)
 }
 
-fn process_outside(room: &Room, name: &'static str) -> (bool, String) {
+fn process_outside(scene: &Scene, name: &'static str) -> (bool, String) {
     let mut victim: Child = Command::new("sleep")
         .arg(unique_seconds())
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    let result = room.probe(&[name, &victim.id().to_string()]);
+    let result = scene.probe(&[name, &victim.id().to_string()]);
     victim.kill().unwrap();
     victim.wait().unwrap();
     result
 }
 
-fn socket_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {
-    let path = room.outside.path().join("socket");
+fn socket_outside(scene: &Scene, network: Network, name: &'static str) -> (bool, String) {
+    let path = scene.outside.path().join("socket");
     let stream;
     let datagram;
     if name == "unix" {
@@ -169,22 +170,22 @@ fn socket_outside(room: &Room, network: Network, name: &'static str) -> (bool, S
         datagram = UnixDatagram::bind(&path).unwrap();
         datagram.set_nonblocking(true).unwrap();
     }
-    room.probe_with(network, &[name, path.to_str().unwrap()])
+    scene.probe_with(network, &[name, path.to_str().unwrap()])
 }
 
 /// What another program of the same user shares.
-fn shared_memory_outside(room: &Room, name: &'static str) -> (bool, String) {
+fn shared_memory_outside(scene: &Scene, name: &'static str) -> (bool, String) {
     let shared = format!("/canary-{}", unique_seconds());
     let file = format!("/dev/shm{shared}");
     std::fs::write(&file, "secret").unwrap();
-    let result = room.probe(&[name, &shared]);
+    let result = scene.probe(&[name, &shared]);
     std::fs::remove_file(file).unwrap();
     result
 }
 
-fn abstract_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {
+fn abstract_outside(scene: &Scene, network: Network, name: &'static str) -> (bool, String) {
     let address = format!("orchestrate-canary-{}", unique_seconds());
     let _listener =
         UnixListener::bind_addr(&SocketAddr::from_abstract_name(&address).unwrap()).unwrap();
-    room.probe_with(network, &[name, &address])
+    scene.probe_with(network, &[name, &address])
 }

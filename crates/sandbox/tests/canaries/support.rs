@@ -16,20 +16,73 @@ pub(crate) const COORDINATOR_ARG: &str = "__coordinator";
 /// measure the machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
+/// What the tests are run with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tested {
+    pub(crate) confinement: Confinement,
+    /// Whether namespaces are kept from job to job.
+    pub(crate) keeps_rooms: bool,
+}
+
+impl Tested {
+    pub(crate) const UNCONFINED: Self = Self {
+        confinement: Confinement::Unconfined,
+        keeps_rooms: false,
+    };
+
+    /// Returns its name, which [`Tested::named`] takes.
+    pub(crate) fn name(self) -> &'static str {
+        match self.confinement {
+            Confinement::Full if self.keeps_rooms => "full_in_rooms",
+            Confinement::Full => "full",
+            Confinement::Fallback => "fallback",
+            Confinement::Unconfined => "unconfined",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            confinement: match name {
+                "full" | "full_in_rooms" => Confinement::Full,
+                "fallback" => Confinement::Fallback,
+                _ => Confinement::Unconfined,
+            },
+            keeps_rooms: name == "full_in_rooms",
+        }
+    }
+
+    pub(crate) fn sandbox(self) -> Sandbox {
+        let sandbox = Sandbox::with(self.confinement, Helper::default()).unwrap();
+        if self.keeps_rooms {
+            sandbox.keeping_rooms()
+        } else {
+            sandbox
+        }
+    }
+}
+
 /// One sandbox, one writable root, and a folder outside it.
-pub(crate) struct Room {
+pub(crate) struct Scene {
+    pub(crate) tested: Tested,
     pub(crate) sandbox: Sandbox,
     pub(crate) root: TempDir,
     pub(crate) outside: TempDir,
 }
 
-impl Room {
-    pub(crate) fn new(confinement: Confinement) -> Self {
-        Self {
-            sandbox: Sandbox::with(confinement, Helper::default()).unwrap(),
+impl Scene {
+    pub(crate) fn new(tested: Tested) -> Self {
+        let scene = Self {
+            tested,
+            sandbox: tested.sandbox(),
             root: tempfile::tempdir().unwrap(),
             outside: tempfile::tempdir().unwrap(),
+        };
+        if tested.keeps_rooms {
+            // What a test looks at is the second job of a room, which would find what is left of
+            // the first.
+            assert_eq!(scene.says("echo x > /tmp/x; echo x > ~/x").0, Exit::Code(0));
         }
+        scene
     }
 
     pub(crate) fn view(&self) -> HostView {
@@ -113,16 +166,13 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Returns a command that starts a separate coordinator, which runs a script in the room's tier and
+/// Returns a command that starts a separate coordinator, which runs a script in the scene's tier and
 /// root.
-pub(crate) fn coordinator_of(room: &Room, script: &str) -> Command {
+pub(crate) fn coordinator_of(scene: &Scene, script: &str) -> Command {
     let mut command = Command::new(own_program());
     command
-        .args([
-            COORDINATOR_ARG,
-            &format!("{:?}", room.sandbox.confinement()),
-        ])
-        .arg(room.root.path())
+        .args([COORDINATOR_ARG, scene.tested.name()])
+        .arg(scene.root.path())
         .arg(script);
     command.stdin(Stdio::null());
     command

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits, Usage};
+use orchestrate_sandbox::{Cancel, Exit, Job, Limits, Usage};
 
 use crate::probe::{ARG, COMPUTED, HELD};
-use crate::support::{PATIENCE, Room, alive, own_program, unique_seconds, within};
+use crate::support::{PATIENCE, Scene, Tested, alive, own_program, unique_seconds, within};
 use crate::{Body, Named};
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
     let all: [Named; 5] = [
         (
             "the_time_of_all_processes_counts",
@@ -34,14 +34,14 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("usage::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     all.map(bind).into()
 }
 
-fn used(room: &Room, script: &str) -> Usage {
-    let finished = room.run(&room.sh(script));
+fn used(scene: &Scene, script: &str) -> Usage {
+    let finished = scene.run(&scene.sh(script));
     assert_eq!(finished.exit, Exit::Code(0), "{}", finished.stderr.text());
     finished.usage.unwrap()
 }
@@ -51,31 +51,31 @@ fn probe(name: &str) -> String {
     format!("'{}' {ARG} {name} end", own_program().display())
 }
 
-fn the_time_of_all_processes_counts(room: &Room) {
+fn the_time_of_all_processes_counts(scene: &Scene) {
     let compute = probe("compute");
-    assert!(used(room, &format!("{compute} & {compute}; wait")).cpu >= COMPUTED * 2);
+    assert!(used(scene, &format!("{compute} & {compute}; wait")).cpu >= COMPUTED * 2);
     // The control: a program that only waits takes little.
-    assert!(used(room, "sleep 0.3").cpu < COMPUTED);
+    assert!(used(scene, "sleep 0.3").cpu < COMPUTED);
 }
 
-fn the_memory_of_a_process_that_ended_counts(room: &Room) {
-    let (held, idle) = (used(room, &probe("hoard-own")), used(room, "true"));
+fn the_memory_of_a_process_that_ended_counts(scene: &Scene) {
+    let (held, idle) = (used(scene, &probe("hoard-own")), used(scene, "true"));
     assert!(held.peak_memory_bytes >= HELD, "{held:?}");
     assert!((1..HELD / 2).contains(&idle.peak_memory_bytes), "{idle:?}");
 }
 
 /// The processes are still there when the program ends, so they are seen however short it runs.
-fn processes_that_are_alive_together_count(room: &Room) {
+fn processes_that_are_alive_together_count(scene: &Scene) {
     assert_eq!(
-        used(room, "sleep 1000 & sleep 1000 & sleep 1000 & exit 0").peak_processes,
+        used(scene, "sleep 1000 & sleep 1000 & sleep 1000 & exit 0").peak_processes,
         4
     );
-    assert_eq!(used(room, "exit 0").peak_processes, 1);
+    assert_eq!(used(scene, "exit 0").peak_processes, 1);
 }
 
-fn a_job_that_was_ended_is_measured(room: &Room) {
+fn a_job_that_was_ended_is_measured(scene: &Scene) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!(
+    let job = scene.sh(&format!(
         "{}; sleep {seconds} & exec sleep {seconds}",
         probe("compute")
     ));
@@ -88,7 +88,7 @@ fn a_job_that_was_ended_is_measured(room: &Room) {
     };
     let cancel = Cancel::new();
     let ended = std::thread::scope(|scope| {
-        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let running = scope.spawn(|| scene.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || alive(&seconds).len() == 2));
         cancel.cancel();
         running.join().unwrap()
@@ -101,10 +101,10 @@ fn a_job_that_was_ended_is_measured(room: &Room) {
     );
 }
 
-fn what_was_written_counts_even_if_it_was_removed(room: &Room) {
-    let written = used(room, "head -c 5000000 /dev/zero > f; rm f").written_bytes;
+fn what_was_written_counts_even_if_it_was_removed(scene: &Scene) {
+    let written = used(scene, "head -c 5000000 /dev/zero > f; rm f").written_bytes;
     // Files in memory are written to no disk.
-    let is_in_memory = rustix::fs::statfs(room.root.path()).unwrap().f_type == libc::TMPFS_MAGIC;
+    let is_in_memory = rustix::fs::statfs(scene.root.path()).unwrap().f_type == libc::TMPFS_MAGIC;
     assert!(
         if is_in_memory {
             written == 0
@@ -113,5 +113,5 @@ fn what_was_written_counts_even_if_it_was_removed(room: &Room) {
         },
         "{written}"
     );
-    assert_eq!(used(room, "true").written_bytes, 0);
+    assert_eq!(used(scene, "true").written_bytes, 0);
 }

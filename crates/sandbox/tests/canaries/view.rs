@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_sandbox::{Additions, Confinement, Content, Exit, Job, Mask, SandboxError, View};
 
-use crate::support::{Room, coordinator_of, unique_seconds};
+use crate::support::{Scene, Tested, coordinator_of, unique_seconds};
 use crate::{Body, Named};
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut all: Vec<Named> = vec![
         ("writes_in_its_root", writes_in_its_root),
         (
@@ -76,14 +77,14 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let bind = |(name, test): Named| {
         (
             format!("view::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     all.into_iter().map(bind).collect()
 }
 
-fn with_view(job: Job, room: &Room, masks: Vec<Mask>, read_only: Vec<PathBuf>) -> Job {
-    let mut view = room.view();
+fn with_view(job: Job, scene: &Scene, masks: Vec<Mask>, read_only: Vec<PathBuf>) -> Job {
+    let mut view = scene.view();
     view.read_only.extend(read_only);
     view.masks = masks;
     Job {
@@ -92,35 +93,36 @@ fn with_view(job: Job, room: &Room, masks: Vec<Mask>, read_only: Vec<PathBuf>) -
     }
 }
 
-fn writes_in_its_root(room: &Room) {
+fn writes_in_its_root(scene: &Scene) {
     assert_eq!(
-        room.says(
+        scene.says(
             "pwd; mkdir a && echo hi > a/b && chmod +x a/b && mv a/b c && cat c && touch -d @0 c"
         )
         .1,
-        format!("{}\nhi\n", room.root.path().display())
+        format!("{}\nhi\n", scene.root.path().display())
     );
     assert_eq!(
-        std::fs::read_to_string(room.root.path().join("c")).unwrap(),
+        std::fs::read_to_string(scene.root.path().join("c")).unwrap(),
         "hi\n"
     );
 }
 
 /// Uses a home and a `PATH` without toolchains, of which each has variables.
-fn gets_only_the_named_environment(room: &Room) {
-    let mut job = room.job("env", &[]);
+fn gets_only_the_named_environment(scene: &Scene) {
+    let mut job = scene.job("env", &[]);
     job.env.insert("GIVEN".into(), "1".into());
     assert!(
-        room.run(&job)
+        scene
+            .run(&job)
             .stdout
             .text()
             .lines()
             .any(|line| line == "GIVEN=1")
     );
-    let mut coordinator = coordinator_of(room, "env");
+    let mut coordinator = coordinator_of(scene, "env");
     coordinator
         .env_clear()
-        .env("HOME", room.outside.path())
+        .env("HOME", scene.outside.path())
         .env("PATH", "/usr/bin:/bin")
         .env("TOKEN", "1");
     let text = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
@@ -146,52 +148,52 @@ fn gets_only_the_named_environment(room: &Room) {
     assert_eq!(names, [""; 0], "{text}");
 }
 
-fn refuses_a_directory_outside_as_cwd(room: &Room) {
+fn refuses_a_directory_outside_as_cwd(scene: &Scene) {
     for cwd in [
-        room.outside.path().to_owned(),
+        scene.outside.path().to_owned(),
         PathBuf::from("/"),
-        room.root.path().join("absent"),
+        scene.root.path().join("absent"),
         "x".into(),
     ] {
         let job = Job {
             cwd,
-            ..room.sh("true")
+            ..scene.sh("true")
         };
         assert!(matches!(
-            room.try_run(&job),
+            scene.try_run(&job),
             Err(SandboxError::CwdOutside { .. })
         ));
     }
-    symlink(room.outside.path(), room.root.path().join("link")).unwrap();
+    symlink(scene.outside.path(), scene.root.path().join("link")).unwrap();
     let job = Job {
-        cwd: room.root.path().join("link"),
-        ..room.sh("true")
+        cwd: scene.root.path().join("link"),
+        ..scene.sh("true")
     };
     assert!(matches!(
-        room.try_run(&job),
+        scene.try_run(&job),
         Err(SandboxError::CwdOutside { .. })
     ));
 }
 
-fn refuses_wrong_roots(room: &Room) {
+fn refuses_wrong_roots(scene: &Scene) {
     for root in ["/", "/proc", "/dev/shm", "relative", "/absent-root"] {
-        let job = with_view(room.sh("true"), room, Vec::new(), vec![root.into()]);
+        let job = with_view(scene.sh("true"), scene, Vec::new(), vec![root.into()]);
         assert!(
-            matches!(room.try_run(&job), Err(SandboxError::View { .. })),
+            matches!(scene.try_run(&job), Err(SandboxError::View { .. })),
             "{root}"
         );
     }
 }
 
-fn reads_but_does_not_write_a_read_only_root(room: &Room) {
-    let shown = room.outside.path();
+fn reads_but_does_not_write_a_read_only_root(scene: &Scene) {
+    let shown = scene.outside.path();
     std::fs::write(shown.join("f"), "shown").unwrap();
     let script = format!(
         "cat {0}/f; echo x > {0}/f; touch {0}/g; rm {0}/f; exit 0",
         shown.display()
     );
-    let job = with_view(room.sh(&script), room, Vec::new(), vec![shown.to_owned()]);
-    let finished = room.run(&job);
+    let job = with_view(scene.sh(&script), scene, Vec::new(), vec![shown.to_owned()]);
+    let finished = scene.run(&job);
     assert_eq!(
         (finished.exit, finished.stdout.text().as_str()),
         (Exit::Code(0), "shown")
@@ -207,8 +209,8 @@ fn reads_but_does_not_write_a_read_only_root(room: &Room) {
 }
 
 /// A path that does not exist is skipped, and a job's own variable counts.
-fn sees_what_the_user_adds(room: &Room) {
-    let added = room.outside.path();
+fn sees_what_the_user_adds(scene: &Scene) {
+    let added = scene.outside.path();
     std::fs::create_dir(added.join("shown")).unwrap();
     for name in ["shown/f", "not"] {
         std::fs::write(added.join(name), "content\n").unwrap();
@@ -221,8 +223,9 @@ fn sees_what_the_user_adds(room: &Room) {
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
     };
-    let adding = Room {
-        sandbox: room.sandbox.clone().adding(additions),
+    let adding = Scene {
+        tested: scene.tested,
+        sandbox: scene.sandbox.clone().adding(additions),
         root: tempfile::tempdir().unwrap(),
         outside: tempfile::tempdir().unwrap(),
     };
@@ -238,12 +241,12 @@ fn sees_what_the_user_adds(room: &Room) {
         "content\n"
     );
     // The control: without the addition, nothing of it is seen.
-    assert_eq!(room.run(&room.sh(&script)).stdout.text(), "\n");
+    assert_eq!(scene.run(&scene.sh(&script)).stdout.text(), "\n");
 }
 
 /// Parts that are copied and parts that are mounted are equally read-only.
-fn sees_only_parts_of_a_composed_directory(room: &Room) {
-    let directory = room.outside.path();
+fn sees_only_parts_of_a_composed_directory(scene: &Scene) {
+    let directory = scene.outside.path();
     for name in ["little/deep", "empty", "much", "hidden"] {
         std::fs::create_dir_all(directory.join(name)).unwrap();
     }
@@ -261,13 +264,13 @@ fn sees_only_parts_of_a_composed_directory(room: &Room) {
     }
     std::fs::write(directory.join("large"), "content\n".repeat(4096)).unwrap();
     let shown = ["small", "large", "little", "empty", "much", "absent"];
-    let mut view = room.view();
+    let mut view = scene.view();
     view.composed.push(directory.to_owned());
     view.optional
         .extend(shown.iter().map(|name| directory.join(name)));
     let job = |script: &str| Job {
         view: View::Host(view.clone()),
-        ..room.sh(script)
+        ..scene.sh(script)
     };
     let script = format!(
         "cd {} || cd /; cat small little/deep/f much/4; head -n 1 large; ls empty; cat secret hidden/f; \
@@ -275,12 +278,12 @@ fn sees_only_parts_of_a_composed_directory(room: &Room) {
          chmod 777 small little/deep .; mv small moved; echo x > little/deep/new; mkdir new; exit 0",
         directory.display()
     );
-    let finished = room.run(&job(&script));
+    let finished = scene.run(&job(&script));
     assert_eq!(
         (finished.exit, finished.stdout.text()),
         (Exit::Code(0), "content\n".repeat(4))
     );
-    let again = room.run(&job(&format!(
+    let again = scene.run(&job(&format!(
         "cat {0}/small {0}/much/1 {0}/little/deep/f",
         directory.display()
     )));
@@ -293,64 +296,64 @@ fn sees_only_parts_of_a_composed_directory(room: &Room) {
         1
     );
     // The control: the same script reads and changes what the view shows as a whole.
-    let mut whole = room.view();
+    let mut whole = scene.view();
     whole.writable.push(directory.to_owned());
-    let finished = room.run(&Job {
+    let finished = scene.run(&Job {
         view: View::Host(whole),
-        ..room.sh(&script)
+        ..scene.sh(&script)
     });
     assert_eq!(finished.stdout.text(), "content\n".repeat(6));
     assert!(directory.join("new").exists() && !directory.join("little").exists());
 }
 
-fn does_not_write_through_a_link(room: &Room) {
-    let target = room.outside.path().join("target");
+fn does_not_write_through_a_link(scene: &Scene) {
+    let target = scene.outside.path().join("target");
     std::fs::write(&target, "before").unwrap();
-    symlink(&target, room.root.path().join("file")).unwrap();
-    symlink(room.outside.path(), room.root.path().join("dir")).unwrap();
-    room.says("echo x > file; echo x >> dir/target; echo x > dir/new; ln -s / own; echo x > own/etc/canary");
+    symlink(&target, scene.root.path().join("file")).unwrap();
+    symlink(scene.outside.path(), scene.root.path().join("dir")).unwrap();
+    scene.says("echo x > file; echo x >> dir/target; echo x > dir/new; ln -s / own; echo x > own/etc/canary");
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "before");
-    assert!(!room.outside.path().join("new").exists());
+    assert!(!scene.outside.path().join("new").exists());
     // The control: without confinement, the same link leads there.
-    let control = Room::new(Confinement::Unconfined);
+    let control = Scene::new(Tested::UNCONFINED);
     symlink(&target, control.root.path().join("file")).unwrap();
     control.says("echo x > file");
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "x\n");
 }
 
 /// In the full tier it is at the path of the user's, where programs have recorded it.
-fn has_an_empty_private_home(room: &Room) {
-    let users = room.outside.path().canonicalize().unwrap();
+fn has_an_empty_private_home(scene: &Scene) {
+    let users = scene.outside.path().canonicalize().unwrap();
     std::fs::write(users.join("theirs"), "").unwrap();
-    let mut coordinator = coordinator_of(room, "echo ~; ls -A ~; touch ~/x && ls ~");
+    let mut coordinator = coordinator_of(scene, "echo ~; ls -A ~; touch ~/x && ls ~");
     coordinator
         .env("HOME", &users)
         .env("PATH", "/usr/bin:/bin")
         .env_remove("CARGO_HOME")
         .env_remove("RUSTUP_HOME");
     let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
-    let is_full = room.sandbox.confinement() == Confinement::Full;
+    let is_full = scene.sandbox.confinement() == Confinement::Full;
     assert!(
         said.ends_with("\nx\n") && said.lines().count() == 2,
         "{said}"
     );
     assert_eq!(said.starts_with(users.to_str().unwrap()), is_full, "{said}");
     assert!(!users.join("x").exists());
-    let said = room.says("touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y");
+    let said = scene.says("touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y");
     assert_eq!(said, (Exit::Code(0), "t\n".into()));
     assert_eq!(
-        room.says("ls -A ~ $TMPDIR/y").0,
+        scene.says("ls -A ~ $TMPDIR/y").0,
         Exit::Code(2),
         "the next job has a new one"
     );
     // The control: a file in a folder of both jobs is seen by the next one.
-    assert_eq!(room.says("echo t > shared").0, Exit::Code(0));
-    assert_eq!(room.says("cat shared"), (Exit::Code(0), "t\n".into()));
+    assert_eq!(scene.says("echo t > shared").0, Exit::Code(0));
+    assert_eq!(scene.says("cat shared"), (Exit::Code(0), "t\n".into()));
 }
 
 /// Uses a home of the test's own, because a real one may lack these files.
-fn hides_the_users_home(room: &Room) {
-    let home = room.outside.path();
+fn hides_the_users_home(scene: &Scene) {
+    let home = scene.outside.path();
     let files = [
         ".ssh/id",
         ".bashrc",
@@ -362,7 +365,7 @@ fn hides_the_users_home(room: &Room) {
         std::fs::write(&file, format!("{}\n", file.file_name().unwrap().display())).unwrap();
     }
     let mut coordinator = coordinator_of(
-        room,
+        scene,
         &format!("cd {}; cat {}; exit 0", home.display(), files.join(" ")),
     );
     coordinator
@@ -371,7 +374,7 @@ fn hides_the_users_home(room: &Room) {
         .env_remove("RUSTUP_HOME");
     let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
     // Without a sandbox, everything is read; within one, only what builds need.
-    let is_confined = room.sandbox.confinement() != Confinement::Unconfined;
+    let is_confined = scene.sandbox.confinement() != Confinement::Unconfined;
     assert_eq!(
         said,
         if is_confined {
@@ -383,8 +386,8 @@ fn hides_the_users_home(room: &Room) {
 }
 
 /// A manager of versions, a folder of programs alone, and one that also leads to what is private.
-fn starts_the_programs_of_the_users_path(room: &Room) {
-    let home = room.outside.path().canonicalize().unwrap();
+fn starts_the_programs_of_the_users_path(scene: &Scene) {
+    let home = scene.outside.path().canonicalize().unwrap();
     let programs = [
         (".pyenv/shims/tool", "exec $PYENV_ROOT/versions/3/bin/tool"),
         (".pyenv/versions/3/bin/tool", "echo version 3"),
@@ -427,14 +430,14 @@ fn starts_the_programs_of_the_users_path(room: &Room) {
          cat bin/notes bin/key .npmrc .pyenv/versions/3/pip.conf opt/far/x; checkout; exit 0",
         home.display()
     );
-    let mut coordinator = coordinator_of(room, &script);
+    let mut coordinator = coordinator_of(scene, &script);
     coordinator
         .env("HOME", &home)
         .env("PATH", path)
         .env("PYENV_ROOT", at(".pyenv"));
     let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
     let started = "version 3\nalone\n.local/share/uv/tools/x/lib\nled\nmixed\nfar\n";
-    if room.sandbox.confinement() == Confinement::Unconfined {
+    if scene.sandbox.confinement() == Confinement::Unconfined {
         let all = [
             "bin/notes",
             ".ssh",
@@ -451,7 +454,7 @@ fn starts_the_programs_of_the_users_path(room: &Room) {
     assert!(!at("bin/new").exists());
 }
 
-fn hides_the_machines_settings(room: &Room) {
+fn hides_the_machines_settings(scene: &Scene) {
     let files = [
         "shadow",
         "gitconfig",
@@ -470,17 +473,17 @@ fn hides_the_machines_settings(room: &Room) {
         "nothing to hide on this machine among {files:?}"
     );
     for file in readable {
-        let (through, said) = room.probe(&["read", file]);
+        let (through, said) = scene.probe(&["read", file]);
         assert_eq!(
             through,
-            room.sandbox.confinement() == Confinement::Unconfined,
+            scene.sandbox.confinement() == Confinement::Unconfined,
             "{file}: {said}"
         );
     }
 }
 
-fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
-    let shown = room.outside.path();
+fn hides_a_masked_file_of_a_read_only_root(scene: &Scene) {
+    let shown = scene.outside.path();
     std::fs::create_dir(shown.join("hooks")).unwrap();
     for (name, text) in [("config", "token"), ("hooks/h", "hook"), ("HEAD", "ref")] {
         std::fs::write(shown.join(name), text).unwrap();
@@ -499,26 +502,26 @@ fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
         "cd {}; cat HEAD; cat config hooks/h 2>/dev/null; exit 0",
         shown.display()
     );
-    let text = room
+    let text = scene
         .run(&with_view(
-            room.sh(&script),
-            room,
+            scene.sh(&script),
+            scene,
             masks,
             vec![shown.to_owned()],
         ))
         .stdout
         .text();
-    let expected = if room.sandbox.confinement() == Confinement::Full {
+    let expected = if scene.sandbox.confinement() == Confinement::Full {
         "refgenerated"
     } else {
         "ref"
     };
     assert_eq!(text, expected);
     // The control: without masks everything is shown.
-    let text = room
+    let text = scene
         .run(&with_view(
-            room.sh(&script),
-            room,
+            scene.sh(&script),
+            scene,
             Vec::new(),
             vec![shown.to_owned()],
         ))
@@ -528,16 +531,16 @@ fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
 }
 
 /// `git config` replaces its file like this, by renaming another over it.
-fn starts_while_a_masked_file_is_replaced(room: &Room) {
+fn starts_while_a_masked_file_is_replaced(scene: &Scene) {
     const JOBS: usize = 10;
-    let shown = room.outside.path();
+    let shown = scene.outside.path();
     let config = shown.join("config");
     std::fs::write(&config, "token").unwrap();
     let masks = vec![Mask {
         path: config.clone(),
         content: Content::File(b"generated".to_vec()),
     }];
-    let job = with_view(room.sh("true"), room, masks, vec![shown.to_owned()]);
+    let job = with_view(scene.sh("true"), scene, masks, vec![shown.to_owned()]);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -547,7 +550,7 @@ fn starts_while_a_masked_file_is_replaced(room: &Room) {
             }
         });
         let ended: Vec<_> = (0..JOBS)
-            .map(|_| room.try_run(&job).map(|finished| finished.exit))
+            .map(|_| scene.try_run(&job).map(|finished| finished.exit))
             .collect();
         is_over.store(true, Ordering::SeqCst);
         assert!(
@@ -558,8 +561,8 @@ fn starts_while_a_masked_file_is_replaced(room: &Room) {
 }
 
 /// A file that replaces a masked one while the job runs is not shown either.
-fn hides_what_replaces_a_masked_file(room: &Room) {
-    let (shown, root) = (room.outside.path(), room.root.path());
+fn hides_what_replaces_a_masked_file(scene: &Scene) {
+    let (shown, root) = (scene.outside.path(), scene.root.path());
     let config = shown.join("config");
     std::fs::write(&config, "token").unwrap();
     let masks = vec![Mask {
@@ -568,7 +571,7 @@ fn hides_what_replaces_a_masked_file(room: &Room) {
     }];
     let wait = "touch ready; until [ -e go ]; do sleep 0.01; done";
     let script = format!("{wait}; cat {} 2>/dev/null; exit 0", config.display());
-    let job = with_view(room.sh(&script), room, masks, vec![shown.to_owned()]);
+    let job = with_view(scene.sh(&script), scene, masks, vec![shown.to_owned()]);
     let is_over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -579,12 +582,12 @@ fn hides_what_replaces_a_masked_file(room: &Room) {
             std::fs::rename(shown.join("new"), &config).unwrap();
             std::fs::write(root.join("go"), "").unwrap();
         });
-        let ended = room.try_run(&job);
+        let ended = scene.try_run(&job);
         is_over.store(true, Ordering::SeqCst);
         ended
     });
     let text = ended.unwrap().stdout.text();
-    let expected = match room.sandbox.confinement() {
+    let expected = match scene.sandbox.confinement() {
         Confinement::Full => "generated",
         Confinement::Fallback => "",
         Confinement::Unconfined => "newer token",
@@ -592,8 +595,8 @@ fn hides_what_replaces_a_masked_file(room: &Room) {
     assert_eq!(text, expected);
 }
 
-fn shows_masks(room: &Room) {
-    let root = room.root.path();
+fn shows_masks(scene: &Scene) {
+    let root = scene.root.path();
     std::fs::create_dir(root.join("dir")).unwrap();
     for name in [".git", "dir/inside", "kept"] {
         std::fs::write(root.join(name), "original").unwrap();
@@ -614,7 +617,7 @@ fn shows_masks(room: &Room) {
     ];
     let script =
         "cat .git; ls dir; cat kept; echo x > .git; echo x > kept; touch dir/x; rm .git; exit 0";
-    let finished = room.run(&with_view(room.sh(script), room, masks, Vec::new()));
+    let finished = scene.run(&with_view(scene.sh(script), scene, masks, Vec::new()));
     assert_eq!(finished.stdout.text(), "generatedoriginal");
     let content = [".git", "dir/inside", "kept"]
         .map(|name| std::fs::read_to_string(root.join(name)).unwrap());
@@ -623,21 +626,21 @@ fn shows_masks(room: &Room) {
         (["original"; 3].map(str::to_owned), false)
     );
     // The control: without masks the same commands show and change everything.
-    let finished = room.run(&with_view(room.sh(script), room, Vec::new(), Vec::new()));
+    let finished = scene.run(&with_view(scene.sh(script), scene, Vec::new(), Vec::new()));
     assert_eq!(finished.stdout.text(), "originalinside\noriginal");
     assert!(!root.join(".git").exists() && root.join("dir/x").exists());
 }
 
-fn does_not_move_a_masked_file(room: &Room) {
-    let root = room.root.path();
+fn does_not_move_a_masked_file(scene: &Scene) {
+    let root = scene.root.path();
     std::fs::write(root.join(".git"), "original").unwrap();
     let masks = vec![Mask {
         path: root.join(".git"),
         content: Content::ReadOnly,
     }];
-    let finished = room.run(&with_view(
-        room.sh("mv .git other"),
-        room,
+    let finished = scene.run(&with_view(
+        scene.sh("mv .git other"),
+        scene,
         masks,
         Vec::new(),
     ));
@@ -647,26 +650,29 @@ fn does_not_move_a_masked_file(room: &Room) {
         "original"
     );
     // The control: without the mask it is moved.
-    let finished = room.run(&with_view(
-        room.sh("mv .git other"),
-        room,
+    let finished = scene.run(&with_view(
+        scene.sh("mv .git other"),
+        scene,
         Vec::new(),
         Vec::new(),
     ));
     assert_eq!(finished.exit, Exit::Code(0));
 }
 
-fn refuses_a_mask_of_what_could_be_made(room: &Room) {
+fn refuses_a_mask_of_what_could_be_made(scene: &Scene) {
     let masks = vec![Mask {
-        path: room.root.path().join("absent"),
+        path: scene.root.path().join("absent"),
         content: Content::ReadOnly,
     }];
-    let job = with_view(room.sh("true"), room, masks, Vec::new());
-    assert!(matches!(room.try_run(&job), Err(SandboxError::View { .. })));
+    let job = with_view(scene.sh("true"), scene, masks, Vec::new());
+    assert!(matches!(
+        scene.try_run(&job),
+        Err(SandboxError::View { .. })
+    ));
 }
 
-fn bounds_temporary_files(room: &Room) {
-    let (_, text) = room.says(
+fn bounds_temporary_files(scene: &Scene) {
+    let (_, text) = scene.says(
         "df -k /tmp /dev/shm ~ | awk 'NR>1 {print $2}'; touch /x /dev/x; echo x > /etc/passwd",
     );
     let sizes: Vec<&str> = text.lines().take(3).collect();
@@ -677,42 +683,42 @@ fn bounds_temporary_files(room: &Room) {
         "{text}"
     );
     // The control: the bounded folders are not the machine's own, which other processes fill.
-    let device = |room: &Room| room.says("stat -c %d /tmp").1;
-    assert_ne!(device(room), device(&Room::new(Confinement::Unconfined)));
+    let device = |scene: &Scene| scene.says("stat -c %d /tmp").1;
+    assert_ne!(device(scene), device(&Scene::new(Tested::UNCONFINED)));
 }
 
-fn sees_only_its_own_processes(room: &Room) {
+fn sees_only_its_own_processes(scene: &Scene) {
     let seconds = unique_seconds();
     let mut other = Command::new("sleep").arg(&seconds).spawn().unwrap();
-    let sees_it = |room: &Room| {
-        let (_, arguments) = room.says("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'");
+    let sees_it = |scene: &Scene| {
+        let (_, arguments) = scene.says("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'");
         arguments.lines().any(|argument| argument == seconds)
     };
     // The control: without a sandbox, the other process is visible.
-    let seen = (sees_it(room), sees_it(&Room::new(Confinement::Unconfined)));
+    let seen = (sees_it(scene), sees_it(&Scene::new(Tested::UNCONFINED)));
     other.kill().unwrap();
     other.wait().unwrap();
     assert_eq!(seen, (false, true));
-    let (_, text) = room.says("ls /proc | grep -c '^[0-9]'");
+    let (_, text) = scene.says("ls /proc | grep -c '^[0-9]'");
     assert!(text.trim().parse::<u32>().unwrap() < 8, "{text}");
 }
 
-fn sets_modes_of_its_own_files_only(room: &Room) {
-    let (own, outside, said) = modes_after_attempts(room);
+fn sets_modes_of_its_own_files_only(scene: &Scene) {
+    let (own, outside, said) = modes_after_attempts(scene);
     assert_eq!((own, outside), (0o711, 0o644), "{said}");
     // The control: nothing else keeps the mode of the file outside.
-    let (_, outside, said) = modes_after_attempts(&Room::new(Confinement::Unconfined));
+    let (_, outside, said) = modes_after_attempts(&Scene::new(Tested::UNCONFINED));
     assert_eq!(outside, 0o600, "{said}");
 }
 
 /// Changes the modes of a file in the root and of one outside in several ways, and returns both.
-fn modes_after_attempts(room: &Room) -> (u32, u32, String) {
-    let outside = room.outside.path().join("f");
-    for file in [room.root.path().join("f"), outside.clone()] {
+fn modes_after_attempts(scene: &Scene) -> (u32, u32, String) {
+    let outside = scene.outside.path().join("f");
+    for file in [scene.root.path().join("f"), outside.clone()] {
         std::fs::write(file, "").unwrap();
     }
-    symlink(&outside, room.root.path().join("link")).unwrap();
-    symlink("f", room.root.path().join("inner")).unwrap();
+    symlink(&outside, scene.root.path().join("link")).unwrap();
+    symlink("f", scene.root.path().join("inner")).unwrap();
     let script = format!(
         "chmod 700 $PWD/f; chmod 600 link; chmod 600 {}; chmod 600 ../*/f; chmod 4700 f; chmod a+x inner; chmod 700 ~; exit 0",
         outside.display()
@@ -720,6 +726,6 @@ fn modes_after_attempts(room: &Room) -> (u32, u32, String) {
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     std::fs::set_permissions(&outside, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let (_, said) = room.says(&script);
-    (mode(&room.root.path().join("f")), mode(&outside), said)
+    let (_, said) = scene.says(&script);
+    (mode(&scene.root.path().join("f")), mode(&outside), said)
 }

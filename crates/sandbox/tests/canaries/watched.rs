@@ -6,7 +6,7 @@ use std::time::Duration;
 use orchestrate_sandbox::{Confinement, Exit, Job, Limits};
 
 use crate::probe::REFUSED;
-use crate::support::{Room, own_program};
+use crate::support::{Scene, Tested, own_program};
 use crate::{Body, Named};
 
 /// Ways to hinder the process that watches a job, each by one call.
@@ -27,12 +27,13 @@ const CPU_LIMIT: Duration = Duration::from_millis(300);
 /// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(60);
 
-pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
+    let confinement = tested.confinement;
     let mut tests: Vec<(String, Body)> = Vec::new();
     for name in WAYS {
         tests.push((
             format!("watched::{name}"),
-            Box::new(move || is_out_of_reach(&Room::new(confinement), name)),
+            Box::new(move || is_out_of_reach(&Scene::new(tested), name)),
         ));
     }
     let named: &[Named] = if confinement == Confinement::Unconfined {
@@ -60,7 +61,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         let test = *test;
         (
             format!("watched::{name}"),
-            Box::new(move || test(&Room::new(confinement))) as Body,
+            Box::new(move || test(&Scene::new(tested))) as Body,
         )
     };
     tests.extend(named.iter().map(bind));
@@ -68,10 +69,10 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
 }
 
 /// The watcher is the parent of a job's program.
-fn is_out_of_reach(room: &Room, name: &str) {
-    let job = room.probe_job(&[name]);
+fn is_out_of_reach(scene: &Scene, name: &str) {
+    let job = scene.probe_job(&[name]);
     // Without limits, a watcher that is hindered ends nothing.
-    let ended = room.run(&Job {
+    let ended = scene.run(&Job {
         limits: Limits {
             processes: None,
             ..job.limits
@@ -86,55 +87,56 @@ fn is_out_of_reach(room: &Room, name: &str) {
     // The control: nothing keeps an unconfined program from it.
     assert_eq!(
         through,
-        room.sandbox.confinement() == Confinement::Unconfined,
+        scene.sandbox.confinement() == Confinement::Unconfined,
         "{}",
         ended.stdout.text()
     );
 }
 
-fn hindering(room: &Room, then: &str, memory_bytes: Option<u64>, cpu: Option<Duration>) -> Exit {
-    let job = room.job(own_program(), &[crate::probe::ARG, "watcher-all", then]);
+fn hindering(scene: &Scene, then: &str, memory_bytes: Option<u64>, cpu: Option<Duration>) -> Exit {
+    let job = scene.job(own_program(), &[crate::probe::ARG, "watcher-all", then]);
     let limits = Limits {
         timeout: LONG,
         memory_bytes,
         cpu,
         ..job.limits
     };
-    let ended = room.run(&Job { limits, ..job });
+    let ended = scene.run(&Job { limits, ..job });
     let said = ended.stdout.text() + &ended.stderr.text();
     assert!(said.starts_with("0 of 9 got through\n"), "{said}");
     ended.exit
 }
 
-fn memory_is_limited_whatever_a_command_tries(room: &Room) {
+fn memory_is_limited_whatever_a_command_tries(scene: &Scene) {
     assert_eq!(
-        hindering(room, "hoard-own", Some(MEMORY_LIMIT), None),
+        hindering(scene, "hoard-own", Some(MEMORY_LIMIT), None),
         Exit::MemoryLimit
     );
     // The control: without the limit it gets through.
-    assert_eq!(hindering(room, "end", None, None), Exit::Code(0));
+    assert_eq!(hindering(scene, "end", None, None), Exit::Code(0));
 }
 
-fn time_is_limited_whatever_a_command_tries(room: &Room) {
+fn time_is_limited_whatever_a_command_tries(scene: &Scene) {
     assert_eq!(
-        hindering(room, "compute-on", None, Some(CPU_LIMIT)),
+        hindering(scene, "compute-on", None, Some(CPU_LIMIT)),
         Exit::CpuLimit
     );
 }
 
 /// The job takes from its watcher the files that a look needs, which only an unconfined one can.
-fn what_cannot_be_seen_counts_as_too_much(room: &Room) {
+fn what_cannot_be_seen_counts_as_too_much(scene: &Scene) {
     let ends = |args: &[&str], memory_bytes: Option<u64>| {
-        let job = room.probe_job(args);
-        room.run(&Job {
-            limits: Limits {
-                timeout: LONG,
-                memory_bytes,
-                ..job.limits.clone()
-            },
-            ..job
-        })
-        .exit
+        let job = scene.probe_job(args);
+        scene
+            .run(&Job {
+                limits: Limits {
+                    timeout: LONG,
+                    memory_bytes,
+                    ..job.limits.clone()
+                },
+                ..job
+            })
+            .exit
     };
     assert_eq!(
         ends(&["watcher-files", "wait"], Some(u64::MAX)),
@@ -147,15 +149,15 @@ fn what_cannot_be_seen_counts_as_too_much(room: &Room) {
     );
 }
 
-fn a_program_sets_its_own_limits_and_processors(room: &Room) {
-    let (through, said) = room.probe(&["own-limits"]);
+fn a_program_sets_its_own_limits_and_processors(scene: &Scene) {
+    let (through, said) = scene.probe(&["own-limits"]);
     assert!(through, "{said}");
     // Libraries of threads name threads by their numbers; the fallback tier cannot tell whose they
     // are.
-    let (through, said) = room.probe(&["own-threads"]);
+    let (through, said) = scene.probe(&["own-threads"]);
     assert_eq!(
         through,
-        room.sandbox.confinement() == Confinement::Full,
+        scene.sandbox.confinement() == Confinement::Full,
         "{said}"
     );
 }

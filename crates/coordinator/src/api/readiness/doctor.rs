@@ -275,8 +275,10 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let demanded = SandboxDemand::find(&settings.switches_given)
         .map(|demand| demanded(&demand, found.full.is_ok()));
     let kernel = kernel_limits();
-    let mut checks: Vec<Check> = [full, fallback]
+    let mut checks: Vec<Check> = [full]
         .into_iter()
+        .chain(found.rooms.map(rooms))
+        .chain([fallback])
         .chain(demanded)
         .chain([groups(&kernel)])
         .collect();
@@ -286,6 +288,18 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
         checks.push(warning("sandbox limits", found).fix("run orchestrate as an ordinary user"));
     }
     checks
+}
+
+/// Reports whether an agent's commands share what takes long to make.
+fn rooms(found: Result<(), String>) -> Check {
+    let name = "sandbox rooms";
+    match found {
+        Ok(()) => working(name, "an agent's commands share one"),
+        Err(why) => working(
+            name,
+            format!("none, so each command takes some milliseconds more: {why}"),
+        ),
+    }
 }
 
 /// Reports which limits of commands the kernel keeps exactly, or why it keeps none.

@@ -318,7 +318,7 @@ impl LoopDriver {
             approvals: Arc::new(approvals(workplace).await?),
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
-            sandbox: workplace.host.site.sandbox_in(workplace.files.path()),
+            sandbox: Arc::clone(&workplace.sandbox),
             limits: CallLimits::from_settings(&assignment.tool_settings),
             agent_cpu: AgentCpu::from_settings(
                 &assignment.tool_settings,

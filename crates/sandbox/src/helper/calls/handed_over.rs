@@ -37,7 +37,7 @@ pub(crate) struct HandedOver {
 
 /// Sends the listener from the confined child to the supervisor.
 pub(crate) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(), String> {
-    let sent = descriptors::send(supervisor, b"m", listener.as_fd());
+    let sent = descriptors::send(supervisor, b"m", &[listener.as_fd()]);
     sent.map(drop)
         .map_err(|cause| format!("hand over the listener for calls: {cause}"))
 }
@@ -50,8 +50,8 @@ impl HandedOver {
         spec: &Spec,
         proxy: Option<SocketAddr>,
     ) -> io::Result<Self> {
-        let (_, listener) = descriptors::receive(child, &mut [0])?;
-        let listener = Arc::new(listener.ok_or(io::ErrorKind::UnexpectedEof)?);
+        let (_, mut passed) = descriptors::receive(child, &mut [0])?;
+        let listener = Arc::new(passed.pop().ok_or(io::ErrorKind::UnexpectedEof)?);
         let roots: Vec<PathBuf> = spec.writable.iter().map(PathBuf::from).collect();
         let scratch = spec.scratch.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let shared_memory = SharedMemory::in_scratch(Path::new(scratch));

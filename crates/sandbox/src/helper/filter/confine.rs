@@ -34,7 +34,7 @@ const KILLED_FIRST: &str = "1000";
 /// Restrictions, prepared while still unconfined, because afterwards nothing can be looked up.
 pub(crate) struct Restrictions {
     landlock: Option<landlock::Ruleset>,
-    seccomp: Option<seccomp::Filter>,
+    seccomp: Option<&'static seccomp::Filter>,
     limits: Vec<(Resource, u64)>,
     confinement: Confinement,
 }
@@ -56,7 +56,7 @@ impl Restrictions {
         }
         restrictions.landlock = landlock::prepare(spec, version)?;
         let scoped = landlock::scopes_signals(version);
-        restrictions.seccomp = Some(seccomp::compile(spec.confinement, scoped)?);
+        restrictions.seccomp = Some(seccomp::of_process(spec.confinement, scoped)?);
         Ok(restrictions)
     }
 
@@ -90,7 +90,7 @@ impl Restrictions {
         if let Some(ruleset) = &self.landlock {
             ruleset.apply(self.confinement)?;
         }
-        match &self.seccomp {
+        match self.seccomp {
             Some(filter) => filter.apply(supervisor),
             None => Ok(()),
         }
@@ -154,7 +154,7 @@ fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
 
 /// Drops all capabilities. This matters if the user is root: the fallback tier has no namespace
 /// that makes root's capabilities worthless.
-fn drop_capabilities() -> Result<(), String> {
+pub(crate) fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
     let _ = rustix::thread::clear_ambient_capability_set();
     for bit in 0..u64::BITS {

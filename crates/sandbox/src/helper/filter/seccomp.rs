@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
 
 use libc::c_long;
 use seccompiler::{BpfProgram, SeccompCmpOp, SeccompRule};
@@ -254,9 +255,24 @@ const ROUTES: [(u64, u64); 4] = [(0, 4), (41, 5), (41, 6), (41, 57)];
 /// The bit of a socket's type that distinguishes `SOCK_SEQPACKET` from `SOCK_STREAM` (linux/net.h).
 const MESSAGES: u64 = 4;
 
+/// Returns the filter of the tier that this process is a helper in, and of no other one. Copies of
+/// the process have it without compiling it again. `scoped` is whether Landlock keeps signals and
+/// abstract sockets inside.
+pub(crate) fn of_process(
+    confinement: Confinement,
+    scoped: bool,
+) -> Result<&'static Filter, String> {
+    static COMPILED: OnceLock<Filter> = OnceLock::new();
+    if let Some(filter) = COMPILED.get() {
+        return Ok(filter);
+    }
+    let filter = compile(confinement, scoped)?;
+    Ok(COMPILED.get_or_init(|| filter))
+}
+
 /// Compiles the filter of a tier. `scoped` is whether Landlock keeps signals and abstract sockets
 /// inside.
-pub(crate) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
+fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
     let rules = RulesOfTier::for_tier(confinement, scoped)?;
     Ok(Filter {
         program: filter_table::filter(rules.calls()?)?,

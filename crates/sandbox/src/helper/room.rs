@@ -1,0 +1,149 @@
+//! The first process of a room: starts one job after another in it, each in namespaces of its own.
+//!
+//! Bubblewrap makes the room once: its namespaces, and the files that an agent's commands see. This
+//! process is all that runs in it between two jobs. For a job it makes a copy of itself as the
+//! first process of new PID, mount, IPC and network namespaces; the copy gives the job its own
+//! `/proc` and empty private folders, gives up its capabilities, and is the job's supervisor from
+//! then on, as if it had been executed for it. Nothing of a job outlives its namespaces: what one
+//! leaves for the next is in the folders of the host that both may write.
+//!
+//! The room ends with this process: when the coordinator closes the socket, or dies.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{DumpableBehavior, Pid, WaitOptions};
+
+use crate::descriptors;
+use crate::helper::filter::{confine, landlock, seccomp};
+use crate::helper::fresh_folders::FreshFolders;
+use crate::helper::protocol::{Report, RoomAnswer, RoomSpec, report};
+use crate::helper::supervisor::{self, Given};
+use crate::sys::{self, InNamespaces};
+use crate::tier::Confinement;
+
+/// The maximum size of the message that describes the room.
+const MOST_BYTES: usize = 64 << 10;
+
+/// What a job's supervisor gets: its control socket, its specification, the job's three streams,
+/// and the job's control group if it has one.
+struct Request {
+    control: OwnedFd,
+    spec: OwnedFd,
+    streams: [OwnedFd; 3],
+    group: Option<OwnedFd>,
+}
+
+impl Request {
+    fn from_descriptors(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        Some(Self {
+            control: descriptors.next()?,
+            spec: descriptors.next()?,
+            streams: [
+                descriptors.next()?,
+                descriptors.next()?,
+                descriptors.next()?,
+            ],
+            group: descriptors.next(),
+        })
+    }
+}
+
+/// Keeps a room until the coordinator closes the socket.
+pub(super) fn keep(socket: RawFd) -> io::Result<()> {
+    let socket = sys::adopt(socket)?;
+    sys::ignore_group_signals();
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let mut described = vec![0; MOST_BYTES];
+    let (length, _) = descriptors::receive(&socket, &mut described)?;
+    described.truncate(length);
+    let spec: RoomSpec = serde_json::from_slice(&described)?;
+    let folders = FreshFolders::read(spec.folders)?;
+    // Each copy of this process has it then.
+    let scoped = landlock::scopes_signals(sys::landlock_version());
+    seccomp::of_process(Confinement::Full, scoped).map_err(io::Error::other)?;
+    answer(&socket, RoomAnswer::Ready, None)?;
+    while let Some(request) = receive(&socket)? {
+        match sys::copy_into_namespaces() {
+            Ok(InNamespaces::Copy) => {
+                drop(socket);
+                return supervise(request, &folders);
+            }
+            Ok(InNamespaces::Original { copy, descriptor }) => {
+                answer(&socket, RoomAnswer::Started, Some(&descriptor))?;
+                // The copy alone holds the job's sockets and pipes, so their ends are noticed.
+                drop(request);
+                wait_for(copy)?;
+            }
+            Err(cause) => answer(&socket, RoomAnswer::Failed(cause.to_string()), None)?,
+        }
+    }
+    Ok(())
+}
+
+/// Receives the next request; `None` if the coordinator has closed the socket.
+fn receive(socket: &OwnedFd) -> io::Result<Option<Request>> {
+    match descriptors::receive(socket, &mut [0]) {
+        Ok((0, _)) => Ok(None),
+        Ok((_, descriptors)) => match Request::from_descriptors(descriptors) {
+            Some(request) => Ok(Some(request)),
+            None => Err(io::ErrorKind::InvalidData.into()),
+        },
+        Err(cause) => Err(cause),
+    }
+}
+
+fn answer(socket: &OwnedFd, answer: RoomAnswer, beside: Option<&OwnedFd>) -> io::Result<()> {
+    let beside: Vec<_> = beside.into_iter().map(AsFd::as_fd).collect();
+    descriptors::send(socket, &serde_json::to_vec(&answer)?, &beside)?;
+    Ok(())
+}
+
+fn wait_for(copy: Pid) -> io::Result<()> {
+    loop {
+        match rustix::process::waitpid(Some(copy), WaitOptions::empty()) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Supervises a job as the first process of its namespaces.
+fn supervise(request: Request, folders: &FreshFolders) -> io::Result<()> {
+    let Request {
+        control,
+        spec,
+        streams,
+        group,
+    } = request;
+    for (number, stream) in (0..).zip(&streams) {
+        sys::replace_stream(number, stream)?;
+    }
+    drop(streams);
+    let control = UnixStream::from(control);
+    if let Err(reason) = furnish(folders) {
+        return report(&control, &Report::NoRoom(reason));
+    }
+    supervisor::run(Given {
+        control,
+        spec,
+        group,
+    })
+}
+
+/// Makes what each job has for itself, and gives up the capabilities that this takes.
+fn furnish(folders: &FreshFolders) -> Result<(), String> {
+    folders.renew().map_err(step("renew the private folders"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).map_err(step("mount /proc"))?;
+    sys::bring_up_loopback().map_err(step("bring up the loopback interface"))?;
+    confine::drop_capabilities()
+}
+
+fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
+    move |cause| format!("{name}: {cause}")
+}

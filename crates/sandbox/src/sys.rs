@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
 pub(crate) use start::{
-    GroupError, InNamespaces, PreparedProgram, Program, copy_into_namespaces, start,
+    Copied, GroupError, PreparedProgram, Program, copy, copy_into_namespaces, start,
     start_in_group, start_single_threaded,
 };
 

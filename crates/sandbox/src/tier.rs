@@ -5,10 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk_usage::Accounts;
-use crate::live_output::LiveOutput;
-use crate::setup::room::RoomOwner;
-
 /// How strongly a process is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,19 +65,4 @@ impl Helper {
     pub fn is_own_program(&self) -> bool {
         self.0 == Path::new(OWN_PROGRAM)
     }
-}
-
-/// A tier and the helper that it is started with.
-#[derive(Debug, Clone)]
-pub(crate) struct Tier {
-    pub(crate) confinement: Confinement,
-    pub(crate) helper: Helper,
-    /// The known disk usage of earlier jobs' folders.
-    pub(crate) accounts: Accounts,
-    /// Tells the user what no job fails for.
-    pub(crate) warn: fn(&str),
-    /// What keeps rooms from one job to the next; `None` if each job is to get its own namespaces.
-    pub(crate) rooms: Option<RoomOwner>,
-    /// Gets the newest output of each job.
-    pub(crate) live: Option<LiveOutput>,
 }

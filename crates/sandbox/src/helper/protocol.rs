@@ -56,7 +56,9 @@ pub(crate) struct Spec {
 /// What each job of a room has for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoomSpec {
-    /// The private folders.
+    /// The tier of its jobs; the full one gives them namespaces.
+    pub(crate) confinement: Confinement,
+    /// The private folders, in the full tier.
     pub(crate) folders: Vec<FreshFolder>,
 }
 

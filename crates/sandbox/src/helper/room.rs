@@ -7,6 +7,9 @@
 //! then on, as if it had been executed for it. Nothing of a job outlives its namespaces: what one
 //! leaves for the next is in the folders of the host that both may write.
 //!
+//! In the fallback tier there are no namespaces, and the copy is a helper like any other one. What
+//! is saved there is the start of this program, which is large.
+//!
 //! The room ends with this process: when the coordinator closes the socket, or dies.
 
 use std::io;
@@ -21,7 +24,7 @@ use crate::helper::filter::{confine, landlock, seccomp};
 use crate::helper::fresh_folders::FreshFolders;
 use crate::helper::protocol::{Report, RoomAnswer, RoomSpec, report};
 use crate::helper::supervisor::{self, Given};
-use crate::sys::{self, InNamespaces};
+use crate::sys::{self, Copied};
 use crate::tier::Confinement;
 
 /// The maximum size of the message that describes the room.
@@ -64,21 +67,25 @@ pub(super) fn keep(socket: RawFd) -> io::Result<()> {
     let folders = FreshFolders::read(spec.folders)?;
     // Each copy of this process has it then.
     let scoped = landlock::scopes_signals(sys::landlock_version());
-    seccomp::of_process(Confinement::Full, scoped).map_err(io::Error::other)?;
-    answer(&socket, RoomAnswer::Ready, None)?;
+    seccomp::of_process(spec.confinement, scoped).map_err(io::Error::other)?;
+    answer(&socket, &RoomAnswer::Ready, None)?;
     while let Some(request) = receive(&socket)? {
-        match sys::copy_into_namespaces() {
-            Ok(InNamespaces::Copy) => {
+        let copied = match spec.confinement {
+            Confinement::Full => sys::copy_into_namespaces(),
+            Confinement::Fallback | Confinement::Unconfined => sys::copy(),
+        };
+        match copied {
+            Ok(Copied::Copy) => {
                 drop(socket);
-                return supervise(request, &folders);
+                return supervise(request, spec.confinement, &folders);
             }
-            Ok(InNamespaces::Original { copy, descriptor }) => {
-                answer(&socket, RoomAnswer::Started, Some(&descriptor))?;
+            Ok(Copied::Original { copy, descriptor }) => {
+                answer(&socket, &RoomAnswer::Started, Some(&descriptor))?;
                 // The copy alone holds the job's sockets and pipes, so their ends are noticed.
                 drop(request);
                 wait_for(copy)?;
             }
-            Err(cause) => answer(&socket, RoomAnswer::Failed(cause.to_string()), None)?,
+            Err(cause) => answer(&socket, &RoomAnswer::Failed(cause.to_string()), None)?,
         }
     }
     Ok(())
@@ -96,9 +103,9 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<Request>> {
     }
 }
 
-fn answer(socket: &OwnedFd, answer: RoomAnswer, beside: Option<&OwnedFd>) -> io::Result<()> {
+fn answer(socket: &OwnedFd, answer: &RoomAnswer, beside: Option<&OwnedFd>) -> io::Result<()> {
     let beside: Vec<_> = beside.into_iter().map(AsFd::as_fd).collect();
-    descriptors::send(socket, &serde_json::to_vec(&answer)?, &beside)?;
+    descriptors::send(socket, &serde_json::to_vec(answer)?, &beside)?;
     Ok(())
 }
 
@@ -112,8 +119,8 @@ fn wait_for(copy: Pid) -> io::Result<()> {
     }
 }
 
-/// Supervises a job as the first process of its namespaces.
-fn supervise(request: Request, folders: &FreshFolders) -> io::Result<()> {
+/// Supervises a job, in the full tier as the first process of its namespaces.
+fn supervise(request: Request, confinement: Confinement, folders: &FreshFolders) -> io::Result<()> {
     let Request {
         control,
         spec,
@@ -125,7 +132,9 @@ fn supervise(request: Request, folders: &FreshFolders) -> io::Result<()> {
     }
     drop(streams);
     let control = UnixStream::from(control);
-    if let Err(reason) = furnish(folders) {
+    if confinement == Confinement::Full
+        && let Err(reason) = furnish(folders)
+    {
         return report(&control, &Report::NoRoom(reason));
     }
     supervisor::run(Given {

@@ -21,9 +21,9 @@ use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job, Usage};
 use crate::run::capture::Capture;
 use crate::setup::cgroups::{self, JobGroup};
-use crate::setup::launch::{self, Launched, Supervisor};
+use crate::setup::launch::{self, Launched, Supervisor, Tier};
 use crate::setup::room;
-use crate::tier::{Confinement, Tier};
+use crate::tier::Confinement;
 
 /// The grace period between SIGTERM and SIGKILL: two seconds after a stop, no process may be alive.
 const GRACE: Duration = Duration::from_secs(1);

@@ -15,8 +15,9 @@ use crate::error::SandboxError;
 use crate::helper::forbidden_in_fallback;
 use crate::job::{Exit, HostView, Job, Limits, Network, View};
 use crate::run::drive;
+use crate::setup::launch::Tier;
 use crate::setup::room::{self, RoomOwner};
-use crate::tier::{Confinement, Helper, Tier};
+use crate::tier::{Confinement, Helper};
 
 /// The time limit of a probe. A start takes some ten milliseconds; a machine that needs longer than
 /// this limit cannot work in the tier anyway.

@@ -20,8 +20,9 @@ use crate::live_output::LiveOutput;
 use crate::run::packages::Packages;
 use crate::run::{caches, drive, probe};
 use crate::setup::fallback;
+use crate::setup::launch::Tier;
 use crate::setup::room::RoomOwner;
-use crate::tier::{Confinement, Helper, Tier};
+use crate::tier::{Confinement, Helper};
 
 /// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 
 use crate::descriptors::pipe;
-use crate::disk_usage::Space;
+use crate::disk_usage::{Accounts, Space};
 use crate::egress;
 use crate::environment::host::{self, RustHomes};
 use crate::environment::network;
@@ -18,13 +18,29 @@ use crate::error::SandboxError;
 use crate::helper::helper_installed;
 use crate::helper::protocol::Spec;
 use crate::job::{HostView, Job, Network, View};
+use crate::live_output::LiveOutput;
 use crate::setup::bubblewrap::{self, Arguments, Started, memory_file};
 use crate::setup::cgroups::{self, JobGroup};
 use crate::setup::fallback::{self, Scratch};
-use crate::setup::room::{self, ForSupervisor, InRoom, Wanted};
+use crate::setup::room::{self, ForSupervisor, InRoom, RoomOwner, Wanted};
 use crate::setup::start_helper::HelperStart;
 use crate::setup::view::Checked;
-use crate::tier::{Confinement, Tier};
+use crate::tier::{Confinement, Helper};
+
+/// A tier and the helper that it is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Tier {
+    pub(crate) confinement: Confinement,
+    pub(crate) helper: Helper,
+    /// The known disk usage of earlier jobs' folders.
+    pub(crate) accounts: Accounts,
+    /// Tells the user what no job fails for.
+    pub(crate) warn: fn(&str),
+    /// What keeps rooms from one job to the next; `None` if each job is to get its own namespaces.
+    pub(crate) rooms: Option<RoomOwner>,
+    /// Gets the newest output of each job.
+    pub(crate) live: Option<LiveOutput>,
+}
 
 /// A job whose supervisor has been started.
 pub(crate) struct Launched {
@@ -107,12 +123,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         streams: [stdin, their_stdout, their_stderr],
         group: opened,
     };
-    let supervisor = match tier.confinement {
-        Confinement::Full => launch_in_namespaces(tier, job, &view, given)?,
-        Confinement::Fallback | Confinement::Unconfined => {
-            Supervisor::Started(start_of(given).alone(&tier.helper)?)
-        }
-    };
+    let supervisor = start_supervisor(tier, job, &view, given)?;
     Ok(Launched {
         supervisor,
         control,
@@ -124,23 +135,31 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     })
 }
 
-/// Starts a supervisor in a room, or in bubblewrap where there are no rooms.
-fn launch_in_namespaces(
+/// Starts a supervisor in a room, or anew where there are no rooms.
+fn start_supervisor(
     tier: &Tier,
     job: &Job,
     view: &Checked,
     given: ForSupervisor,
 ) -> Result<Supervisor, SandboxError> {
-    let arguments = |started| {
-        let has_group = given.group.is_some();
-        Arc::new(Arguments::for_view(view, job.network, has_group, started))
+    let has_group = given.group.is_some();
+    let arguments = |started| match tier.confinement {
+        Confinement::Full => {
+            let arguments = Arguments::for_view(view, job.network, has_group, started);
+            Some(Arc::new(arguments))
+        }
+        Confinement::Fallback | Confinement::Unconfined => None,
     };
     if let Some(rooms) = &tier.rooms
         && room::are_tried()
     {
         let wanted = Wanted {
+            confinement: tier.confinement,
             arguments: arguments(Started::Room),
-            folders: bubblewrap::private_folders(view),
+            folders: match tier.confinement {
+                Confinement::Full => bubblewrap::private_folders(view),
+                Confinement::Fallback | Confinement::Unconfined => Vec::new(),
+            },
             helper: tier.helper.clone(),
         };
         match rooms.start(wanted, &given) {
@@ -148,8 +167,10 @@ fn launch_in_namespaces(
             Err(why) => room::note_failure(why),
         }
     }
-    let arguments = arguments(Started::Supervisor);
-    let child = start_of(given).in_bubblewrap(&tier.helper, arguments)?;
+    let child = match arguments(Started::Supervisor) {
+        Some(arguments) => start_of(given).in_bubblewrap(&tier.helper, arguments)?,
+        None => start_of(given).alone(&tier.helper)?,
+    };
     Ok(Supervisor::Started(child))
 }
 

@@ -1,5 +1,5 @@
-//! Prepares what a job starts in: its view, its room, its control group, and the start of its supervisor in
-//! each tier.
+//! Prepares what a job starts in: its view, its room, its control group, and the start of its
+//! supervisor in each tier.
 
 pub(crate) mod bubblewrap;
 pub(crate) mod cgroups;

@@ -1,5 +1,5 @@
 //! Rooms: the namespaces and mounts that bubblewrap has made, kept from one job of an agent to its
-//! next.
+//! next; in the fallback tier, a process alone that starts helpers by copying itself.
 //!
 //! A room is used for a job only if bubblewrap would make the same one anew: with the same
 //! arguments, of the same files and folders of the host. A file that was replaced by another one is
@@ -28,7 +28,7 @@ use crate::helper::ROOM_ARG;
 use crate::helper::protocol::{FreshFolder, RoomAnswer, RoomSpec};
 use crate::setup::bubblewrap::Arguments;
 use crate::setup::start_helper::HelperStart;
-use crate::tier::Helper;
+use crate::tier::{Confinement, Helper};
 
 /// How many rooms without a job are kept in this process.
 const MOST_IDLE: usize = 16;
@@ -104,7 +104,8 @@ pub(crate) fn note_failure(why: String) {
 /// What makes two rooms the same.
 #[derive(PartialEq, Eq)]
 struct Identity {
-    arguments: Arc<Arguments>,
+    /// `None` in the fallback tier.
+    arguments: Option<Arc<Arguments>>,
     /// Which file or folder is at each path of the host that is shown.
     shown: Vec<Option<FileId>>,
 }
@@ -116,9 +117,13 @@ struct FileId {
 }
 
 impl Identity {
-    fn new(arguments: &Arc<Arguments>) -> Self {
+    fn new(wanted: &Wanted) -> Self {
         let mut shown = Vec::new();
-        for path in arguments.bound() {
+        for path in wanted
+            .arguments
+            .iter()
+            .flat_map(|arguments| arguments.bound())
+        {
             let found = path.metadata().ok();
             shown.push(found.map(|found| FileId {
                 device: found.dev(),
@@ -126,7 +131,7 @@ impl Identity {
             }));
         }
         Self {
-            arguments: Arc::clone(arguments),
+            arguments: wanted.arguments.clone(),
             shown,
         }
     }
@@ -134,7 +139,9 @@ impl Identity {
 
 /// The room that a job needs.
 pub(crate) struct Wanted {
-    pub(crate) arguments: Arc<Arguments>,
+    pub(crate) confinement: Confinement,
+    /// What bubblewrap is started with, in the full tier.
+    pub(crate) arguments: Option<Arc<Arguments>>,
     /// The folders that each job has for itself.
     pub(crate) folders: Vec<FreshFolder>,
     pub(crate) helper: Helper,
@@ -144,14 +151,15 @@ pub(crate) struct Wanted {
 struct Room {
     identity: Identity,
     socket: OwnedFd,
-    bubblewrap: Child,
+    /// Bubblewrap, or in the fallback tier the process itself.
+    process: Child,
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
         // It ends with its parent, and the room with it. One that has ended needs no signal.
-        let _ = self.bubblewrap.kill();
-        let _ = self.bubblewrap.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -186,7 +194,7 @@ impl RoomOwner {
     /// # Errors
     /// The reason, if this machine lets us make no room, or start nothing in it.
     pub(crate) fn start(&self, wanted: Wanted, given: &ForSupervisor) -> Result<InRoom, String> {
-        let identity = Identity::new(&wanted.arguments);
+        let identity = Identity::new(&wanted);
         if let Some(room) = self.take(&identity)
             // Its processes may have been killed meanwhile.
             && let Ok(supervisor) = room.supervise(given)
@@ -250,17 +258,22 @@ impl Room {
             descriptors: vec![theirs],
             streams: [Stdio::null(), Stdio::null(), Stdio::piped()],
         };
-        let bubblewrap = start
-            .in_bubblewrap(&wanted.helper, wanted.arguments)
-            .map_err(|error| format!("start a room: {error}"))?;
+        let started = match wanted.arguments {
+            Some(arguments) => start.in_bubblewrap(&wanted.helper, arguments),
+            None => start.alone(&wanted.helper),
+        };
+        let process = started.map_err(|error| format!("start a room: {error}"))?;
         let mut room = Self {
             identity,
             socket,
-            bubblewrap,
+            process,
         };
-        let folders = wanted.folders;
-        let described = serde_json::to_vec(&RoomSpec { folders })
-            .map_err(|cause| format!("describe a room: {cause}"))?;
+        let spec = RoomSpec {
+            confinement: wanted.confinement,
+            folders: wanted.folders,
+        };
+        let described =
+            serde_json::to_vec(&spec).map_err(|cause| format!("describe a room: {cause}"))?;
         let ready = descriptors::send(&room.socket, &described, &[])
             .map_err(|cause| format!("describe a room: {cause}"))
             .and_then(|_| room.answer());
@@ -297,9 +310,9 @@ impl Room {
 
     /// Returns why a room that was started does not answer: what bubblewrap has said, if anything.
     fn why_it_ended(&mut self, reason: String) -> String {
-        let _ = self.bubblewrap.kill();
+        let _ = self.process.kill();
         let mut said = String::new();
-        if let Some(stderr) = &mut self.bubblewrap.stderr
+        if let Some(stderr) = &mut self.process.stderr
             && stderr.read_to_string(&mut said).is_ok()
             && !said.trim().is_empty()
         {

@@ -58,27 +58,31 @@ impl HelperStart {
     /// Returns the program and the arguments that start the helper. The program is executed through
     /// its descriptor. So it needs no place in the view, and may have been replaced on disk.
     fn prepare(self, helper: &Helper) -> Result<Prepared, SandboxError> {
-        let program = open_helper(&helper.0)?;
-        let mut command = vec![
-            format!("/proc/self/fd/{}", program.as_raw_fd()),
-            HELPER_ARG.to_owned(),
-        ];
-        command.extend(self.task.map(str::to_owned));
+        let opened = open_helper(&helper.0)?;
+        let program = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        let mut arguments = vec![HELPER_ARG.to_owned()];
+        arguments.extend(self.task.map(str::to_owned));
         for descriptor in &self.descriptors {
-            command.push(descriptor.as_raw_fd().to_string());
+            arguments.push(descriptor.as_raw_fd().to_string());
         }
         let mut inherited = self.descriptors;
-        inherited.push(program);
+        inherited.push(opened);
         Ok(Prepared {
-            command,
+            command: HelperCommand { program, arguments },
             inherited,
             streams: self.streams,
         })
     }
 }
 
+/// The program that is the helper, and its arguments.
+struct HelperCommand {
+    program: String,
+    arguments: Vec<String>,
+}
+
 struct Prepared {
-    command: Vec<String>,
+    command: HelperCommand,
     inherited: Vec<OwnedFd>,
     streams: [Stdio; 3],
 }
@@ -114,10 +118,9 @@ fn find_bubblewrap() -> Result<&'static Path, SandboxError> {
     clippy::disallowed_methods,
     reason = "the one way to start supervisors"
 )]
-fn plain(helper: &[String]) -> Command {
-    let (program, arguments) = helper.split_first().expect("BUG: a command has a program");
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir("/");
+fn plain(helper: &HelperCommand) -> Command {
+    let mut command = Command::new(&helper.program);
+    command.args(&helper.arguments).current_dir("/");
     command
 }
 
@@ -125,12 +128,13 @@ fn plain(helper: &[String]) -> Command {
     clippy::disallowed_methods,
     reason = "the one way to start supervisors"
 )]
-fn inside(bubblewrap: &Path, opened: &Opened, helper: &[String]) -> Command {
+fn inside(bubblewrap: &Path, opened: &Opened, helper: &HelperCommand) -> Command {
     let mut command = Command::new(bubblewrap);
     command
         .arg("--args")
         .arg(opened.packed.as_raw_fd().to_string())
         .arg("--")
-        .args(helper);
+        .arg(&helper.program)
+        .args(&helper.arguments);
     command
 }

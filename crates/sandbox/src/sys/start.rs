@@ -330,22 +330,29 @@ fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
 }
 
 /// Which of the two processes this one has become.
-pub(crate) enum InNamespaces {
-    /// The copy, the first process of its namespaces.
+pub(crate) enum Copied {
+    /// The copy.
     Copy,
     /// The process that was copied, with the copy's id and descriptor.
     Original { copy: Pid, descriptor: OwnedFd },
 }
 
-/// Copies this process, which must have a single thread, into new PID, mount, IPC and network
-/// namespaces.
-pub(crate) fn copy_into_namespaces() -> io::Result<InNamespaces> {
-    const NEW: libc::c_int =
-        libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
-    let mut descriptor: libc::c_int = -1;
+/// Copies this process, which must have a single thread.
+pub(crate) fn copy() -> io::Result<Copied> {
+    copy_with(0)
+}
+
+/// Copies this process, which must have a single thread, as the first process of new PID, mount,
+/// IPC and network namespaces.
+pub(crate) fn copy_into_namespaces() -> io::Result<Copied> {
+    copy_with(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET)
+}
+
+fn copy_with(namespaces: c_int) -> io::Result<Copied> {
+    let mut descriptor: c_int = -1;
     // SAFETY: all-zero means "none" in each field of this structure of integers.
     let mut how: libc::clone_args = unsafe { zeroed() };
-    how.flags = u64::from((NEW | libc::CLONE_PIDFD).cast_unsigned());
+    how.flags = u64::from((namespaces | libc::CLONE_PIDFD).cast_unsigned());
     how.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
     how.pidfd = (&raw mut descriptor) as u64;
     // SAFETY: as in `fork_into`; the kernel stores a descriptor in an integer that lives here.
@@ -358,13 +365,13 @@ pub(crate) fn copy_into_namespaces() -> io::Result<InNamespaces> {
     };
     match pid {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(InNamespaces::Copy),
+        0 => Ok(Copied::Copy),
         pid => {
-            let copy = i32::try_from(pid).ok().and_then(Pid::from_raw);
             // SAFETY: the kernel just made this descriptor for us.
             let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+            let copy = i32::try_from(pid).ok().and_then(Pid::from_raw);
             let copy = copy.ok_or(io::ErrorKind::InvalidData)?;
-            Ok(InNamespaces::Original { copy, descriptor })
+            Ok(Copied::Original { copy, descriptor })
         }
     }
 }

@@ -66,6 +66,7 @@ fn trials() -> Vec<Trial> {
     let tiers = [
         ("full_in_rooms", probed.full.clone()),
         ("full", probed.full),
+        ("fallback_in_rooms", probed.fallback.clone()),
         ("fallback", probed.fallback),
         ("unconfined", Ok(())),
     ];

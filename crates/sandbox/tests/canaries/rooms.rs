@@ -3,14 +3,14 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use orchestrate_sandbox::{Exit, Job, Mount, Mounted, View};
+use orchestrate_sandbox::{Confinement, Exit, Job, Mount, Mounted, View};
 
-use crate::Body;
 use crate::support::{PATIENCE, Scene, Tested, alive, unique_seconds, within};
+use crate::{Body, Named};
 
 pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
-    let mut tests: Vec<(&str, fn(&Scene))> = Vec::new();
-    if tested.keeps_rooms {
+    let mut tests: Vec<Named> = Vec::new();
+    if tested.keeps_rooms && tested.confinement == Confinement::Full {
         tests.extend([
             (
                 "jobs_share_what_bubblewrap_has_made",
@@ -35,7 +35,7 @@ pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
             ),
         ]);
     }
-    let named = |(name, test): (&str, fn(&Scene))| {
+    let named = |(name, test): Named| {
         let body = Box::new(move || test(&Scene::new(tested))) as Body;
         (format!("rooms::{name}"), body)
     };
@@ -51,7 +51,9 @@ fn prints(scene: &Scene, script: &str) -> String {
 
 fn share_what_bubblewrap_has_made(scene: &Scene) {
     let kept = keepers(scene);
-    let keeper = kept.last().expect("a room is kept");
+    let [.., keeper] = kept.as_slice() else {
+        panic!("a room is kept");
+    };
     for (kind, is_shared) in [
         ("user", true),
         ("uts", true),

@@ -35,6 +35,7 @@ impl Tested {
         match self.confinement {
             Confinement::Full if self.keeps_rooms => "full_in_rooms",
             Confinement::Full => "full",
+            Confinement::Fallback if self.keeps_rooms => "fallback_in_rooms",
             Confinement::Fallback => "fallback",
             Confinement::Unconfined => "unconfined",
         }
@@ -44,10 +45,10 @@ impl Tested {
         Self {
             confinement: match name {
                 "full" | "full_in_rooms" => Confinement::Full,
-                "fallback" => Confinement::Fallback,
+                "fallback" | "fallback_in_rooms" => Confinement::Fallback,
                 _ => Confinement::Unconfined,
             },
-            keeps_rooms: name == "full_in_rooms",
+            keeps_rooms: name.ends_with("_in_rooms"),
         }
     }
 
@@ -166,8 +167,8 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Returns a command that starts a separate coordinator, which runs a script in the scene's tier and
-/// root.
+/// Returns a command that starts a separate coordinator, which runs a script in the scene's tier
+/// and root.
 pub(crate) fn coordinator_of(scene: &Scene, script: &str) -> Command {
     let mut command = Command::new(own_program());
     command

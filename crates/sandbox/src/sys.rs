@@ -81,6 +81,15 @@ pub(crate) fn replace_stream(number: RawFd, by: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Enters a new network namespace.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: changes where this process's later sockets are; it takes no pointer.
+    match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Brings up the loopback interface of this process's network namespace, which gives it its
 /// addresses.
 pub(crate) fn bring_up_loopback() -> io::Result<()> {

@@ -2,16 +2,20 @@
 //!
 //! Bubblewrap makes the room once: its namespaces, and the files that an agent's commands see. This
 //! process is all that runs in it between two jobs. For a job it makes a copy of itself as the
-//! first process of new PID, mount, IPC and network namespaces; the copy gives the job its own
-//! `/proc` and empty private folders, gives up its capabilities, and is the job's supervisor from
-//! then on, as if it had been executed for it. Nothing of a job outlives its namespaces: what one
-//! leaves for the next is in the folders of the host that both may write.
+//! first process of new PID, mount and IPC namespaces; the copy gives the job its own `/proc` and
+//! empty private folders, gives up its capabilities, and is the job's supervisor from then on, as
+//! if it had been executed for it. Nothing of a job outlives its namespaces: what one leaves for
+//! the next is in the folders of the host that both may write.
+//!
+//! A network namespace takes as long to make as all the rest, so the next job gets the same one if
+//! nothing of a connection is left in it: a port that the kernel still holds would be taken.
 //!
 //! In the fallback tier there are no namespaces, and the copy is a helper like any other one. What
 //! is saved there is the start of this program, which is large.
 //!
 //! The room ends with this process: when the coordinator closes the socket, or dies.
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -84,6 +88,9 @@ pub(super) fn keep(socket: RawFd) -> io::Result<()> {
                 // The copy alone holds the job's sockets and pipes, so their ends are noticed.
                 drop(request);
                 wait_for(copy)?;
+                if spec.confinement == Confinement::Full {
+                    renew_network()?;
+                }
             }
             Err(cause) => answer(&socket, &RoomAnswer::Failed(cause.to_string()), None)?,
         }
@@ -119,6 +126,31 @@ fn wait_for(copy: Pid) -> io::Result<()> {
     }
 }
 
+/// Makes a new network namespace, unless no socket is left in that of the room.
+fn renew_network() -> io::Result<()> {
+    for table in ["/proc/net/sockstat", "/proc/net/sockstat6"] {
+        if leaves_sockets(&fs::read_to_string(table)?) {
+            sys::leave_network()?;
+            return sys::bring_up_loopback();
+        }
+    }
+    Ok(())
+}
+
+/// Reports whether a table of the kernel's (`/proc/net/sockstat`) counts a TCP socket, or a port
+/// that is held for one that was closed.
+fn leaves_sockets(table: &str) -> bool {
+    for line in table.lines().filter(|line| line.starts_with("TCP")) {
+        let mut words = line.split_whitespace().skip(1);
+        while let (Some(name), Some(number)) = (words.next(), words.next()) {
+            if ["inuse", "tw"].contains(&name) && number != "0" {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 /// Supervises a job, in the full tier as the first process of its namespaces.
 fn supervise(request: Request, confinement: Confinement, folders: &FreshFolders) -> io::Result<()> {
     let Request {
@@ -149,10 +181,29 @@ fn furnish(folders: &FreshFolders) -> Result<(), String> {
     folders.renew().map_err(step("renew the private folders"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None).map_err(step("mount /proc"))?;
-    sys::bring_up_loopback().map_err(step("bring up the loopback interface"))?;
     confine::drop_capabilities()
 }
 
 fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
     move |cause| format!("{name}: {cause}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_held_is_found() {
+        let table = |inuse, held| {
+            format!(
+                "sockets: used 7\nTCP: inuse {inuse} orphan 3 tw {held} alloc 9 mem 1\nUDP: inuse 2 \
+                 mem 0\n"
+            )
+        };
+        assert!(!leaves_sockets(&table(0, 0)));
+        assert!(leaves_sockets(&table(1, 0)));
+        assert!(leaves_sockets(&table(0, 2)));
+        assert!(!leaves_sockets("TCP6: inuse 0\nUDP6: inuse 3\n"));
+        assert!(leaves_sockets("TCP6: inuse 1\n"));
+    }
 }

@@ -342,10 +342,10 @@ pub(crate) fn copy() -> io::Result<Copied> {
     copy_with(0)
 }
 
-/// Copies this process, which must have a single thread, as the first process of new PID, mount,
-/// IPC and network namespaces.
+/// Copies this process, which must have a single thread, as the first process of new PID, mount
+/// and IPC namespaces.
 pub(crate) fn copy_into_namespaces() -> io::Result<Copied> {
-    copy_with(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET)
+    copy_with(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC)
 }
 
 fn copy_with(namespaces: c_int) -> io::Result<Copied> {

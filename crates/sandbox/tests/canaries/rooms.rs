@@ -18,6 +18,7 @@ pub(crate) fn tests(tested: Tested) -> Vec<(String, Body)> {
             ),
             ("a_job_finds_its_private_folders_as_new", folders_are_new),
             ("a_job_finds_no_segments_of_another", segments_are_its_own),
+            ("a_port_is_free_for_the_next_job", ports_are_free),
             ("a_file_that_was_replaced_is_seen", replaced_files_are_seen),
             (
                 "a_folder_that_was_replaced_is_seen",
@@ -60,7 +61,7 @@ fn share_what_bubblewrap_has_made(scene: &Scene) {
         ("pid", false),
         ("mnt", false),
         ("ipc", false),
-        ("net", false),
+        ("net", true),
     ] {
         let of_room = std::fs::read_link(format!("/proc/{keeper}/ns/{kind}")).unwrap();
         let of_job = prints(scene, &format!("readlink /proc/self/ns/{kind}"));
@@ -92,6 +93,27 @@ fn segments_are_its_own(scene: &Scene) {
     let made = prints(scene, &format!("ipcmk -M 16 > made && {count}"));
     assert_eq!(made.trim(), "2");
     assert_eq!(prints(scene, count).trim(), "1");
+}
+
+fn ports_are_free(scene: &Scene) {
+    // The server closes first, so the kernel holds its port for a minute.
+    let serve = "import socket\n\
+        server = socket.socket(); server.bind(('127.0.0.1', 8000)); server.listen()\n\
+        client = socket.create_connection(('127.0.0.1', 8000))\n\
+        served, _ = server.accept(); served.close(); server.close()\n\
+        assert client.recv(1) == b''; client.close()\n";
+    std::fs::write(scene.root.path().join("serve.py"), serve).unwrap();
+    let network = || prints(scene, "readlink /proc/self/ns/net");
+    let before = network();
+    prints(scene, "python3 serve.py");
+    prints(scene, "python3 serve.py");
+    assert_ne!(network(), before);
+    // The control: within one job it is held.
+    let (exit, said) = scene.says("python3 serve.py && python3 serve.py");
+    assert!(
+        exit != Exit::Code(0) && said.contains("already in use"),
+        "{said}"
+    );
 }
 
 /// Returns a job that prints what is at `/run/shown/it`, which is mounted there.

@@ -49,6 +49,16 @@ pub(crate) fn missing_tool(test: &str) -> Option<&'static str> {
             "python3",
             "python3 (apt install python3)",
         ),
+        (
+            "a_port_is_free_for_the_next_job",
+            "python3",
+            "python3 (apt install python3)",
+        ),
+        (
+            "a_job_finds_no_segments_of_another",
+            "ipcmk",
+            "ipcmk (apt install util-linux)",
+        ),
     ];
     let (_, tool, need) = tools.into_iter().find(|(name, ..)| test.ends_with(name))?;
     let works = Command::new(tool)

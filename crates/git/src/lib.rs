@@ -57,5 +57,6 @@ pub use worktree::ignored::made::Made;
 pub use worktree::ignored::outputs::{CopyLimit, LeftOut, Outputs};
 pub use worktree::kept::KeptFiles;
 pub use worktree::own_refs;
+pub use worktree::private::sync::{AgentsGit, InConflict, OurSide};
 pub use worktree::reconcile::Reconciled;
 pub use worktree::worktrees::{Removed, WorktreeSpec, Worktrees};

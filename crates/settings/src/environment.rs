@@ -587,6 +587,7 @@ mod tests {
             ("review", "always"),
             ("commit.leave_out", "*.tmp"),
             ("commit.allow", "build/"),
+            ("keep_commits", "true"),
             ("merge_rounds", "5"),
             ("base", "other"),
             ("timeout", "5m"),

@@ -202,6 +202,9 @@ pub const KEYS: &[Key] = &[
     key("commit.allow", Kind::Names(Names::Globs), Class::Lists, Apart(""),
         "Paths of new files that are committed although they look like a cache, a build output or \
          a secret."),
+    key("keep_commits", Kind::Switch, Class::Preference, Run("keep_commits"),
+        "Whether the commits that agents make with git stay commits below the one of their task; \
+         otherwise their messages are in its body."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, Run("no_sandbox"),
         "Run commands without a sandbox."),
     key("worktree.folder", Kind::Text, Class::Personal, Apart(""),

@@ -78,6 +78,7 @@ const TABLE: &[(&str, Repository)] = &[
     ("commit.leave_out", Combines),
     // What a repository allows is not taken for secrets.
     ("commit.allow", Combines),
+    ("keep_commits", Chooses),
     ("no_sandbox", Nothing),
     // Commands, which need consent, and consent to the network.
     ("worktree.setup", Chooses),

@@ -6,12 +6,18 @@ mod git_tools;
 mod merge_targets;
 mod one_path;
 mod repair;
+mod typed_git;
 
 use crate::support::{Case, Place};
 
 /// Returns the cases of every module.
 pub(super) fn cases() -> Vec<Case> {
-    let with_git = [git_remotes::cases, git_tools::cases, merge_targets::cases];
+    let with_git = [
+        git_remotes::cases,
+        git_tools::cases,
+        merge_targets::cases,
+        typed_git::cases,
+    ];
     let with_git = with_git
         .iter()
         .flat_map(|cases| cases())

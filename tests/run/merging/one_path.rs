@@ -8,9 +8,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{Archive, CleanOptions, ConfinementChoice, Settings};
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{
-    Case, Need, Outcome, Script, World, block_on, case, done, git, on, require_words, shell,
-};
+use crate::support::{Case, Need, Outcome, Script, World, block_on, case, git, require_words};
 
 /// Go, whose builds record the commit that they were made of.
 const GO: Need = Need::new("go", "apt install golang", || {
@@ -39,7 +37,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case!(a_checkout_that_is_the_home_is_hidden_too),
         case!(recorded_paths_lead_to_the_agents_files),
         case!(a_build_of_the_base_is_current_for_an_agent).needs(Need::MAKE),
-        case!(what_git_refuses_names_a_tool_of_the_agent),
         case!(a_build_of_go_records_its_commit).needs(GO),
     ];
     let tiers = [
@@ -326,48 +323,6 @@ fn a_worktree_that_is_not_mounted_is_visible() -> Outcome {
         .filter(|path| path.symlink_metadata().is_ok())
         .collect();
     assert!(left.is_empty(), "{left:?}");
-    Ok(())
-}
-
-fn what_git_refuses_names_a_tool_of_the_agent() -> Outcome {
-    let world = World::lived_in()?;
-    let commands = [
-        (
-            "echo 1 > one.txt; git add one.txt && git commit -m x",
-            "`git_commit`",
-        ),
-        ("git checkout -b mine", "`git_checkout`"),
-        ("git stash", "`git_commit`"),
-    ];
-    let script = commands
-        .iter()
-        .zip(1..)
-        .fold(Script::default(), |script, ((command, _), turn)| {
-            script.rule(shell(on("T1", turn), command))
-        });
-    let played = world.play("- [ ] T1 try\n", &script.rule(done("T1")), |settings| {
-        settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
-    })?;
-    played.require_merged(&["T1"])?;
-    let told = played.told("T1")?;
-    let newest = told.rsplit("Task T1: try").next().unwrap_or_default();
-    let results: Vec<&str> = newest
-        .split("</data-")
-        .filter(|result| result.contains("<data-"))
-        .collect();
-    let is_explained = results.iter().zip(&commands).all(|(result, (_, tool))| {
-        // How the command ended comes after what it printed.
-        let last = result
-            .trim_end()
-            .lines()
-            .rfind(|line| !line.starts_with("[exit code "))
-            .unwrap_or_default();
-        last.starts_with("[in your worktree, commands cannot change what git stores: ")
-            && last.contains(tool)
-    });
-    assert!(results.len() == commands.len() && is_explained, "{told}");
-    let branches = world.git("branch --list mine")?;
-    assert!(branches.is_empty(), "{branches}");
     Ok(())
 }
 

@@ -649,6 +649,7 @@ impl Coordinator {
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
                 plan_names: KnownNames::of_run(&state.settings),
                 identities: self.identities()?,
+                keeps_commits: state.settings.keep_commits,
                 executor: Executor::redacting(tools, self.redactor.clone())?
                     .with_hooks(hooks.clone()),
                 hooks,

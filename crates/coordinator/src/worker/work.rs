@@ -263,7 +263,10 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
         }),
         Work::Agent(_) => Box::new(LoopDriver::open(workplace).await?),
     };
-    let (cause, text) = match driver.drive(workplace).await? {
+    workplace.files.sync_git().await?;
+    let end = driver.drive(workplace).await?;
+    workplace.files.sync_git().await?;
+    let (cause, text) = match end {
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
         DriverEnd::Finished(summary) => {
             return hand_over_or_send_back(workplace, record, summary).await;

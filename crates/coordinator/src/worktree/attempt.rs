@@ -43,6 +43,8 @@ impl Workspace {
         // An agent continues from its own files; a command starts in a clean worktree. A killed
         // process may have moved the branch and not replaced the files.
         let replaced = before.filter(|before| *before != tip || is_begun || record.is_command());
+        // What was done with git before is held; a new attempt begins with a fresh one.
+        self.sync_git().await?;
         let kept = match replaced {
             Some(_) => self.keep_replaced().await?,
             None => None,
@@ -69,10 +71,12 @@ impl Workspace {
                 }
                 repo.worktrees().restart(&worktree, &before, &tip)?;
                 own.forget(repo, &[SELECTED, MERGING, REPLACING])?;
+                repo.worktrees().renew_git(&worktree)?;
             }
             repo.worktrees().copy_included(&worktree).map(|_| ())
         });
-        begun.await
+        begun.await?;
+        self.sync_git().await.map(drop)
     }
 
     /// Merges the commit that work was returned onto into the worktree, including conflict markers;

@@ -11,10 +11,10 @@ use std::time::SystemTime;
 use orchestrate_core::event::Event;
 use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskRecord, WithheldFile};
-use orchestrate_git::Worktree;
 use orchestrate_git::own_refs::OwnRefs;
+use orchestrate_git::{AgentsGit, OurSide, Worktree};
 use orchestrate_sandbox::{Content, Mask, Mount, Mounted, Seen, View};
-use orchestrate_tools::{ViewSource, WorktreeScope};
+use orchestrate_tools::{ServiceError, ViewSource, WorktreeScope};
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadBranches;
@@ -109,6 +109,43 @@ impl Workspace {
     /// Returns when git's index of the worktree was last written.
     pub(crate) fn index_written(&self) -> Result<SystemTime, CoordinatorError> {
         Ok(self.host.site.repo.store().index_written(&self.worktree)?)
+    }
+
+    /// Compares the agent's own git with the run's refs: what commands have done there is known
+    /// then, and they find what tools have done. None of its commands runs meanwhile.
+    pub(crate) async fn sync_git(&self) -> Result<AgentsGit, CoordinatorError> {
+        let (_, tip) = self.record().await?;
+        let selection = self
+            .beside(
+                tip.clone(),
+                vec![tip.clone()],
+                "Selected for the next commit".to_owned(),
+            )
+            .await?;
+        let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
+        let side = OurSide {
+            own,
+            tip,
+            selection,
+        };
+        let git = self
+            .host
+            .git(move |repo| repo.worktrees().sync_git(&worktree, &side))
+            .await?;
+        for note in &git.notes {
+            tracing::info!(task = %self.link.agent, note, "of an agent's own git");
+        }
+        Ok(git)
+    }
+
+    /// Carries out what one of the agent's tools does with git, and lets commands find it.
+    pub(crate) async fn shown_to_git<T>(
+        &self,
+        done: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let done = done.await;
+        self.sync_git().await?;
+        done
     }
 
     /// Returns the names of the agent's own refs.

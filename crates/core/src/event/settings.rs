@@ -142,6 +142,9 @@ pub struct RunSettings {
     pub review: ReviewMode,
     /// The least of it that a task of the plan may ask for itself; `None` if the user has set none.
     pub least_review: Option<ReviewMode>,
+    /// Whether the commits that agents make with git stay commits, below those of their tasks.
+    #[serde(default)]
+    pub keep_commits: bool,
     /// How often work is returned to its agent.
     pub merge_rounds: u32,
     /// Whether the process that completes a successful run lands it as well. The coordinator only
@@ -252,6 +255,7 @@ impl Default for RunSettings {
             merge: MergeMode::Auto,
             review: ReviewMode::default(),
             least_review: None,
+            keep_commits: false,
             merge_rounds: MERGE_ROUNDS,
             land: false,
             plan_file: None,

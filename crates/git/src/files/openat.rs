@@ -267,6 +267,11 @@ pub(crate) fn is_same_file(
     }
 }
 
+/// Opens a regular file of an open folder for reading. Any other kind of file is an error.
+pub(crate) fn open_plain(folder: impl AsFd, name: &[u8]) -> Result<File, Errno> {
+    open_file(folder, name).map(|(file, _)| file)
+}
+
 /// Opens a regular file of an open folder. Any other kind of file is an error.
 fn open_file(folder: impl AsFd, name: &[u8]) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;

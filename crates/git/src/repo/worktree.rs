@@ -17,6 +17,12 @@ use crate::files::openat;
 /// The maximum size of the files that are compared; each contains one path.
 pub(crate) const POINTER_BYTES: u64 = 8 << 10;
 
+/// Where the processes of a worktree find its own git directory, if the sandbox can mount it: the
+/// same for all worktrees, since builds record it.
+pub(crate) const GIT_SEEN: &str = "/run/git";
+/// Where they find the repository's objects then.
+pub(crate) const BASE_SEEN: &str = "/run/git-base";
+
 /// A worktree of ours, with an open descriptor of its directory.
 #[derive(Debug)]
 pub struct Worktree {
@@ -24,8 +30,19 @@ pub struct Worktree {
     admin_dir: PathBuf,
     root: OwnedFd,
     branch: Option<String>,
+    /// How its processes see it.
+    shown: Shown,
+}
+
+/// How the processes of a worktree see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// Whether the sandbox can mount files at other paths than their own.
+    pub(crate) mounts: bool,
     /// The user's own checkout, if the worktree is mounted at its path.
-    mounted_at: Option<PathBuf>,
+    pub(crate) at: Option<PathBuf>,
+    /// The repository's configuration, as far as it may be shown.
+    pub(crate) config: Vec<u8>,
 }
 
 impl Worktree {
@@ -49,9 +66,9 @@ impl Worktree {
         self.root.as_fd()
     }
 
-    /// Returns the user's own checkout, if the worktree is mounted at its path.
-    pub(crate) fn mounted_at(&self) -> Option<&Path> {
-        self.mounted_at.as_deref()
+    /// Returns how its processes see it.
+    pub(crate) fn shown(&self) -> &Shown {
+        &self.shown
     }
 
     /// Returns the folder of git's files for all worktrees.
@@ -59,11 +76,20 @@ impl Worktree {
         self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir)
     }
 
+    /// Returns where its processes find the repository's objects.
+    pub(crate) fn objects_seen(&self) -> PathBuf {
+        if self.shown.mounts {
+            Path::new(BASE_SEEN).join("objects")
+        } else {
+            self.common_dir().join("objects")
+        }
+    }
+
     /// Opens the worktree at a path, whose admin directory is known.
     pub(crate) fn hold(
         path: PathBuf,
         admin_dir: PathBuf,
-        mounted_at: Option<PathBuf>,
+        shown: Shown,
     ) -> Result<Worktree, GitError> {
         let root = openat::open_root(&path).map_err(GitError::errno("open", &path))?;
         let head = admin_dir.join("HEAD");
@@ -77,7 +103,7 @@ impl Worktree {
             admin_dir,
             root,
             branch,
-            mounted_at,
+            shown,
         })
     }
 

@@ -4,6 +4,7 @@
 pub(crate) mod brought;
 pub(crate) mod conflicts;
 pub(crate) mod diff;
+mod kept_out;
 pub(crate) mod objects;
 pub(crate) mod overlay;
 pub(crate) mod recorded;

@@ -108,6 +108,31 @@ impl Store<'_> {
         Ok(commits)
     }
 
+    /// Lists the newest commits of a history along the first parents, oldest first, as far as they
+    /// are not in that of `base`.
+    ///
+    /// # Errors
+    /// If a commit is missing.
+    pub fn newest_beyond(
+        &self,
+        base: &Oid,
+        tip: &Oid,
+        limit: usize,
+    ) -> Result<Vec<CommitInfo>, GitError> {
+        let mut commits = Vec::new();
+        let mut next = Some(tip.clone());
+        while let Some(at) = next.filter(|_| commits.len() < limit) {
+            if self.repo.contains(base, &at)? {
+                break;
+            }
+            let commit = self.commit_info(&at)?;
+            next = commit.parents.first().cloned();
+            commits.push(commit);
+        }
+        commits.reverse();
+        Ok(commits)
+    }
+
     /// Returns the details of a commit.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ pub(crate) mod ignored;
 pub(crate) mod kept;
 pub(crate) mod moved;
 pub mod own_refs;
+pub(crate) mod private;
 pub(crate) mod reconcile;
 pub(crate) mod tracked;
 pub(crate) mod uncommitted;

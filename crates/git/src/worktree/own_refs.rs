@@ -28,8 +28,19 @@ pub const RESTORING: &str = "restoring";
 pub const REPLACING: &str = "replacing";
 /// The name of what was fetched from a remote last.
 pub const PULLED: &str = "pulled";
+/// The commit on which the agent is in its own git, if it has made commits there.
+pub const HEAD: &str = "head";
+/// The task's branch in the agent's own git, while the agent is on another one.
+pub(crate) const TASK_BRANCH: &str = "task-branch";
+/// The folder of commits on which the agent was, and to which no history leads any more.
+pub(crate) const LEFT: &str = "left/";
+/// The most names for commits, and the most changes set aside, that an agent may have; each is a
+/// file.
+pub const MOST_NAMES: usize = 100;
 /// The folder of the agent's names for commits.
 const BRANCHES: &str = "branch/";
+/// The folders of all names that an agent's own git may have given.
+const NAMES: [&str; 3] = [BRANCHES, "tag/", "other/"];
 /// The folder of changes that were set aside.
 const STASHES: &str = "stash/";
 /// The folder of those of them that were applied or dropped: they stay until the run is cleaned.
@@ -69,6 +80,11 @@ impl OwnRefs {
         format!("{}{BRANCHES}{name}", self.prefix)
     }
 
+    /// Returns the full name of the agent's own tag.
+    pub fn tag(&self, name: &str) -> String {
+        format!("{}tag/{name}", self.prefix)
+    }
+
     /// Returns what a ref holds, if it belongs to this tip.
     pub fn current(
         &self,
@@ -81,6 +97,18 @@ impl OwnRefs {
             .map(|commit| repo.store().commit_info(&commit))
             .transpose()?;
         Ok(held.filter(|commit| commit.parents.first() == Some(tip)))
+    }
+
+    /// Returns what a ref holds.
+    pub fn read(&self, repo: &Repo, name: &str) -> Result<Option<Oid>, GitError> {
+        repo.read_ref(&format!("{}{name}", self.prefix))
+    }
+
+    /// Lists the names that the agent has given to commits, as branches, tags and otherwise.
+    pub(crate) fn names(&self, repo: &Repo) -> Result<Vec<RefEntry>, GitError> {
+        let mut names = self.named(repo, "")?;
+        names.retain(|entry| NAMES.iter().any(|folder| entry.name.starts_with(folder)));
+        Ok(names)
     }
 
     /// Makes a ref hold a commit, whatever it held before.
@@ -175,7 +203,7 @@ impl OwnRefs {
                 .or_else(|| name.strip_prefix(DROPPED))
             {
                 Some(number) => gone.contains(number),
-                None if name.starts_with(BRANCHES) => match tip {
+                None if is_of_own_git(name) => match tip {
                     Some(tip) => repo.contains(tip, &entry.target)?,
                     None => false,
                 },
@@ -190,4 +218,11 @@ impl OwnRefs {
         }
         Ok(disposable)
     }
+}
+
+/// Reports whether a ref holds a commit for what an agent has done in its own git.
+fn is_of_own_git(name: &str) -> bool {
+    [HEAD, TASK_BRANCH].contains(&name)
+        || name.starts_with(LEFT)
+        || NAMES.iter().any(|folder| name.starts_with(folder))
 }

@@ -27,9 +27,11 @@ use crate::program::run::Run;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{Repo, ours, theirs, tree_of};
-use crate::repo::worktree::{POINTER_BYTES, Pointers, Worktree};
+use crate::repo::worktree::{POINTER_BYTES, Pointers, Shown, Worktree};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::entries;
+use crate::worktree::private::place;
+use crate::worktree::private::shown;
 
 /// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere
 /// else.
@@ -152,6 +154,7 @@ impl Worktrees<'_> {
             // A killed process may have filled it only in part.
             self.complete(&worktree)?;
         }
+        self.ensure_git(&worktree)?;
         Ok(worktree)
     }
 
@@ -352,6 +355,7 @@ impl Worktrees<'_> {
             }
         };
         admin_dir.map_or(Ok(()), |entry| entries::drop_entry(entry, &held))?;
+        place::remove_of(path)?;
         Ok(Removed { trashed })
     }
 
@@ -575,8 +579,12 @@ impl Worktrees<'_> {
     }
 
     fn hold(&self, path: PathBuf, admin_dir: PathBuf) -> Result<Worktree, GitError> {
-        let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
-        Worktree::hold(path, admin_dir, mounted_at)
+        let shown = Shown {
+            mounts: self.repo.tier().mounts(),
+            at: self.are_mounted().then(|| self.repo.workdir().to_owned()),
+            config: shown::config(self.repo.common_dir()),
+        };
+        Worktree::hold(path, admin_dir, shown)
     }
 }
 

@@ -22,20 +22,11 @@ use crate::template::CommandTemplate;
 use crate::tool::arguments::{given_text, invalid, read};
 use crate::tool::{CallSite, Look, Prepared, Prompt, Tool, ToolContext, Wrap};
 
-/// The tool that stores an agent's files.
-const COMMIT: &str = "git_commit";
-/// The subcommands of git that change something, each with the tool that does it instead.
-const GIT_TOOLS: &[(&str, &str)] = &[
-    ("add", "git_add"),
-    ("commit", COMMIT),
-    ("stash", "git_stash"),
-    ("branch", "git_branch"),
-    ("checkout", "git_checkout"),
-    ("switch", "git_checkout"),
-    ("restore", "git_checkout"),
-    ("reset", "git_checkout"),
-    ("merge", "git_merge"),
+/// The subcommands of git that need a remote repository, each with the tool that does it instead.
+const GIT_TOOLS: [(&str, &str); 3] = [
+    ("push", "git_push"),
     ("pull", "git_pull"),
+    ("fetch", "git_pull"),
 ];
 
 /// Maximum number of hosts that a call names: a person has to read them.
@@ -294,38 +285,26 @@ fn command(arguments: Arguments) -> Command {
     }
 }
 
-/// Returns which of an agent's tools do what a command line asks of git: in the worktree, commands
-/// can only read.
+/// Returns which of an agent's tools do what a command line asks of remote repositories, which
+/// commands do not reach.
 fn git_advice(command: &str, granted: &BTreeSet<String>) -> Option<String> {
     let subcommands = git_subcommands(command);
-    let asked = GIT_TOOLS
-        .iter()
-        .filter(|(subcommand, _)| subcommands.contains(*subcommand));
-    let (has_tool, lacks_tool): (Vec<_>, Vec<_>) =
-        asked.partition(|(_, tool)| granted.contains(*tool));
-    let tools = has_tool.iter();
-    let mut advice: Vec<String> = tools
-        .map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`"))
-        .collect();
-    let commits = has_tool.iter().any(|(_, tool)| *tool == COMMIT);
-    if !lacks_tool.is_empty() && !commits {
-        advice.push(match granted.contains(COMMIT) {
-            true => format!(
-                "the tool `{COMMIT}` stores your files, and your branch is merged for you when you \
-                 finish"
-            ),
-            false => "leave your work in the files, which are committed for you when you finish"
-                .to_owned(),
-        });
-    }
-    if subcommands.contains("push") {
-        let own = "your branch is merged for you when you finish; only the tool `git_push`, if you \
-                   have it, pushes it";
-        advice.push(own.to_owned());
+    let mut advice = Vec::new();
+    for (subcommand, tool) in GIT_TOOLS {
+        if !subcommands.contains(subcommand) {
+            continue;
+        }
+        if granted.contains(tool) {
+            advice.push(format!(
+                "use the tool `{tool}` instead of `git {subcommand}`"
+            ));
+        } else if subcommand == "push" {
+            advice.push("your branch is merged for you when you finish".to_owned());
+        }
     }
     (!advice.is_empty()).then(|| {
         format!(
-            "[in your worktree, commands cannot change what git stores: {}]",
+            "[commands do not reach remote repositories: {}]",
             advice.join("; ")
         )
     })
@@ -410,43 +389,29 @@ mod tests {
     #[test]
     fn what_git_cannot_do_in_a_command_names_the_tool_that_does_it() {
         let table = [
-            ("git status; echo git commit", None),
+            ("git status; echo git push", None),
             (
                 "git add -A && git -c user.name=x commit -m 'git push'",
-                Some(
-                    "`git_add` instead of `git add`; use the tool `git_commit` instead of `git \
-                     commit`",
-                ),
+                None,
             ),
-            ("cd a && GIT_EDITOR=true git merge x", Some("`git_merge`")),
-            ("git push origin HEAD", Some("merged for you")),
-            ("git checkout -- a", Some("`git_checkout`")),
-            ("git stash", Some("`git_stash`")),
+            ("cd a && GIT_EDITOR=true git merge x", None),
+            ("git push origin HEAD", Some("`git_push`")),
+            (
+                "git pull --rebase",
+                Some("`git_pull` instead of `git pull`"),
+            ),
+            ("git fetch", Some("`git_pull` instead of `git fetch`")),
         ];
-        let all: BTreeSet<String> = GIT_TOOLS
-            .iter()
-            .map(|(_, tool)| (*tool).to_owned())
-            .collect();
+        let all: BTreeSet<String> = GIT_TOOLS.map(|(_, tool)| tool.to_owned()).into();
         for (command, expected) in table {
             let advice = git_advice(command, &all);
             assert_eq!(advice.is_some(), expected.is_some(), "{command}");
-            assert!(
-                advice
-                    .unwrap_or_default()
-                    .contains(expected.unwrap_or_default()),
-                "{command}"
-            );
+            let advice = advice.unwrap_or_default();
+            assert!(advice.contains(expected.unwrap_or("")), "{advice}");
         }
-        let advice = git_advice(
-            "git add -A && git commit -m x",
-            &BTreeSet::from(["git_add".to_owned()]),
-        )
-        .unwrap();
-        assert!(
-            advice.contains("`git_add`") && !advice.contains("`git_commit`"),
-            "{advice}"
-        );
-        assert!(advice.contains("committed for you"), "{advice}");
+        let advice = git_advice("git push", &BTreeSet::new()).unwrap();
+        assert!(advice.contains("merged for you"), "{advice}");
+        assert_eq!(git_advice("git fetch", &BTreeSet::new()), None);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(crate) struct Host {
     /// The names with which that file is read.
     pub(crate) plan_names: KnownNames,
     pub(crate) identities: Identities,
+    /// Whether the commits that agents make with git stay commits.
+    pub(crate) keeps_commits: bool,
     pub(crate) executor: Executor,
     /// Are asked about calls, which the executor does, and about ends of agents.
     pub(crate) hooks: Hooks,

@@ -172,14 +172,15 @@ impl GitService for AgentServices {
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
         let workplace = self.workplace()?;
-        workplace
-            .files
-            .commit_selected(message, &workplace.policy)
+        let files = &workplace.files;
+        files
+            .shown_to_git(files.commit_selected(message, &workplace.policy))
             .await
     }
 
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
-        self.workplace()?.files.add(files).await
+        let files_of = self.workplace()?.files.clone();
+        files_of.shown_to_git(files_of.add(files)).await
     }
 
     async fn branch(
@@ -187,9 +188,9 @@ impl GitService for AgentServices {
         action: BranchAction,
         name: Option<&str>,
     ) -> Result<GitBranchResult, ServiceError> {
-        self.workplace()?
-            .files
-            .branch(action, name.unwrap_or_default())
+        let files = self.workplace()?.files.clone();
+        files
+            .shown_to_git(files.branch(action, name.unwrap_or_default()))
             .await
     }
 
@@ -199,20 +200,26 @@ impl GitService for AgentServices {
         paths: &[String],
     ) -> Result<GitCheckoutResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace
-            .files
-            .checkout(revision, paths, &workplace.policy)
+        let files = &workplace.files;
+        files
+            .shown_to_git(files.checkout(revision, paths, &workplace.policy))
             .await
     }
 
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.files.stash(action, &workplace.policy).await
+        let files = &workplace.files;
+        files
+            .shown_to_git(files.stash(action, &workplace.policy))
+            .await
     }
 
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.files.merge(branch, &workplace.policy).await
+        let files = &workplace.files;
+        files
+            .shown_to_git(files.merge(branch, &workplace.policy))
+            .await
     }
 
     async fn rehearse(&self, operation: &GitOperation) -> Result<(), ServiceError> {
@@ -251,7 +258,10 @@ impl GitService for AgentServices {
         terms: RemoteTerms,
     ) -> Result<GitPullResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.files.pull(plan, terms, &workplace.policy).await
+        let files = &workplace.files;
+        files
+            .shown_to_git(files.pull(plan, terms, &workplace.policy))
+            .await
     }
 }
 

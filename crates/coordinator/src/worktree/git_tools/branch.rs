@@ -3,7 +3,7 @@
 
 use orchestrate_core::run::RunBranches;
 use orchestrate_core::{Oid, TaskId};
-use orchestrate_git::own_refs::OwnRefs;
+use orchestrate_git::own_refs::{MOST_NAMES, OwnRefs};
 use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
 use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
 
@@ -14,9 +14,6 @@ use crate::worktree::workspace::Workspace;
 /// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's
 /// `.lock`.
 const LONGEST_NAME: usize = 200;
-/// The most names for commits, and the most changes set aside, that an agent may have; each is a
-/// file.
-const MOST_NAMES: usize = 100;
 
 /// What an operation does to the agent's names for commits.
 enum NameChange {
@@ -35,9 +32,9 @@ impl Workspace {
         action: BranchAction,
         name: &str,
     ) -> Result<GitBranchResult, ServiceError> {
-        let (record, tip) = self.record().await?;
+        let (git, (record, _)) = (self.sync_git().await?, self.record().await?);
         self.require_name(action, name).await?;
-        let (own, at, wanted) = (self.own_refs(), tip.clone(), name.to_owned());
+        let (own, at, wanted) = (self.own_refs(), git.head.clone(), name.to_owned());
         let done = self.host.git(move |repo| {
             let name = own.branch(&wanted);
             match change_of_names(repo, &own, action, &wanted, &at)? {
@@ -53,11 +50,11 @@ impl Workspace {
                 .collect()))
         });
         let branches = done.await?.map_err(ServiceError::Invalid)?;
-        let current = record.branch().unwrap_or_default().to_owned();
+        let own = record.branch().unwrap_or_default().to_owned();
         Ok(GitBranchResult {
             action,
-            current,
-            head: tip,
+            current: git.branch.unwrap_or(own),
+            head: git.head,
             branches,
         })
     }
@@ -68,12 +65,12 @@ impl Workspace {
         action: BranchAction,
         name: &str,
     ) -> Result<(), ServiceError> {
-        let (_, tip) = self.record().await?;
+        let head = self.sync_git().await?.head;
         self.require_name(action, name).await?;
         let (own, wanted) = (self.own_refs(), name.to_owned());
         let change = self
             .host
-            .git(move |repo| change_of_names(repo, &own, action, &wanted, &tip));
+            .git(move |repo| change_of_names(repo, &own, action, &wanted, &head));
         match change.await? {
             NameChange::Refused(reason) => Err(ServiceError::Invalid(reason)),
             NameChange::Nothing | NameChange::Create | NameChange::Delete(_) => Ok(()),

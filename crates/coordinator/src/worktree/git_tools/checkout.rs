@@ -162,14 +162,14 @@ impl Workspace {
         if !suffix.chars().all(|c| matches!(c, '~' | '^' | '0'..='9')) {
             return Err(unknown());
         }
-        let (_, tip) = self.record().await?;
+        let git = self.sync_git().await?;
         let is_head = name == "HEAD" || name == "@";
         let known = if is_head {
-            Some(tip)
+            Some(git.head)
         } else {
             self.branches().await?.tip(&self.link.run, name)
         };
-        let own = self.own_refs().branch(name);
+        let own = [self.own_refs().branch(name), self.own_refs().tag(name)];
         let name = name.to_owned();
         let suffix = suffix.to_owned();
         let found = self.host.git(move |repo| {
@@ -273,13 +273,15 @@ pub(super) fn new_here(
 
 /// Returns the object that a name stands for: the agent's own, an id or the beginning of one, or
 /// the repository's.
-fn named(repo: &Repo, own: &str, name: &str) -> Result<Option<Oid>, GitError> {
+fn named(repo: &Repo, own: &[String; 2], name: &str) -> Result<Option<Oid>, GitError> {
     // A path component such as `..` or an empty one is no name.
     if Path::new(name).components().count() != name.split('/').count() {
         return Ok(None);
     }
-    if let Some(found) = read_named(repo, own)? {
-        return Ok(Some(found));
+    for own in own {
+        if let Some(found) = read_named(repo, own)? {
+            return Ok(Some(found));
+        }
     }
     if name.len() >= 4 && name.chars().all(|c| c.is_ascii_hexdigit()) {
         match repo.resolve(name) {

@@ -48,6 +48,8 @@ pub(crate) struct NewTip<'a> {
     pub(crate) selected: Option<&'a Oid>,
     /// The commit that its agent is merging, which becomes the second parent.
     pub(crate) merging: Option<&'a Oid>,
+    /// The newest of the commits of its agent's that stay, in place of the tip as the first parent.
+    pub(crate) above: Option<&'a Oid>,
 }
 
 /// What a worktree is stored for.
@@ -78,6 +80,8 @@ struct Content {
     left_out: Vec<String>,
     /// What else is not in the tree.
     aside: LeftAside,
+    /// What the branch is at.
+    before: Oid,
     parents: Vec<Oid>,
 }
 
@@ -102,6 +106,7 @@ impl Workspace {
             policy,
             selected: None,
             merging: merging.as_ref(),
+            above: None,
         })
         .await
     }
@@ -111,13 +116,28 @@ impl Workspace {
         &self,
         new: NewTip<'_>,
     ) -> Result<Option<GitCommit>, CoordinatorError> {
-        let (record, _) = self.record().await?;
+        let head = self.sync_git().await?.head;
+        let (record, tip) = self.record().await?;
+        let own_commits = self.own_commits(&tip, &head).await?;
+        let kept = self
+            .keep_own_commits(&record, &own_commits, new.policy)
+            .await?;
+        let message = match kept {
+            Some(_) => new.message.to_owned(),
+            None => self.with_messages(new.message, &own_commits),
+        };
+        let new = NewTip {
+            message: &message,
+            above: kept.as_ref(),
+            ..new
+        };
         let boxes = self.keep_boxes(&record).await?;
         let made = self.store(&record, Purpose::Tip(new), boxes).await?;
         let own = self.own_refs();
         self.host
             .git(move |repo| own.forget(repo, &[SELECTED, MERGING]))
             .await?;
+        self.sync_git().await?;
         let author = author(&self.host.identities.author);
         let commit = |Made {
                           commit,
@@ -193,7 +213,7 @@ impl Workspace {
         let Some(before) = record.tip().cloned() else {
             return Ok(None);
         };
-        let parents: Vec<Oid> = std::iter::once(before)
+        let parents: Vec<Oid> = std::iter::once(before.clone())
             .chain(tip.merging.cloned())
             .collect();
         let aside = record.aside().clone();
@@ -201,6 +221,7 @@ impl Workspace {
             tree,
             left_out: Vec::new(),
             aside,
+            before,
             parents,
         };
         self.record_commit(record, content, Purpose::Tip(tip))
@@ -306,6 +327,7 @@ impl Workspace {
                         tree,
                         left_out,
                         aside,
+                        before: tip.clone(),
                         parents: vec![tip],
                     },
                     Purpose::Keeping,
@@ -314,11 +336,13 @@ impl Workspace {
             }
             return Ok(None);
         }
+        let first = as_tip.and_then(|new| new.above).unwrap_or(&tip).clone();
         let content = Content {
             tree,
             left_out,
             aside,
-            parents: std::iter::once(tip).chain(onto).collect(),
+            before: tip,
+            parents: std::iter::once(first).chain(onto).collect(),
         };
         self.record_commit(record, content, purpose).await.map(Some)
     }
@@ -334,9 +358,9 @@ impl Workspace {
             tree,
             left_out,
             aside,
+            before,
             parents,
         } = content;
-        let before = parents.first().cloned();
         let number = record.snapshot().map_or(0, |newest| newest.number) + 1;
         let time = unix_seconds();
         let spec = CommitSpec {
@@ -350,13 +374,15 @@ impl Workspace {
             by: self.host.identities.clone(),
             time_unix: time,
         };
-        let commit = keep_commit(
-            &self.host,
-            &self.link.run,
-            spec,
-            format!("{}/{number}", record.task.id.branch_component()),
-        )
-        .await?;
+        let kept = purpose.new_tip().and_then(|tip| tip.above);
+        let commit = match kept {
+            // The agent's newest commit is the whole work.
+            Some(kept) if self.is_whole(kept, &spec).await? => kept.clone(),
+            _ => {
+                let name = format!("{}/{number}", record.task.id.branch_component());
+                keep_commit(&self.host, &self.link.run, spec, name).await?
+            }
+        };
         let (task, on_branch) = (record.task.id.clone(), purpose.new_tip().is_some());
         let (of_commit, unstored, kept) = (commit.clone(), left_out.clone(), aside.clone());
         let taken = Event::SnapshotTaken {
@@ -374,7 +400,7 @@ impl Workspace {
             let branch = format!("refs/heads/{}", self.link.run.task_branch(&record.task.id));
             let new = commit.clone();
             self.host
-                .git(move |repo| repo.advance(&branch, before.as_ref(), &new))
+                .git(move |repo| repo.advance(&branch, Some(&before), &new))
                 .await?;
         }
         Ok(Made {

@@ -15,7 +15,7 @@ use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::own_refs::MERGING;
-use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo, Side};
+use orchestrate_git::{ConflictFile, GitError, Hunk, InConflict, Merge, Repo, Side};
 use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
@@ -69,6 +69,8 @@ impl Workspace {
         source: Source,
         policy: &Policy,
     ) -> Result<MergeResult, ServiceError> {
+        self.require_no_other_merge(&source).await?;
+        self.commit_own_commits(policy).await?;
         let (tip, in_progress) = self.require_no_other_merge(&source).await?;
         self.keep().await?;
         let (other, to) = (source.commit.clone(), tip.clone());
@@ -116,6 +118,11 @@ impl Workspace {
                 "another merge is in progress in your worktree: resolve and commit it first";
             return Err(ServiceError::Invalid(reason.to_owned()));
         }
+        if in_progress.is_none() && self.sync_git().await?.operation.is_some() {
+            let reason = "an operation of git is in progress in your worktree: finish or abort it \
+                          first, see `git status`";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
         Ok((tip, in_progress))
     }
 
@@ -135,6 +142,7 @@ impl Workspace {
             policy,
             selected: None,
             merging: Some(&source.commit),
+            above: None,
         };
         // The snapshot's number is taken from the newest record.
         let made = self
@@ -246,7 +254,7 @@ impl Workspace {
     pub(crate) async fn left_of_merge(&self) -> Result<Unresolved, CoordinatorError> {
         let (_, tip) = self.record().await?;
         let Some(onto) = self.merging(&tip).await? else {
-            return Ok(Unresolved::default());
+            return self.left_of_typed_merge().await;
         };
         let mut left = self
             .unresolved(&Repair {
@@ -264,6 +272,16 @@ impl Workspace {
                 .iter()
                 .map(|path| format!("{} (not merged)", shown_path(path))),
         );
+        Ok(left)
+    }
+
+    /// Returns what is unresolved of a merge that the agent has begun with its own git.
+    async fn left_of_typed_merge(&self) -> Result<Unresolved, CoordinatorError> {
+        let git = self.sync_git().await?;
+        let mut left = Unresolved::default();
+        for InConflict { path, line } in &git.conflicts {
+            left.marked.push(format!("{}:{line}", shown_path(path)));
+        }
         Ok(left)
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod branch;
 pub(crate) mod checkout;
 pub(crate) mod commit;
 pub(crate) mod merge;
+mod own_commits;
 mod rehearsal;
 pub(crate) mod remote;
 pub(crate) mod selection;

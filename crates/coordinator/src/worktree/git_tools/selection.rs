@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use orchestrate_core::Oid;
 use orchestrate_core::policy::Policy;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_git::own_refs::SELECTED;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
@@ -21,8 +22,8 @@ struct Next {
     selected: Option<Oid>,
     /// The commit that is being merged.
     merging: Option<Oid>,
-    /// The branch's tip.
-    tip: Oid,
+    /// The commit on which the agent is.
+    head: Oid,
     /// Whether it completes a merge that the run has returned.
     is_repair: bool,
 }
@@ -32,6 +33,7 @@ impl Workspace {
     pub(crate) async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
         // What is selected is stored as it is then.
         self.keep_changed_boxes().await?;
+        let head = self.sync_git().await?.head;
         let (_, tip) = self.record().await?;
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
@@ -45,15 +47,15 @@ impl Workspace {
         let selected = self.host.git(move |repo| {
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
-            if let Some(unknown) = unknown_path(repo, [&current, &tip], &paths)? {
+            if let Some(unknown) = unknown_path(repo, [&current, &head], &paths)? {
                 return Ok(Err(unknown));
             }
             let before = match own.current(repo, SELECTED, &tip)? {
                 Some(before) => before.tree,
-                None => repo.tree_of(&tip)?,
+                None => repo.tree_of(&head)?,
             };
             let tree = store.overlay(&before, &current, &paths)?;
-            let changes = store.diff(&tip, &tree)?;
+            let changes = store.diff(&head, &tree)?;
             if changes.is_empty() {
                 own.forget(repo, &[SELECTED])?;
             } else {
@@ -70,12 +72,12 @@ impl Workspace {
 
     /// Requires that files and folders could be selected.
     pub(super) async fn require_known(&self, files: &[String]) -> Result<(), ServiceError> {
-        let (_, tip) = self.record().await?;
+        let head = self.sync_git().await?.head;
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let worktree = Arc::clone(&self.worktree);
         let found = self.host.git(move |repo| {
             let current = repo.store().current_tree(&worktree)?;
-            unknown_path(repo, [&current, &tip], &paths)
+            unknown_path(repo, [&current, &head], &paths)
         });
         found.await?.map_or(Ok(()), |path| Err(unknown(&path)))
     }
@@ -87,13 +89,21 @@ impl Workspace {
         policy: &Policy,
     ) -> Result<GitCommit, ServiceError> {
         let Next {
-            selected, merging, ..
+            selected,
+            merging,
+            head,
+            is_repair,
         } = self.next_commit().await?;
+        let is_more = selected.is_some() || merging.is_some() || is_repair;
+        if !is_more && !self.differs_from(&head).await? {
+            return Err(nothing());
+        }
         let new = NewTip {
             message,
             policy,
             selected: selected.as_ref(),
             merging: merging.as_ref(),
+            above: None,
         };
         let made = self.commit_as(new).await?;
         if selected.is_some() {
@@ -108,11 +118,11 @@ impl Workspace {
         let Next {
             selected,
             merging,
-            tip,
+            head,
             is_repair,
         } = self.next_commit().await?;
         let is_more = selected.is_some() || merging.is_some() || is_repair;
-        if is_more || self.differs_from(&tip).await? {
+        if is_more || self.differs_from(&head).await? {
             Ok(())
         } else {
             Err(nothing())
@@ -121,6 +131,7 @@ impl Workspace {
 
     /// Returns what the next commit takes.
     async fn next_commit(&self) -> Result<Next, ServiceError> {
+        let head = self.sync_git().await?.head;
         let (record, tip) = self.record().await?;
         let left = self.left_of_merge().await?;
         if !left.is_empty() {
@@ -139,7 +150,7 @@ impl Workspace {
         Ok(Next {
             selected,
             merging,
-            tip,
+            head,
             is_repair,
         })
     }
@@ -152,14 +163,22 @@ impl Workspace {
                 return Ok(None);
             };
             let loses_most = repo.store().loses_most(&tip, &selected.tree)?;
-            Ok(Some((selected.tree, loses_most)))
+            let kept_out = repo.store().kept_out(&tip, &selected.tree)?;
+            Ok(Some((selected.tree, loses_most, kept_out)))
         });
         match found.await? {
-            Some((_, true)) => Err(ServiceError::Invalid(
+            Some((_, _, kept_out)) if !kept_out.is_empty() => {
+                let names: Vec<String> = kept_out.iter().map(|path| shown_path(path)).collect();
+                Err(ServiceError::Invalid(format!(
+                    "what is staged has files that stay out of commits: {}; unstage them",
+                    names.join(", ")
+                )))
+            }
+            Some((_, true, _)) => Err(ServiceError::Invalid(
                 "what is selected deletes most of the files; select less, or finish and explain"
                     .to_owned(),
             )),
-            found => Ok(found.map(|(tree, _)| tree)),
+            found => Ok(found.map(|(tree, ..)| tree)),
         }
     }
 }

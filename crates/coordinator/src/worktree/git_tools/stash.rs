@@ -10,7 +10,7 @@ use orchestrate_core::Oid;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::text::git_path::shown_path;
 use orchestrate_git::own_refs::{SELECTED, Stashed};
-use orchestrate_git::{CommitSpec, FileChange, Merge};
+use orchestrate_git::{CommitInfo, CommitSpec, FileChange, GitError, Merge, Repo};
 use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
 
 use crate::worktree::git_tools::checkout::new_here;
@@ -69,8 +69,8 @@ impl Workspace {
             StashAction::List => Ok(()),
             StashAction::Pop | StashAction::Drop => newest(&stack).map(drop),
             StashAction::Push => {
-                let tip = self.require_pushable(&stack).await?;
-                if self.differs_from(&tip).await? {
+                let (_, head) = self.require_pushable(&stack).await?;
+                if self.differs_from(&head).await? {
                     Ok(())
                 } else {
                     Err(unchanged())
@@ -80,6 +80,7 @@ impl Workspace {
     }
 
     async fn stack(&self) -> Result<Vec<Stashed>, ServiceError> {
+        self.sync_git().await?;
         let own = self.own_refs();
         Ok(self.host.git(move |repo| own.stashes(repo)).await?)
     }
@@ -97,32 +98,43 @@ impl Workspace {
         stack: &[Stashed],
         policy: &Policy,
     ) -> Result<(GitStash, Vec<FileChange>), ServiceError> {
-        let tip = self.require_pushable(stack).await?;
-        if self.keep().await?.is_none() {
+        let (tip, head) = self.require_pushable(stack).await?;
+        self.keep().await?;
+        if !self.differs_from(&head).await? {
             return Err(unchanged());
         }
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
         let message = format!("Changes of {}", self.link.agent);
-        // Its tree is the worktree's, once that is known.
-        let spec = self.beside(tip.clone(), vec![tip.clone()], message).await?;
+        // Its tree is the worktree's, once that is known. Git takes only commits for a stash that
+        // have another one, with what was staged, as a second parent.
+        let spec = self.beside(tip, vec![head.clone()], message).await?;
         let newest = stack.first().cloned();
         let pushed = self.host.git(move |repo| {
             let tree = repo.store().current_tree(&worktree)?;
-            let changes = repo.store().diff(&tree, &tip)?;
+            let changes = repo.store().diff(&tree, &head)?;
             // An interrupted push that is repeated has stored the same changes.
             let is_same = |entry: &Stashed| {
-                entry.commit.tree == tree && entry.commit.parents.first() == Some(&tip)
+                entry.commit.tree == tree && entry.commit.parents.first() == Some(&head)
             };
             let commit = match newest.filter(is_same) {
                 Some(entry) => entry.commit,
                 None => {
-                    let commit = repo.commit(&CommitSpec { tree, ..spec })?;
+                    let staged = repo.commit(&CommitSpec {
+                        tree: repo.tree_of(&head)?,
+                        ..spec.clone()
+                    })?;
+                    let parents = vec![head.clone(), staged];
+                    let commit = repo.commit(&CommitSpec {
+                        tree,
+                        parents,
+                        ..spec
+                    })?;
                     own.push(repo, &commit)?;
                     repo.store().commit_info(&commit)?
                 }
             };
             own.forget(repo, &[SELECTED])?;
-            Ok((commit, changes, repo.tree_of(&tip)?))
+            Ok((commit, changes, repo.tree_of(&head)?))
         });
         let (commit, changes, wanted) = pushed.await?;
         self.exchange(&wanted, &[], policy).await?;
@@ -135,15 +147,18 @@ impl Workspace {
         ))
     }
 
-    /// Requires that changes can be put on the stack, and returns the branch's tip.
-    async fn require_pushable(&self, stack: &[Stashed]) -> Result<Oid, ServiceError> {
+    /// Requires that changes can be put on the stack, and returns the branch's tip, and the commit
+    /// on which the agent is.
+    async fn require_pushable(&self, stack: &[Stashed]) -> Result<(Oid, Oid), ServiceError> {
+        let git = self.sync_git().await?;
         let (record, tip) = self.record().await?;
-        if record.onto().is_some() || self.merging(&tip).await?.is_some() {
+        if git.operation.is_some() || record.onto().is_some() || self.merging(&tip).await?.is_some()
+        {
             let reason = "a merge is in progress in your worktree: resolve and commit it first";
             return Err(ServiceError::Invalid(reason.to_owned()));
         }
         Self::require_room(stack.len())?;
-        Ok(tip)
+        Ok((tip, git.head))
     }
 
     /// Applies an entry to the worktree; nothing changes if it conflicts.
@@ -158,7 +173,8 @@ impl Workspace {
         let applied = self.host.git(move |repo| {
             let current = repo.store().current_tree(&worktree)?;
             let base = entry.parents.first().unwrap_or(&tip);
-            Ok(match repo.merging().apply(base, &current, &entry.id)? {
+            let stashed = with_untracked(repo, &entry)?;
+            Ok(match repo.merging().apply(base, &current, &stashed)? {
                 Merge::Conflict { files, .. } => {
                     Applied::Conflict(files.into_iter().map(|file| file.path).collect())
                 }
@@ -190,6 +206,17 @@ impl Workspace {
             }
         }
     }
+}
+
+/// Returns the files of an entry: of one that git has made, those that were not tracked are in its
+/// third parent.
+fn with_untracked(repo: &Repo, entry: &CommitInfo) -> Result<Oid, GitError> {
+    let Some(untracked) = entry.parents.get(2) else {
+        return Ok(entry.id.clone());
+    };
+    let files = repo.store().all_files(untracked)?;
+    let paths: Vec<PathBuf> = files.into_keys().collect();
+    repo.store().overlay(&entry.id, untracked, &paths)
 }
 
 fn newest(stack: &[Stashed]) -> Result<Stashed, ServiceError> {

@@ -55,27 +55,29 @@ impl Workspace {
 
     /// Compares the worktree with the branch's tip.
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
+        let git = self.sync_git().await?;
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record().await?);
-        let (own, head) = (self.own_refs(), tip.clone());
+        let (own, head) = (self.own_refs(), git.head.clone());
         let found = self.host.git(move |repo| {
             let selected = match own.current(repo, SELECTED, &tip)? {
-                Some(selected) => repo.store().diff(&tip, &selected.tree)?,
+                Some(selected) => repo.store().diff(&head, &selected.tree)?,
                 None => Vec::new(),
             };
             let merging = own
                 .current(repo, MERGING, &tip)?
                 .and_then(|merge| merge.parents.into_iter().nth(1));
-            Ok((repo.store().status(&worktree)?, selected, merging))
+            let current = repo.store().current_tree(&worktree)?;
+            Ok((repo.store().diff(&head, &current)?, selected, merging))
         });
         let (changes, selected, merging) = found.await?;
-        let branch = record.branch().unwrap_or_default().to_owned();
+        let own = record.branch().unwrap_or_default().to_owned();
         let (changes, selected) = (listed(&changes), listed(&selected));
         Ok(GitStatus {
-            branch,
-            head: Some(head),
+            branch: git.branch.unwrap_or(own),
+            head: Some(git.head),
             changes,
             selected,
-            merging,
+            merging: merging.or(git.merging),
         })
     }
 
@@ -86,6 +88,7 @@ impl Workspace {
         staged: bool,
         shows: ShowsPath,
     ) -> Result<ShownDiff, CoordinatorError> {
+        let head = self.sync_git().await?.head;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record().await?);
         let own = self.own_refs();
         let text = self.host.git(move |repo| {
@@ -99,13 +102,13 @@ impl Workspace {
                 None => repo.store().current_tree(&worktree)?,
             };
             // Both paths of a renamed file count.
-            let changed = repo.store().changed_paths(&tip, &tree)?;
+            let changed = repo.store().changed_paths(&head, &tree)?;
             let (may_show, withheld): (Vec<PathBuf>, Vec<PathBuf>) =
                 changed.into_iter().partition(|path| shows(&text(path)));
             let text = match (may_show.is_empty(), withheld.is_empty()) {
-                (_, true) => repo.store().diff_text(&tip, &tree)?,
+                (_, true) => repo.store().diff_text(&head, &tree)?,
                 (true, false) => String::new(),
-                (false, false) => repo.store().diff_text_of(&tip, &tree, &may_show)?,
+                (false, false) => repo.store().diff_text_of(&head, &tree, &may_show)?,
             };
             Ok(ShownDiff {
                 text,
@@ -117,10 +120,10 @@ impl Workspace {
 
     /// Returns the newest commits of the branch, newest first.
     pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
-        let (_, tip) = self.record().await?;
+        let head = self.sync_git().await?.head;
         let commits = self
             .host
-            .git(move |repo| repo.store().log(&tip, limit))
+            .git(move |repo| repo.store().log(&head, limit))
             .await?;
         let commit = |found: CommitInfo| GitCommit {
             author: author(&found.author),

@@ -52,7 +52,8 @@ impl Worktrees<'_> {
         for folder in &found.nested {
             remove_nested(worktree, folder)?;
         }
-        Ok(())
+        // What an earlier check left in git would decide the next one.
+        self.renew_git(worktree)
     }
 
     /// Moves a worktree's branch to another commit and makes the worktree contain exactly its

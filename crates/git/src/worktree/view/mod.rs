@@ -1,7 +1,5 @@
-//! What the processes of a worktree see: its files, and of git's those that they may read.
+//! What the processes of a worktree see: its files, and the git directory of its own.
 
-pub(crate) mod private_git_dir;
+mod git_mounts;
 mod seen;
-pub(crate) mod shown;
-pub(crate) mod shown_refs;
-pub(crate) mod stand_in;
+mod stand_in;

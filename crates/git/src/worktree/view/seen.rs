@@ -6,24 +6,25 @@ use std::path::{Path, PathBuf};
 use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View};
 
 use crate::files::openat;
+use crate::repo::refs::branch_ref;
 use crate::repo::worktree::Worktree;
 use crate::store::brought;
-use crate::worktree::view::private_git_dir::GitDirs;
-use crate::worktree::view::shown_refs::ShownRefs;
-use crate::worktree::view::stand_in::StandInFor;
-use crate::worktree::view::{private_git_dir, shown};
+use crate::worktree::private::place::PrivatePlace;
+use crate::worktree::private::shown;
+use crate::worktree::view::{git_mounts, stand_in};
 
 impl Worktree {
-    /// Returns the worktree as its processes see it: its files are writable, git's are readable.
+    /// Returns the worktree as its processes see it: its files and its own git directory are
+    /// writable (`private`), the repository's objects are readable.
     ///
     /// Where worktrees are mounted
     /// ([`Worktrees::are_mounted`](crate::Worktrees::are_mounted)), it is at the path of the user's
     /// checkout, which it hides: absolute paths in what was built or installed there lead to the
-    /// worktree's files. Its git directory is made for each view (`private_git_dir`).
+    /// worktree's files.
     pub fn seen(&self) -> Seen {
-        match self.mounted_at() {
+        match &self.shown().at {
             Some(checkout) => Seen {
-                path: checkout.to_owned(),
+                path: checkout.clone(),
                 view: self.mounted_view(checkout),
             },
             None => Seen {
@@ -34,24 +35,14 @@ impl Worktree {
     }
 
     fn mounted_view(&self, checkout: &Path) -> View {
-        let common_dir = self.common_dir();
-        let config = shown::config(common_dir);
-        let refs = ShownRefs::read(common_dir, self.branch());
         let mut mounts = vec![Mount::new(
             checkout,
             Mounted::Writable(self.path().to_owned()),
         )];
-        mounts.extend(private_git_dir::mounts(
-            &GitDirs {
-                common_dir,
-                admin_dir: self.admin_dir(),
-            },
-            config,
-            &refs,
-        ));
+        mounts.extend(git_mounts::mounts(self));
         mounts.push(Mount::new(
             checkout.join(".git"),
-            Mounted::File(private_git_dir::pointer()),
+            Mounted::File(git_mounts::pointer()),
         ));
         for folder in self.read_only_folders() {
             mounts.push(Mount::new(
@@ -67,48 +58,49 @@ impl Worktree {
 
     /// Returns the view in which the worktree is at its own path.
     ///
-    /// The `.git` file is read-only, and of git's directories only the files that git needs to read
-    /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
-    /// leaves `.git` writable, so nothing relies on the mask: see [`Worktree::verify_untampered`].
-    ///
-    /// The refs are those of now, and of those of runs only the worktree's own branch
-    /// (`shown_refs.rs`). A tier that cannot replace files hides the refs and the configuration;
-    /// git's reading commands find them in a git directory of the job's own (`stand_in.rs`).
+    /// The `.git` file leads to the git directory, or can only be read. A sandbox tier that cannot
+    /// mask a file inside a writable folder leaves it writable, so nothing relies on the mask: see
+    /// [`Worktree::verify_untampered`].
     fn own_view(&self) -> View {
-        let common_dir = self.common_dir();
-        let config = shown::config(common_dir);
-        let refs = ShownRefs::read(common_dir, self.branch());
-        let mut masks = refs.masks(common_dir);
-        masks.push(Mask {
-            path: self.path().join(".git"),
-            content: Content::ReadOnly,
-        });
+        let dot_git = self.path().join(".git");
+        let mut masks = Vec::new();
         for folder in self.read_only_folders() {
             masks.push(Mask {
                 path: self.path().join(folder),
                 content: Content::ReadOnly,
             });
         }
+        if self.shown().mounts {
+            masks.push(Mask {
+                path: dot_git,
+                content: Content::File(git_mounts::pointer()),
+            });
+            return View::Host(HostView {
+                writable: vec![self.path().to_owned()],
+                masks,
+                mounts: git_mounts::mounts(self),
+                ..HostView::default()
+            });
+        }
+        let (common_dir, git_dir) = (self.common_dir(), PrivatePlace::of(self).git_dir());
+        masks.push(Mask {
+            path: dot_git,
+            content: Content::ReadOnly,
+        });
+        // It is shown only as long as it is what may be shown.
         masks.push(Mask {
             path: common_dir.join("config"),
-            content: Content::File(config.clone()),
+            content: Content::File(self.shown().config.clone()),
         });
+        // With these, programs that do not use git itself find their commit.
         let mut optional = shown::shown(common_dir, self.admin_dir());
-        // With it, programs that do not use git itself find their commit in every tier.
-        optional.extend(refs.own_file().map(|file| common_dir.join(file)));
-        let stand_in = StandInFor {
-            worktree: self.path(),
-            common_dir,
-            admin_dir: self.admin_dir(),
-        }
-        .with(config, &refs);
-        let (writable, composed) = (vec![self.path().to_owned()], vec![common_dir.to_owned()]);
+        let own_ref = self.branch().map(branch_ref);
+        optional.extend(own_ref.map(|name| common_dir.join(name)));
         View::Host(HostView {
-            writable,
+            writable: vec![self.path().to_owned(), git_dir.clone()],
             optional,
-            composed,
             masks,
-            stand_in: Some(stand_in),
+            stand_in: Some(stand_in::for_git(self.path(), &git_dir)),
             ..HostView::default()
         })
     }

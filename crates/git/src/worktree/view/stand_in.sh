@@ -1,5 +1,5 @@
 #!/bin/sh
-# Finds the git directory that stands in for the one whose configuration and refs commands cannot read; see stand_in.rs.
+# Names the agent's own git directory where git would follow the worktree's .git file; see stand_in.rs.
 own=${0%/*}
 rest=":$PATH:"
 rest=${rest%%:"$own":*}:${rest#*:"$own":}
@@ -7,50 +7,30 @@ rest=${rest#:}
 PATH=${rest%:}
 export PATH
 
-folder=$PWD subcommand= value= next=
+[ -z "$GIT_DIR" ] || exec git "$@"
+folder=$PWD value=
 for word; do
-    if [ -n "$subcommand" ]; then
-        next=$word
-        break
-    fi
-    case $value in
-    folder) case $word in /*) folder=$word ;; *) folder=$folder/$word ;; esac ;;
-    esac
     if [ -n "$value" ]; then
+        case $value$word in
+        folder/*) folder=$word ;;
+        folder*) folder=$folder/$word ;;
+        esac
         value=
         continue
     fi
     case $word in
     -C) value=folder ;;
     -c) value=other ;;
-    --git-dir* | --work-tree* | --bare | --namespace* | --exec-path* | --config-env*) exec git "$@" ;;
+    --git-dir* | --work-tree* | --bare | init | clone) exec git "$@" ;;
     -*) ;;
-    *) subcommand=$word ;;
+    *) break ;;
     esac
 done
-# What names, moves or deletes branches and tags would succeed in a directory that ends with the command.
-case $subcommand in
-branch | tag)
-    case $next in
-    '' | -[ailnrqv]* | --all | --column* | --contains* | --format* | --ignore-case | --list | --merged*) ;;
-    --no-* | --points-at* | --remotes | --show-current | --sort* | --verbose) ;;
-    *) exec git "$@" ;;
-    esac
-    ;;
-esac
-case $subcommand in
-status | diff | log | show | blame | annotate | shortlog | describe | grep | ls-files | ls-tree | cat-file) ;;
-rev-parse | rev-list | name-rev | merge-base | for-each-ref | show-ref | diff-tree | diff-index | diff-files) ;;
-branch | tag | check-ignore | check-attr | count-objects | cherry | whatchanged | range-diff | archive) ;;
-format-patch | merge-tree | reflog) ;;
-*) exec git "$@" ;;
-esac
-[ -z "$GIT_DIR" ] || exec git "$@"
 top=$(cd "$folder" 2>/dev/null && pwd -P) || exec git "$@"
 while [ -n "$top" ] && [ ! -e "$top/.git" ]; do
     top=${top%/*}
 done
 [ "$top" = '@WORKTREE@' ] || exec git "$@"
-GIT_DIR=${own%/*}/git-dir GIT_WORK_TREE=$top GIT_OPTIONAL_LOCKS=0
-export GIT_DIR GIT_WORK_TREE GIT_OPTIONAL_LOCKS
+GIT_DIR='@GIT_DIR@' GIT_WORK_TREE=$top
+export GIT_DIR GIT_WORK_TREE
 exec git "$@"

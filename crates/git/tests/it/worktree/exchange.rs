@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use orchestrate_git::{GitError, Loss, SnapshotRules};
-use orchestrate_sandbox::{StandInFile, View};
 
 use crate::support::{Fixture, read, write_files};
 
@@ -113,38 +112,4 @@ fn a_file_that_is_stored_nowhere_is_not_replaced() {
         assert!(named, "{ignored}: {refused:?}");
         assert_eq!(read(worktree.path().join(ignored)), "only copy\n");
     }
-}
-
-/// In a tier that cannot replace files, git's reading commands have a git directory of their own.
-#[test]
-fn a_stand_in_has_what_may_be_shown() {
-    let fixture = Fixture::new(&[("a", "1\n")]);
-    let repo = fixture.repo();
-    let worktree = fixture.worktree(&repo, "T1");
-    fixture.git(&["branch", "orchestrate/r-test01/T2"]);
-    let stand_in = || {
-        let View::Host(view) = worktree.seen().view;
-        let files = view.stand_in.unwrap().files;
-        let content = |name: &str| {
-            let file = files
-                .iter()
-                .find(|(path, _)| path.ends_with(name))
-                .map(|(_, file)| file);
-            let Some(StandInFile::Bytes(bytes)) = file else {
-                panic!("{name}: {file:?}")
-            };
-            String::from_utf8(bytes.clone()).unwrap()
-        };
-        (content("git-dir/config"), content("git-dir/packed-refs"))
-    };
-    let (config, refs) = stand_in();
-    assert_eq!(config, read(fixture.project().join(".git/config")));
-    let tip = fixture.tip("main");
-    assert_eq!(
-        refs,
-        format!("{tip} refs/heads/main\n{tip} refs/heads/orchestrate/r-test01/T1\n")
-    );
-    fixture.git(&["config", "credential.helper", "!echo password=secret"]);
-    let (config, again) = stand_in();
-    assert_eq!((config.contains("secret"), again), (false, refs));
 }

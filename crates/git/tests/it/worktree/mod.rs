@@ -4,6 +4,7 @@ mod exchange;
 mod include;
 mod lfs;
 mod made;
+mod private;
 mod source_times;
 mod submodules;
 mod worktrees;

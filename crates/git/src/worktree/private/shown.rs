@@ -1,11 +1,9 @@
-//! The files of the repository's git directory that an agent's commands can see: an allow list.
+//! What an agent's commands can see of the repository's git directory: an allow list.
 //!
 //! Files that are not listed here may contain secrets (credentials, keys, fetched URLs, settings of
-//! submodules) or belong to another agent. Of the refs, some are shown: see
-//! [`crate::worktree::view::shown_refs`]. The configuration is shown unchanged only if every
-//! setting is known to contain no secret and to name no program; otherwise a plain one is shown in
-//! its place. In a sandbox tier that cannot replace files, git works through a stand-in: see
-//! [`crate::worktree::view::stand_in`].
+//! submodules) or belong to another agent. The configuration is shown, and taken over into the
+//! agent's own git directory, only if every setting is known to contain no secret and to name no
+//! program; otherwise a plain one takes its place.
 
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_files::Links;
-use orchestrate_sandbox::{Content, Mask};
 
 use crate::repo::refs::{OUR_REFS, branch_ref};
 
@@ -19,8 +18,13 @@ use crate::repo::refs::{OUR_REFS, branch_ref};
 pub(crate) const REFS: &str = "refs";
 /// The file of a git directory with many refs.
 pub(crate) const PACKED: &str = "packed-refs";
-/// The refs of the user's own checkout, which no other one has.
-const OF_CHECKOUT: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
+/// The refs of the user's own checkout, and what was set aside there, which no other one has.
+const OF_CHECKOUT: [&str; 4] = [
+    "refs/bisect/",
+    "refs/rewritten/",
+    "refs/worktree/",
+    "refs/stash",
+];
 /// Maximum size of a ref's file; it contains an object's id, or the name of another ref.
 const REF_BYTES: u64 = 4 << 10;
 /// Maximum size of the packed refs, of which there are then ten million.
@@ -56,6 +60,11 @@ impl ShownRefs {
         }
         // A ref's own file counts more than what was packed.
         shown.add_below(&common_dir.join(REFS), REFS.as_bytes(), 0);
+        if let Some(own) = shown.own.clone() {
+            let file = common_dir.join(&own);
+            let content = orchestrate_files::read_plain(&file, Links::Anywhere, REF_BYTES);
+            shown.add(own.into_bytes(), content.unwrap_or_default());
+        }
         shown
     }
 
@@ -66,6 +75,10 @@ impl ShownRefs {
                 continue;
             };
             if kind.is_dir() && depth < MAX_DEPTH {
+                // Those of the runs are many, and none but the agent's own branch is shown.
+                if is_of_runs(&name) {
+                    continue;
+                }
                 self.add_below(&entry.path(), &name, depth + 1);
             } else if kind.is_file() && self.is_shown(&name) {
                 let content =
@@ -116,11 +129,6 @@ impl ShownRefs {
             .map(|(name, content)| (PathBuf::from(OsStr::from_bytes(name)), content.clone()))
     }
 
-    /// Returns the file of the agent's own branch, relative to a git directory; it need not exist.
-    pub(crate) fn own_file(&self) -> Option<PathBuf> {
-        self.own.as_ref().map(PathBuf::from)
-    }
-
     /// Returns the file of the agent's own branch with its content, if the branch exists: with it,
     /// programs that do not use git itself find their commit.
     pub(crate) fn own(&self) -> Option<(PathBuf, Vec<u8>)> {
@@ -128,27 +136,14 @@ impl ShownRefs {
         let id = self.direct.get(name.as_bytes())?;
         Some((PathBuf::from(name), [id, b"\n".as_slice()].concat()))
     }
+}
 
-    /// Returns what covers the refs of a git directory.
-    pub(crate) fn masks(&self, common_dir: &Path) -> Vec<Mask> {
-        let whole = [
-            Mask {
-                path: common_dir.join(REFS),
-                content: Content::EmptyDir,
-            },
-            Mask {
-                path: common_dir.join(PACKED),
-                content: Content::File(self.packed()),
-            },
-        ];
-        let symbolic = self
-            .symbolic()
-            .map(|(name, bytes)| (common_dir.join(name), Content::File(bytes)));
-        whole
-            .into_iter()
-            .chain(symbolic.map(|(path, content)| Mask { path, content }))
-            .collect()
-    }
+/// Reports whether all refs in a folder are those of runs.
+fn is_of_runs(folder: &[u8]) -> bool {
+    let folder = [folder, b"/"].concat();
+    OUR_REFS
+        .iter()
+        .any(|ours| folder.starts_with(ours.as_bytes()))
 }
 
 fn split_at_space(line: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -139,9 +139,10 @@ const WALLS: [Wall; 21] = [
             "orchestrate-files",
             "orchestrate-sandbox",
         ],
-        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; other
-        // libraries compile both already.
-        others: &["git2", "memchr", "sha2", "tempfile"],
+        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; flate2
+        // opens objects that an agent may have crafted, in safe code. Other libraries compile all of
+        // them already.
+        others: &["flate2", "git2", "memchr", "sha2", "tempfile"],
     },
     Wall {
         package: "orchestrate-model",

@@ -1,5 +1,5 @@
-//! Git as agents type it in commands, on a git of their own, in both tiers that confine: what they do
-//! there, what tools see of it, and what becomes of it.
+//! Git as agents type it in commands, on a git of their own, in both tiers that confine: what they
+//! do there, what tools see of it, and what becomes of it.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
@@ -261,7 +261,8 @@ fn a_conflict_comes_back(tier: Confinement) -> Outcome {
     Ok(())
 }
 
-/// Whatever is left of the agent's git, its work is merged, and git works again in the next command.
+/// Whatever is left of the agent's git, its work is merged, and git works again in the next
+/// command.
 fn what_is_destroyed_harms_nobody(tier: Confinement) -> Outcome {
     let destroyed = [
         "d=$(git rev-parse --absolute-git-dir); rm -rf $d/* 2>/dev/null; git status",
@@ -330,9 +331,8 @@ fn commits_and_stashes_are_held(tier: Confinement) -> Outcome {
         assert!(held.contains(part), "{held}");
     }
     let aside = held.lines().find(|line| line.contains("/branch/aside"));
-    let aside = aside
-        .and_then(|line| line.split('|').next())
-        .unwrap_or_default();
+    let aside = aside.and_then(|line| line.split('|').next());
+    let aside = aside.ok_or_else(|| Failed::from("no ref of the branch"))?;
     assert_eq!(world.repository.show(aside, "lost.txt")?, "lost");
     // No ref of the user's names any of it.
     let users = world.git("log --branches=main --tags --remotes --format=%s")?;

@@ -1,5 +1,5 @@
-//! The files of a tree that stay out of commits, by the rules that snapshots go by: for trees that an
-//! agent has made itself, with its own git.
+//! The files of a tree that stay out of commits, by the rules that snapshots go by: for trees that
+//! an agent has made itself, with its own git.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -9,6 +9,7 @@ use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
 
 use crate::error::CoordinatorError;
 use crate::run::unix_seconds;
+use crate::worktree::git_tools::status::branch_name;
 use crate::worktree::workspace::Workspace;
 
 /// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's
@@ -50,10 +51,9 @@ impl Workspace {
                 .collect()))
         });
         let branches = done.await?.map_err(ServiceError::Invalid)?;
-        let own = record.branch().unwrap_or_default().to_owned();
         Ok(GitBranchResult {
             action,
-            current: git.branch.unwrap_or(own),
+            current: branch_name(git.branch, &record),
             head: git.head,
             branches,
         })

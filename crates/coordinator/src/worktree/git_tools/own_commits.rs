@@ -2,8 +2,8 @@
 //!
 //! What counts is the worktree. So a commit of ours takes its files, and has the messages of the
 //! agent's own in its body; these stay held by refs of the task. With the setting `keep_commits`,
-//! ours is above theirs, which are made again: with their files and messages, and as every commit of
-//! the run otherwise.
+//! ours is above theirs, which are made again: with their files and messages, and as every commit
+//! of the run otherwise.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ const MESSAGE_BYTES: usize = 4_000;
 const MESSAGES_BYTES: usize = 32_000;
 
 impl Workspace {
-    /// Returns the commits between the branch's tip and the one on which the agent is, oldest first.
+    /// Returns the commits between the branch's tip and the one on which the agent is, oldest
+    /// first.
     pub(super) async fn own_commits(
         &self,
         tip: &Oid,
@@ -55,9 +56,9 @@ impl Workspace {
         text
     }
 
-    /// Makes the agent's own commits ones of ours, one after another on the branch's tip, if they are
-    /// to stay commits; returns the newest. They do not stay if one of them has what no commit of
-    /// ours may have: a file that stays out of commits, or one that configures agents.
+    /// Makes the agent's own commits ones of ours, one after another on the branch's tip, if they
+    /// are to stay commits; returns the newest. They do not stay if one of them has what no commit
+    /// of ours may have: a file that stays out of commits, or one that configures agents.
     pub(super) async fn keep_own_commits(
         &self,
         record: &TaskRecord,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::text::git_path::{shown_path, text};
-use orchestrate_core::{LeftAside, Oid};
+use orchestrate_core::{LeftAside, Oid, TaskRecord};
 use orchestrate_git::own_refs::{MERGING, SELECTED};
 use orchestrate_git::{CommitInfo, FileChange};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath};
@@ -70,10 +70,9 @@ impl Workspace {
             Ok((repo.store().diff(&head, &current)?, selected, merging))
         });
         let (changes, selected, merging) = found.await?;
-        let own = record.branch().unwrap_or_default().to_owned();
         let (changes, selected) = (listed(&changes), listed(&selected));
         Ok(GitStatus {
-            branch: git.branch.unwrap_or(own),
+            branch: branch_name(git.branch, &record),
             head: Some(git.head),
             changes,
             selected,
@@ -134,6 +133,14 @@ impl Workspace {
             aside: LeftAside::default(),
         };
         Ok(commits.into_iter().map(commit).collect())
+    }
+}
+
+/// Returns the name of the branch on which an agent is, as tools show it.
+pub(super) fn branch_name(typed: Option<String>, record: &TaskRecord) -> String {
+    match typed {
+        Some(name) => name,
+        None => record.branch().unwrap_or_default().to_owned(),
     }
 }
 

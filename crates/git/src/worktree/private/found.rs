@@ -2,7 +2,8 @@
 //! staged, and which operation is in progress.
 //!
 //! The agent's commands write there, so no program and no library of git's opens it, its
-//! configuration and its hooks are not looked at, links are not followed, and everything is bounded.
+//! configuration and its hooks are not looked at, links are not followed, and everything is
+//! bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -88,7 +89,7 @@ impl Found {
     /// Reads a git directory; what is not as git writes it is left out.
     pub(super) fn read(git_dir: &OwnedFd) -> Found {
         let mut found = Found::default();
-        let packed = bytes(git_dir, PACKED.as_bytes(), LIST_BYTES).unwrap_or_default();
+        let packed = bytes(git_dir, PACKED.as_bytes(), LIST_BYTES);
         for line in packed.split(|byte| *byte == b'\n') {
             if let Some((id, name)) = split_at_space(line)
                 && let Some(id) = id_of(id)
@@ -105,10 +106,8 @@ impl Found {
         }
         found.read_head(git_dir, &symbolic);
         found.stashes = stashes(git_dir, found.refs.get(STASH).copied());
-        found.staged = bytes(git_dir, b"index", INDEX_BYTES)
-            .as_deref()
-            .and_then(staged);
-        let merging = bytes(git_dir, b"MERGE_HEAD", REF_BYTES).unwrap_or_default();
+        found.staged = staged(&bytes(git_dir, b"index", INDEX_BYTES));
+        let merging = bytes(git_dir, b"MERGE_HEAD", REF_BYTES);
         found.merging = id_of(merging.trim_ascii_end());
         for (name, operation) in OPERATIONS {
             if found.operation.is_none() && matches!(openat::look(git_dir, name), Ok(Some(_))) {
@@ -126,7 +125,7 @@ impl Found {
         symbolic: &mut BTreeMap<Vec<u8>, Vec<u8>>,
         left: &mut usize,
     ) {
-        for (entry, is_folder) in openat::list(folder).unwrap_or_default() {
+        for (entry, is_folder) in openat::list(folder).into_iter().flatten() {
             let Some(fewer) = left.checked_sub(1) else {
                 return;
             };
@@ -141,7 +140,7 @@ impl Found {
                 }
                 continue;
             }
-            let content = bytes(folder, &entry, REF_BYTES).unwrap_or_default();
+            let content = bytes(folder, &entry, REF_BYTES);
             let content = content.trim_ascii_end();
             if let Some(id) = id_of(content) {
                 self.refs.insert(name, id);
@@ -153,7 +152,7 @@ impl Found {
     }
 
     fn read_head(&mut self, git_dir: &OwnedFd, symbolic: &BTreeMap<Vec<u8>, Vec<u8>>) {
-        let head = bytes(git_dir, b"HEAD", REF_BYTES).unwrap_or_default();
+        let head = bytes(git_dir, b"HEAD", REF_BYTES);
         let head = head.trim_ascii_end();
         let Some(target) = head.strip_prefix(SYMBOLIC) else {
             self.head = id_of(head);
@@ -178,9 +177,9 @@ fn stashes(git_dir: &OwnedFd, newest: Option<Oid>) -> Vec<Oid> {
     };
     let log = openat::open_folder(git_dir, b"logs/refs")
         .ok()
-        .and_then(|folder| bytes(&folder, b"stash", LIST_BYTES));
+        .map(|folder| bytes(&folder, b"stash", LIST_BYTES));
     let mut stashes = Vec::new();
-    for line in log.unwrap_or_default().split(|byte| *byte == b'\n') {
+    for line in log.iter().flat_map(|log| log.split(|byte| *byte == b'\n')) {
         let mut ids = line.splitn(3, |byte| *byte == b' ');
         let (_, new) = (ids.next(), ids.next());
         if let Some(id) = new.and_then(id_of)
@@ -249,15 +248,18 @@ fn short(bytes: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// Reads a plain file; `None` if it is anything else, missing or too large.
-fn bytes(folder: &OwnedFd, name: &[u8], limit: u64) -> Option<Vec<u8>> {
-    // A pipe would not be opened either, but be looked at first: opening some devices does things.
-    let stat = openat::look(folder, name).ok().flatten()?;
-    if openat::kind(&stat) != FileType::RegularFile {
-        return None;
+/// Reads a plain file; anything else, and one that is missing or too large, counts as empty.
+fn bytes(folder: &OwnedFd, name: &[u8], limit: u64) -> Vec<u8> {
+    // Opening a device may do something.
+    let is_plain = openat::look(folder, name)
+        .is_ok_and(|stat| stat.is_some_and(|stat| openat::kind(&stat) == FileType::RegularFile));
+    if !is_plain {
+        return Vec::new();
     }
-    let (bytes, _) = openat::read(folder, name, limit).ok().flatten()?;
-    Some(bytes)
+    match openat::read(folder, name, limit) {
+        Ok(Some((bytes, _))) => bytes,
+        _ => Vec::new(),
+    }
 }
 
 fn split_at_space(line: &[u8]) -> Option<(&[u8], &[u8])> {

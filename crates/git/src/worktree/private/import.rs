@@ -77,7 +77,8 @@ impl<'a> Import<'a> {
         })
     }
 
-    /// Brings a commit, or what a tag stands for, with everything that it names; returns the commit.
+    /// Brings a commit, or what a tag stands for, with everything that it names; returns the
+    /// commit.
     pub(super) fn commit(&mut self, id: Oid) -> Result<Oid, NotBrought> {
         self.bring(Part { id, kind: None })?;
         let object = self

@@ -1,9 +1,9 @@
 //! The git of an agent: a git directory of its own, which its commands write and we read as bytes.
 //!
-//! It lies beside the worktree and outlives commands, a killed coordinator and its resumption; a new
-//! attempt begins with a fresh one. HEAD, refs, configuration, hooks and index are the agent's own;
-//! of the repository only the objects are behind it, which can be read alone. So what is typed in a
-//! command does what it does in any clone, and nothing of the user's changes: neither refs nor
+//! It lies beside the worktree and outlives commands, a killed coordinator and its resumption; a
+//! new attempt begins with a fresh one. HEAD, refs, configuration, hooks and index are the agent's
+//! own; of the repository only the objects are behind it, which can be read alone. So what is typed
+//! in a command does what it does in any clone, and nothing of the user's changes: neither refs nor
 //! configuration nor hooks. The project's own hooks run, confined, since git runs in the sandbox.
 //!
 //! # What counts, and how both sides follow each other

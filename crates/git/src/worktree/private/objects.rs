@@ -2,8 +2,8 @@
 //!
 //! Nothing there is believed: links are not followed, only plain files are read, nothing is mapped
 //! into memory, every length is bounded, and an object counts only if its bytes have the id that
-//! was asked for. Alternates are not looked at, so nothing outside of the folder is read. No code of
-//! git's or libgit2's reads these files.
+//! was asked for. Alternates are not looked at, so nothing outside of the folder is read. No code
+//! of git's or libgit2's reads these files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -146,8 +146,8 @@ impl PrivateObjects {
             .position(|byte| *byte == 0)
             .ok_or(Unreadable::Corrupt)?;
         let body = bytes.split_off(end + 1);
-        let head = std::str::from_utf8(bytes.get(..end).unwrap_or_default());
-        let head = head.map_err(|_| Unreadable::Corrupt)?;
+        bytes.truncate(end);
+        let head = String::from_utf8(bytes).map_err(|_| Unreadable::Corrupt)?;
         let (kind, length) = head.split_once(' ').ok_or(Unreadable::Corrupt)?;
         let kind = kind_of(ObjectType::from_str(kind))?;
         if length.parse() != Ok(body.len()) {
@@ -349,7 +349,7 @@ fn open_packs(objects: &OwnedFd) -> Vec<Pack> {
         return packs;
     };
     let mut left = MOST_INDEXED;
-    for (name, _) in openat::list(&folder).unwrap_or_default() {
+    for (name, _) in openat::list(&folder).into_iter().flatten() {
         let Some(stem) = name.strip_suffix(b".idx") else {
             continue;
         };

@@ -32,7 +32,7 @@ pub(crate) struct PrivatePlace {
 
 impl PrivatePlace {
     /// Returns that of a worktree.
-    pub(crate) fn of(worktree: &Worktree) -> PrivatePlace {
+    pub(crate) fn beside(worktree: &Worktree) -> PrivatePlace {
         PrivatePlace {
             folder: folder_of(worktree.path()),
             objects: worktree.objects_seen(),
@@ -86,8 +86,9 @@ impl PrivatePlace {
 
 /// Returns the folder with the git directory of a worktree.
 fn folder_of(worktree: &Path) -> PathBuf {
-    let beside = worktree.parent().unwrap_or(worktree).join(FOLDER);
-    beside.join(worktree.file_name().unwrap_or_default())
+    let mut folder = worktree.parent().unwrap_or(worktree).join(FOLDER);
+    folder.extend(worktree.file_name());
+    folder
 }
 
 /// Removes the git directory of a worktree that is gone.

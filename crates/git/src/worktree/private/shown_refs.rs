@@ -63,7 +63,9 @@ impl ShownRefs {
         if let Some(own) = shown.own.clone() {
             let file = common_dir.join(&own);
             let content = orchestrate_files::read_plain(&file, Links::Anywhere, REF_BYTES);
-            shown.add(own.into_bytes(), content.unwrap_or_default());
+            if let Ok(content) = content {
+                shown.add(own.into_bytes(), content);
+            }
         }
         shown
     }

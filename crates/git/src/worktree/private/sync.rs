@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use git2::{Index, Oid, Reference};
 use orchestrate_core as core;
+use orchestrate_files::if_there;
 
 use crate::error::GitError;
 use crate::files::index_entry::unread_entry;
@@ -48,7 +49,7 @@ const ENDED: [&[u8]; 5] = [
 ];
 /// The largest file of packed refs.
 const PACKED_BYTES: u64 = 64 << 20;
-/// How many paths in conflict are named.
+/// How many paths in conflict, and things that are not taken over, are named.
 const NAMED: usize = 20;
 
 /// Our side of an agent's git.
@@ -110,7 +111,7 @@ struct Brought {
 impl Worktrees<'_> {
     /// Makes the git directory that the commands of a worktree find, unless there is one.
     pub(crate) fn ensure_git(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let place = PrivatePlace::of(worktree);
+        let place = PrivatePlace::beside(worktree);
         if place.open().is_some_and(|git_dir| is_whole(&git_dir)) {
             return Ok(());
         }
@@ -123,7 +124,7 @@ impl Worktrees<'_> {
     /// # Errors
     /// If the file system refuses.
     pub fn renew_git(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let place = PrivatePlace::of(worktree);
+        let place = PrivatePlace::beside(worktree);
         make::make(worktree, &place)?;
         let head = self.head(worktree)?;
         let index = make::index(self.repo, worktree, &place, &head)?;
@@ -137,7 +138,7 @@ impl Worktrees<'_> {
     /// If the repository or our folder beside the worktree cannot be read or written. What the
     /// agent has made of its git directory is no error.
     pub fn sync_git(&self, worktree: &Worktree, side: &OurSide) -> Result<AgentsGit, GitError> {
-        let place = PrivatePlace::of(worktree);
+        let place = PrivatePlace::beside(worktree);
         let mut sync = Sync {
             repo: self.repo,
             worktree,
@@ -171,9 +172,10 @@ impl Worktrees<'_> {
             None => None,
         };
         let branch = on.and_then(|on| Some(on.strip_prefix(b"refs/heads/")?.to_vec()));
-        let conflicts = found.staged.map(|staged| staged.conflicts);
-        let conflicts = conflicts.unwrap_or_default();
-        let conflicts = marked(worktree, &conflicts)?;
+        let conflicts = match &found.staged {
+            Some(staged) => marked(worktree, &staged.conflicts)?,
+            None => Vec::new(),
+        };
         Ok(AgentsGit {
             head: ours(head),
             branch: branch.map(|name| String::from_utf8_lossy(&name).into_owned()),
@@ -216,6 +218,13 @@ impl Sync<'_> {
         })
     }
 
+    /// Notes what was not taken over, as long as the list is one to read.
+    fn note(&mut self, text: String) {
+        if self.notes.len() < NAMED {
+            self.notes.push(text);
+        }
+    }
+
     /// Imports a commit; `None`, and a note, if what the agent's git holds is not usable.
     fn commit(
         &mut self,
@@ -227,7 +236,7 @@ impl Sync<'_> {
             Ok(commit) => Ok(Some(commit)),
             Err(NotBrought::Failed(error)) => Err(error),
             Err(NotBrought::Unusable(why)) => {
-                self.notes.push(format!("{what} was not taken over: {why}"));
+                self.note(format!("{what} was not taken over: {why}"));
                 Ok(None)
             }
         }
@@ -266,14 +275,16 @@ impl Sync<'_> {
         import: &mut Import<'_>,
         found: &Found,
     ) -> Result<BTreeMap<String, Oid>, GitError> {
-        let shown = packed(&std::fs::read(self.place.shown()).unwrap_or_default());
-        let own_branch = self.worktree.branch().map(branch_ref).unwrap_or_default();
+        let path = self.place.shown();
+        let shown = if_there(std::fs::read(&path)).map_err(GitError::io("read", &path))?;
+        let shown = shown.map_or(BTreeMap::new(), |shown| packed(&shown));
+        let own_branch = self.worktree.branch().map(branch_ref);
         let mut names = BTreeMap::new();
         for (full, id) in &found.refs {
             if shown.get(full) == Some(id) {
                 continue;
             }
-            let Some(name) = own_name(full, &own_branch) else {
+            let Some(name) = own_name(full, own_branch.as_deref()) else {
                 continue;
             };
             let is_current = found.on.as_deref() == Some(full.as_slice());
@@ -283,8 +294,7 @@ impl Sync<'_> {
             let is_valid = Reference::is_valid_name(&String::from_utf8_lossy(full))
                 && name.len() <= LONGEST_NAME;
             if !is_valid || names.len() >= MOST_NAMES {
-                let shown = String::from_utf8_lossy(full);
-                self.notes.push(format!("`{shown}` was not taken over"));
+                self.note(format!("`{name}` was not taken over"));
                 continue;
             }
             names.insert(name, *id);
@@ -307,7 +317,7 @@ impl Sync<'_> {
             if known == Some(id) {
                 brought.insert(name, id);
             } else if held.iter().any(|other| is_within(other, &name)) {
-                self.notes.push(format!("`{name}` was not taken over"));
+                self.note(format!("`{name}` was not taken over"));
             } else if let Some(commit) = self.commit(import, id, &name)? {
                 own.set(repo, &name, &ours(commit))?;
                 held.insert(name.clone());
@@ -364,8 +374,7 @@ impl Sync<'_> {
             Ok(selected) => selected,
             Err(NotBrought::Failed(error)) => return Err(error),
             Err(NotBrought::Unusable(why)) => {
-                self.notes
-                    .push(format!("what is staged was not taken over: {why}"));
+                self.note(format!("what is staged was not taken over: {why}"));
                 return Ok((self.before.selected, index));
             }
         };
@@ -501,9 +510,9 @@ impl Sync<'_> {
         if let Ok(folder) = openat::open_folder(&git_dir, folder) {
             openat::remove_file(&folder, name).map_err(&failed)?;
         }
-        let packed = openat::read(&git_dir, PACKED.as_bytes(), PACKED_BYTES);
-        let packed = packed.ok().flatten().map(|(bytes, _)| bytes);
-        let packed = packed.unwrap_or_default();
+        let Ok(Some((packed, _))) = openat::read(&git_dir, PACKED.as_bytes(), PACKED_BYTES) else {
+            return Ok(());
+        };
         let ends = format!(" {full}");
         let is_it = |line: &&[u8]| line.ends_with(ends.as_bytes());
         let lines: Vec<&[u8]> = packed.split(|byte| *byte == b'\n').collect();
@@ -647,12 +656,12 @@ fn is_whole(git_dir: &OwnedFd) -> bool {
 }
 
 /// Returns our name for a ref of an agent's git, or `None` if none is needed.
-fn own_name(full: &[u8], own_branch: &str) -> Option<String> {
+fn own_name(full: &[u8], own_branch: Option<&str>) -> Option<String> {
     let full = std::str::from_utf8(full).ok()?;
     if PASSING.iter().any(|passing| full.starts_with(passing)) {
         return None;
     }
-    if full == own_branch {
+    if Some(full) == own_branch {
         return Some(TASK_BRANCH.to_owned());
     }
     for (folder, name) in FOLDERS {

@@ -38,7 +38,7 @@ impl Synced {
         let path = place.synced();
         let text = if_there(std::fs::read_to_string(&path)).map_err(GitError::io("read", &path))?;
         let mut synced = Synced::default();
-        for line in text.unwrap_or_default().lines() {
+        for line in text.iter().flat_map(|text| text.lines()) {
             let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
             match key {
                 "tip" => synced.tip = Oid::from_str(rest).ok(),

@@ -23,7 +23,7 @@ pub(super) fn pointer() -> Vec<u8> {
 /// Returns the mounts of a worktree's git directory. They are the same as long as the worktree
 /// exists.
 pub(super) fn mounts(worktree: &Worktree) -> Vec<Mount> {
-    let git_dir = PrivatePlace::of(worktree).git_dir();
+    let git_dir = PrivatePlace::beside(worktree).git_dir();
     let mut mounts = vec![Mount::new(GIT_SEEN, Mounted::Writable(git_dir))];
     for name in SHARED {
         let content = Mounted::ReadOnly(worktree.common_dir().join(name));

@@ -63,7 +63,15 @@ impl Worktree {
     /// [`Worktree::verify_untampered`].
     fn own_view(&self) -> View {
         let dot_git = self.path().join(".git");
-        let mut masks = Vec::new();
+        let pointer = if self.shown().mounts {
+            Content::File(git_mounts::pointer())
+        } else {
+            Content::ReadOnly
+        };
+        let mut masks = vec![Mask {
+            path: dot_git,
+            content: pointer,
+        }];
         for folder in self.read_only_folders() {
             masks.push(Mask {
                 path: self.path().join(folder),
@@ -71,10 +79,6 @@ impl Worktree {
             });
         }
         if self.shown().mounts {
-            masks.push(Mask {
-                path: dot_git,
-                content: Content::File(git_mounts::pointer()),
-            });
             return View::Host(HostView {
                 writable: vec![self.path().to_owned()],
                 masks,
@@ -82,11 +86,7 @@ impl Worktree {
                 ..HostView::default()
             });
         }
-        let (common_dir, git_dir) = (self.common_dir(), PrivatePlace::of(self).git_dir());
-        masks.push(Mask {
-            path: dot_git,
-            content: Content::ReadOnly,
-        });
+        let (common_dir, git_dir) = (self.common_dir(), PrivatePlace::beside(self).git_dir());
         // It is shown only as long as it is what may be shown.
         masks.push(Mask {
             path: common_dir.join("config"),

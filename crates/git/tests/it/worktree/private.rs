@@ -9,7 +9,7 @@ use orchestrate_core::{Oid, RunId, TaskId};
 use orchestrate_git::own_refs::{HEAD, OwnRefs, SELECTED};
 use orchestrate_git::{AgentsGit, CommitSpec, Identities, Identity, OurSide, Repo, Worktree};
 
-use crate::support::{Fixture, read, write_files, write_program};
+use crate::support::{Fixture, make_pipe, read, write_files, write_program};
 
 /// An agent with a worktree and a git of its own.
 struct Agent {
@@ -104,6 +104,21 @@ impl Agent {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {args:?}: {text}{errors}");
         text.trim_end().to_owned()
+    }
+
+    /// Writes a tree with one entry; returns its id.
+    fn git_with(&self, kind: &str, id: &str, name: &str) -> String {
+        let mut child = Command::new("git")
+            .args(["mktree", "--missing"])
+            .env("GIT_DIR", self.git_dir())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let line = format!("{kind} {id}\t{name}\n");
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), line.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn write(&self, files: &[(&str, &str)]) {
@@ -350,4 +365,281 @@ fn a_damaged_git_is_made_again_and_nothing_is_lost() {
         let left = format!("left/{}", &commit.as_str()[..12]);
         assert_eq!(agent.held(&left), Some(commit));
     }
+}
+
+/// Writes an object of any content as git stores it, and returns its id.
+fn plant(agent: &Agent, kind: &str, content: &[u8]) -> String {
+    let file = agent.fixture.path().join("content");
+    std::fs::write(&file, content).unwrap();
+    agent.git(&[
+        "hash-object",
+        "-w",
+        "--literally",
+        "-t",
+        kind,
+        file.to_str().unwrap(),
+    ])
+}
+
+fn loose(git_dir: &Path, id: &str) -> PathBuf {
+    let (fan, rest) = id.split_at(2);
+    git_dir.join("objects").join(fan).join(rest)
+}
+
+/// Puts something in the place of a file that is there or not.
+fn replace(path: &Path, with: impl FnOnce(&Path)) {
+    if path.symlink_metadata().is_ok() {
+        std::fs::remove_file(path).unwrap();
+    }
+    with(path);
+}
+
+/// Whatever an agent puts into its git directory: no program runs, nothing outside is read or
+/// written, nothing of the user's moves, and what it has committed before is held.
+#[test]
+fn a_crafted_git_directory_leads_nowhere() {
+    type Attack = (&'static str, fn(&Agent));
+    let attacks: [Attack; 16] = [
+        ("a configuration that names programs", |agent| {
+            let planted = agent.fixture.planted();
+            let planted = planted.display();
+            let config = format!(
+                "[core]\n\tfsmonitor = {planted}\n\thooksPath = {}\n\tsshCommand = {planted}\n\
+                 \tworktree = /\n\tpager = {planted}\n[filter \"x\"]\n\tclean = {planted}\n\
+                 \tsmudge = {planted}\n",
+                agent.fixture.path().display()
+            );
+            std::fs::write(agent.git_dir().join("config"), config).unwrap();
+            agent.write(&[(".gitattributes", "* filter=x\n")]);
+            let hooks = agent.git_dir().join("hooks");
+            for hook in ["pre-commit", "post-checkout", "reference-transaction"] {
+                std::fs::copy(agent.fixture.planted(), hooks.join(hook)).unwrap();
+            }
+        }),
+        ("links in the place of refs", |agent| {
+            let users = agent.fixture.project().join(".git/refs/heads/main");
+            let heads = agent.git_dir().join("refs/heads");
+            symlink(&users, heads.join("link")).unwrap();
+            symlink("/", heads.join("folder")).unwrap();
+            replace(&agent.git_dir().join("MERGE_HEAD"), |path| {
+                symlink(&users, path).unwrap();
+            });
+        }),
+        ("pipes in the place of files", |agent| {
+            for name in [
+                "index",
+                "packed-refs",
+                "refs/heads/pipe",
+                "logs/refs/stash",
+                "refs/stash",
+            ] {
+                let path = agent.git_dir().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                replace(&path, make_pipe);
+            }
+        }),
+        ("refs in a circle, and outside", |agent| {
+            let refs = [
+                ("refs/heads/a", "ref: refs/heads/b\n"),
+                ("refs/heads/b", "ref: refs/heads/a\n"),
+                ("HEAD", "ref: refs/heads/a\n"),
+            ];
+            for (name, content) in refs {
+                std::fs::write(agent.git_dir().join(name), content).unwrap();
+            }
+        }),
+        ("a HEAD that leads out", |agent| {
+            let head = "ref: refs/heads/../../../../../../project/.git/refs/heads/main\n";
+            std::fs::write(agent.git_dir().join("HEAD"), head).unwrap();
+        }),
+        ("names that no ref has", |agent| {
+            let tip = agent.tip();
+            let names = [
+                "refs/heads/../../x",
+                "refs/heads/a..b",
+                "refs/heads/x.lock",
+                "refs/heads/\u{1b}[31m",
+                "refs/heads/orchestrate/r-test01/T2",
+                "refs/orchestrate/keep/r-test01/T2/head",
+                "HEAD",
+                "config",
+            ];
+            let lines = names.map(|name| format!("{tip} {name}\n"));
+            std::fs::write(agent.git_dir().join("packed-refs"), lines.concat()).unwrap();
+        }),
+        ("many refs", |agent| {
+            let tip = agent.tip();
+            let lines: String = (0..25_000)
+                .map(|at| format!("{tip} refs/heads/many/{at}\n"))
+                .collect();
+            std::fs::write(agent.git_dir().join("packed-refs"), lines).unwrap();
+        }),
+        ("objects of another repository", |agent| {
+            let other = Fixture::new(&[("secret", "not shown\n")]);
+            let commit = other.tip("HEAD");
+            let objects = other.project().join(".git/objects");
+            let alternates = agent.git_dir().join("objects/info/alternates");
+            std::fs::write(alternates, format!("{}\n", objects.display())).unwrap();
+            let line = format!("{commit}\n");
+            std::fs::write(agent.git_dir().join("refs/heads/stolen"), line).unwrap();
+            // The same by a link to a single object.
+            let from = loose(&other.project().join(".git"), commit.as_str());
+            let to = loose(&agent.git_dir(), commit.as_str());
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            symlink(from, to).unwrap();
+            std::mem::forget(other);
+        }),
+        ("an object with another one's content", |agent| {
+            let one = plant(agent, "blob", b"one");
+            let two = plant(agent, "blob", b"two");
+            replace(&loose(&agent.git_dir(), &two), |path| {
+                std::fs::copy(loose(&agent.git_dir(), &one), path).unwrap();
+            });
+            let tree = agent.git_with("100644 blob", &two, "file");
+            let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
+            agent.git(&["update-ref", "refs/heads/bad", &commit]);
+        }),
+        ("a tree with a file of git's own", |agent| {
+            let blob = plant(agent, "blob", b"gitdir: /elsewhere");
+            let id = (0..40)
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&blob[at..at + 2], 16).unwrap());
+            let id: Vec<u8> = id.collect();
+            let tree = plant(agent, "tree", &[b"100644 .git\0", id.as_slice()].concat());
+            let tip = agent.tip();
+            let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
+            let commit = format!("tree {tree}\nparent {tip}\n{who}");
+            let commit = plant(agent, "commit", commit.as_bytes());
+            std::fs::write(
+                agent.git_dir().join("refs/heads/bad"),
+                format!("{commit}\n"),
+            )
+            .unwrap();
+        }),
+        ("a history that is not there", |agent| {
+            let tree = agent.repo.tree_of(&agent.tip()).unwrap();
+            let who = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
+            let parent = "1".repeat(40);
+            let commit = format!("tree {tree}\nparent {parent}\n{who}");
+            let commit = plant(agent, "commit", commit.as_bytes());
+            std::fs::write(agent.git_dir().join("HEAD"), format!("{commit}\n")).unwrap();
+        }),
+        ("an object that grows", |agent| {
+            let bomb = vec![0; 70 << 20];
+            let blob = plant(agent, "blob", &bomb);
+            let tree = agent.git_with("100644 blob", &blob, "bomb");
+            let commit = agent.git(&["commit-tree", "-m", "x", &tree]);
+            agent.git(&["update-ref", "refs/heads/bad", &commit]);
+        }),
+        ("packs that are none", |agent| {
+            let folder = agent.git_dir().join("objects/pack");
+            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+            index.extend([0xff; 256 * 4]);
+            std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
+            std::fs::write(folder.join("pack-1.pack"), b"PACK").unwrap();
+            // One object, at a place that the pack does not have.
+            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+            index.extend([0, 0, 0, 1].repeat(256));
+            index.extend([0; 20 + 4]);
+            index.extend([0x80, 0, 0, 0x7f]);
+            std::fs::write(folder.join("pack-2.idx"), &index).unwrap();
+            std::fs::write(folder.join("pack-2.pack"), b"PACK").unwrap();
+            symlink("/dev/zero", folder.join("pack-3.idx")).unwrap();
+            make_pipe(&folder.join("pack-4.idx"));
+            let wanted = format!("{}1\n", "0".repeat(39));
+            std::fs::write(agent.git_dir().join("refs/heads/bad"), wanted).unwrap();
+        }),
+        ("differences in a circle", |agent| {
+            // An object that is a difference to itself, by its id.
+            let id = [0x11; 20];
+            let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
+            pack.push(7 << 4 | 5);
+            pack.extend(id);
+            pack.extend(b"x\x9c\x03\0\0\0\0\x01");
+            let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+            for first in 0..=255_u8 {
+                index.extend([0, 0, 0, u8::from(first >= 0x11)]);
+            }
+            index.extend(id);
+            index.extend([0; 4]);
+            index.extend([0, 0, 0, 12]);
+            let folder = agent.git_dir().join("objects/pack");
+            std::fs::write(folder.join("pack-1.idx"), &index).unwrap();
+            std::fs::write(folder.join("pack-1.pack"), &pack).unwrap();
+            let line = format!("{}\n", "1".repeat(40));
+            std::fs::write(agent.git_dir().join("refs/heads/bad"), line).unwrap();
+        }),
+        ("an index that is none", |agent| {
+            let mut index = b"DIRC\0\0\0\x02\xff\xff\xff\xff".to_vec();
+            index.extend([0; 62]);
+            std::fs::write(agent.git_dir().join("index"), index).unwrap();
+        }),
+        ("an index with paths outside", |agent| {
+            let blob = plant(agent, "blob", b"x");
+            let git_dir = agent.git_dir();
+            let index = std::fs::read(git_dir.join("index")).unwrap();
+            agent.git(&[
+                "update-index",
+                "--add",
+                "--cacheinfo",
+                "100644",
+                &blob,
+                "xx/yy/zz",
+            ]);
+            let mut index_now = std::fs::read(git_dir.join("index")).unwrap();
+            let at = index_now
+                .windows(8)
+                .position(|part| part == b"xx/yy/zz")
+                .unwrap();
+            index_now[at..at + 8].copy_from_slice(b"../../zz");
+            std::fs::write(git_dir.join("index"), index_now).unwrap();
+            assert!(!index.is_empty());
+        }),
+    ];
+    for (name, attack) in attacks {
+        let agent = Agent::new();
+        let held = agent.commit("held", "1\n");
+        agent.git(&["branch", "held"]);
+        agent.sync();
+        let (tip, refs, state) = (agent.tip(), agent.users_refs(), agent.fixture.users_state());
+        attack(&agent);
+        let begun = std::time::Instant::now();
+        agent.sync();
+        let seen = agent.sync();
+        assert!(begun.elapsed().as_secs() < 20, "{name}");
+        assert!(!agent.fixture.canary().exists(), "{name}");
+        assert_eq!(
+            (agent.tip(), agent.users_refs()),
+            (tip.clone(), refs),
+            "{name}"
+        );
+        assert_eq!(agent.fixture.users_state(), state, "{name}");
+        let has_secret = agent.fixture.git(&["log", "--all", "--format=%H"]);
+        assert!(!has_secret.contains("stolen"), "{name}");
+        assert!(agent.held("branch/stolen").is_none(), "{name}: {seen:?}");
+        assert!(agent.held("branch/bad").is_none(), "{name}: {seen:?}");
+        assert!(agent.repo.contains(&held, &tip).unwrap(), "{name}");
+        let others = agent
+            .fixture
+            .git(&["for-each-ref", "refs/orchestrate/keep/r-test01/T2"]);
+        assert_eq!(others, "", "{name}");
+        agent.fixture.git(&["fsck", "--strict", "--no-dangling"]);
+        // The work itself is taken as ever, and a commit of ours makes the agent's git follow.
+        let tree = agent.repo.store().current_tree(&agent.worktree);
+        if let Ok(tree) = tree {
+            let made = agent
+                .repo
+                .commit(&agent.spec(tree, vec![tip.clone()]))
+                .unwrap();
+            let branch = "refs/heads/orchestrate/r-test01/T1";
+            agent.repo.advance(branch, Some(&tip), &made).unwrap();
+            assert_eq!(agent.sync().head, made, "{name}");
+        }
+    }
+    // The control: git itself runs what is planted.
+    let agent = Agent::new();
+    let (_, plant_programs) = attacks[0];
+    plant_programs(&agent);
+    agent.run(&["status"]);
+    assert!(agent.fixture.canary().exists());
 }

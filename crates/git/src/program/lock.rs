@@ -11,14 +11,20 @@
 //! them there is a second lock, on the repository's own directory, which a confined process cannot
 //! open either. Another user who may read the repository can take that lock, so a lock held by
 //! another user is not waited for.
+//!
+//! Nothing is asked again and again while it is held: threads of this process queue before the
+//! file, and the first of them blocks in the kernel until another process releases it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
+use orchestrate_core::collections::Mutex;
 use orchestrate_sandbox::Cancel;
 use rustix::fs::{FlockOperation, flock, ftruncate};
 use rustix::io::Errno;
@@ -36,10 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LANDING_PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait before the wait is reported: most waits are shorter.
 const SILENCE: Duration = Duration::from_secs(2);
-/// The pause between two attempts. Most operations under the lock take some milliseconds.
-const PAUSE: Duration = Duration::from_millis(2);
-/// How often the holder is looked up, which costs more than an attempt.
-const NEXT_LOOK_AT_HOLDER: Duration = Duration::from_millis(250);
+/// How often a wait looks at who holds the lock, and whether it is to end. Most operations under
+/// the lock are over before the first look.
+const NEXT_LOOK: Duration = Duration::from_millis(250);
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
@@ -49,6 +54,8 @@ pub(crate) struct Held {
     /// locked.
     repository: Option<Arc<OwnedFd>>,
     folder: PathBuf,
+    /// Given on after the files are unlocked.
+    _turn: Turn,
 }
 
 impl Held {
@@ -135,7 +142,10 @@ fn take_until(folder: &Path, work: Work, until: Until<'_>) -> Result<Held, GitEr
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
-    if let Ended::Refused(error) = wait_for(&file, &path, until)? {
+    let queue = Queue::of(&path);
+    let turn = wait_for(&file, &path, until, |within| Ok(queue.take(within)))?;
+    let mut lock = FileLock::new(&file);
+    if let Ended::Refused(error) = wait_for(&file, &path, until, |within| lock.take(within))? {
         return Err(GitError::errno("lock", &path)(error));
     }
     let signed = file
@@ -146,6 +156,7 @@ fn take_until(folder: &Path, work: Work, until: Until<'_>) -> Result<Held, GitEr
         file: Arc::new(file.into()),
         repository: None,
         folder: folder.to_owned(),
+        _turn: turn,
     })
 }
 
@@ -159,30 +170,145 @@ fn join(mut held: Held, repository: &Path, until: Until<'_>) -> Result<Held, Git
     }
     // Not every file system can lock a directory (flock(2) about NFS). Without this lock, only
     // processes with the same state folder exclude each other.
-    if wait_for(&file, repository, until)? == Ended::Locked {
+    let mut lock = FileLock::new(&file);
+    let ended = wait_for(&file, repository, until, |within| lock.take(within))?;
+    if ended == Ended::Locked {
         held.repository = Some(Arc::new(file.into()));
     }
     Ok(held)
 }
 
-/// Waits for the lock on a file.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file lock of another process wakes nobody"
-)]
-fn wait_for(file: &File, path: &Path, until: Until<'_>) -> Result<Ended, GitError> {
-    let mut wait: Option<Wait> = None;
+/// Waits until an attempt succeeds, each of which may block for a time; `file` is what the holder
+/// has locked.
+fn wait_for<T>(
+    file: &File,
+    path: &Path,
+    until: Until<'_>,
+    mut attempt: impl FnMut(Duration) -> Result<Option<T>, GitError>,
+) -> Result<T, GitError> {
+    if let Some(taken) = attempt(Duration::ZERO)? {
+        return Ok(taken);
+    }
+    let (begun, limits) = (Instant::now(), until.limits);
+    // Looking at who holds it costs more than most waits.
+    let unseen = NEXT_LOOK.min(limits.silence).min(limits.patience);
+    if let Some(taken) = attempt(unseen)? {
+        return Ok(taken);
+    }
+    let mut wait = Wait::begin(path, file, limits, begun);
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Ended::Locked),
-            Err(Errno::INTR) => {}
-            Err(Errno::WOULDBLOCK) if until.cancel.is_killed() => return Err(GitError::Killed),
-            Err(Errno::WOULDBLOCK) => {
-                wait.get_or_insert_with(|| Wait::begin(path, file, until.limits))
-                    .go_on(file, until.tell)?;
-                std::thread::sleep(PAUSE);
+        if until.cancel.is_killed() {
+            return Err(GitError::Killed);
+        }
+        wait.go_on(file, until.tell)?;
+        if let Some(taken) = attempt(NEXT_LOOK)? {
+            return Ok(taken);
+        }
+    }
+}
+
+/// The threads of this process that want the lock on one file.
+#[derive(Debug, Default)]
+struct Queue {
+    is_taken: Mutex<bool>,
+    freed: Condvar,
+}
+
+/// A thread's turn at the lock on a file, until it is dropped.
+#[derive(Debug)]
+struct Turn(Arc<Queue>);
+
+impl Queue {
+    /// Returns the queue for a lock file. It stays as long as the process, one for each repository.
+    fn of(path: &Path) -> Arc<Queue> {
+        static QUEUES: Mutex<BTreeMap<PathBuf, Arc<Queue>>> = Mutex::new(BTreeMap::new());
+        Arc::clone(QUEUES.lock().entry(path.to_owned()).or_default())
+    }
+
+    /// Waits up to this long for this thread's turn.
+    fn take(self: &Arc<Self>, within: Duration) -> Option<Turn> {
+        let waited = self
+            .freed
+            .wait_timeout_while(self.is_taken.lock(), within, |is_taken| *is_taken);
+        let (mut is_taken, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return None;
+        }
+        *is_taken = true;
+        Some(Turn(Arc::clone(self)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.is_taken.lock() = false;
+        self.0.freed.notify_one();
+    }
+}
+
+/// The lock on a file, which other processes take too.
+struct FileLock<'f> {
+    file: &'f File,
+    /// How the thread that blocks for it says that the kernel has answered.
+    answer: Option<Receiver<Ended>>,
+}
+
+impl<'f> FileLock<'f> {
+    fn new(file: &'f File) -> Self {
+        Self { file, answer: None }
+    }
+
+    /// Waits up to this long for the lock.
+    fn take(&mut self, within: Duration) -> Result<Option<Ended>, GitError> {
+        let answer = match self.answer.take() {
+            Some(answer) => answer,
+            None => match lock(self.file, FlockOperation::NonBlockingLockExclusive) {
+                Ended::Refused(Errno::WOULDBLOCK) if within.is_zero() => return Ok(None),
+                Ended::Refused(Errno::WOULDBLOCK) => self.block()?,
+                ended => return Ok(Some(ended)),
+            },
+        };
+        match answer.recv_timeout(within) {
+            Ok(ended) => Ok(Some(ended)),
+            Err(RecvTimeoutError::Timeout) => {
+                self.answer = Some(answer);
+                Ok(None)
             }
-            Err(error) => return Ok(Ended::Refused(error)),
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("BUG: a thread that waits for a lock ends without an answer")
+            }
+        }
+    }
+
+    /// Blocks for the lock in a thread of its own, since nothing else ends a wait in the kernel. If
+    /// nobody waits for its answer any more, the thread releases the lock as soon as it gets it.
+    fn block(&self) -> Result<Receiver<Ended>, GitError> {
+        let failed = GitError::io("wait for", LOCK_FILE);
+        // The copy is the same open file, to which the lock belongs.
+        let file = self.file.try_clone().map_err(&failed)?;
+        // Without room in it, an answer that is not awaited any more cannot be sent.
+        let (answered, answer) = sync_channel(0);
+        let wait = move || {
+            let ended = lock(&file, FlockOperation::LockExclusive);
+            if answered.send(ended).is_err() {
+                let _ = flock(&file, FlockOperation::Unlock);
+            }
+        };
+        std::thread::Builder::new()
+            .name("lock".to_owned())
+            .spawn(wait)
+            .map_err(&failed)?;
+        Ok(answer)
+    }
+}
+
+/// Locks a file, again if a signal interrupts that.
+fn lock(file: &File, operation: FlockOperation) -> Ended {
+    loop {
+        match flock(file, operation) {
+            Ok(()) => return Ended::Locked,
+            Err(Errno::INTR) => {}
+            Err(error) => return Ended::Refused(error),
         }
     }
 }
@@ -200,16 +326,14 @@ struct Wait {
 }
 
 impl Wait {
-    fn begin(path: &Path, file: &File, limits: Limits) -> Self {
-        let now = Instant::now();
-        let (path, holder) = (path.to_owned(), Holder::find(file));
+    fn begin(path: &Path, file: &File, limits: Limits, begun: Instant) -> Self {
         Self {
-            path,
+            path: path.to_owned(),
             limits,
-            holder,
-            begun: now,
-            since: now,
-            looked: now,
+            holder: Holder::find(file),
+            begun,
+            since: begun,
+            looked: begun,
             is_told: false,
         }
     }
@@ -221,7 +345,7 @@ impl Wait {
         let patience = self.patience();
         let is_at_end = now.duration_since(self.begun) >= self.limits.landing;
         let is_over = is_at_end || now.duration_since(self.since) >= patience;
-        if is_over || now.duration_since(self.looked) >= NEXT_LOOK_AT_HOLDER {
+        if is_over || now.duration_since(self.looked) >= NEXT_LOOK {
             self.looked = now;
             let holder = Holder::find(file);
             if holder != self.holder && !is_at_end {
@@ -268,6 +392,9 @@ impl Wait {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use crate::program::lock_holder;
 
     use super::*;
 
@@ -378,6 +505,51 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_another_process_blocks_in_the_kernel() {
+        let folder = tempfile::tempdir().unwrap();
+        // Another open file is as good as another process.
+        let other = orchestrate_files::open_or_create(&folder.path().join(LOCK_FILE)).unwrap();
+        flock(&other, FlockOperation::LockExclusive).unwrap();
+        let inode = other.metadata().unwrap().ino();
+        std::thread::scope(|scope| {
+            let limits = Limits {
+                silence: FOREVER,
+                patience: FOREVER,
+                landing: FOREVER,
+            };
+            let path = folder.path();
+            let waits = scope.spawn(move || take_within(path, Work::Landing, limits, &|_| ()));
+            // The kernel lists who blocks; who asks again and again is never listed.
+            let begun = Instant::now();
+            while !lock_holder::is_awaited(inode) {
+                assert!(begun.elapsed() < LANDING_PATIENCE, "nobody blocks");
+                std::thread::yield_now();
+            }
+            flock(&other, FlockOperation::Unlock).unwrap();
+            drop(waits.join().unwrap().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_wait_that_was_given_up_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = orchestrate_files::open_or_create(&folder.path().join(LOCK_FILE)).unwrap();
+        flock(&other, FlockOperation::LockExclusive).unwrap();
+        let limits = Limits {
+            silence: FOREVER,
+            patience: Duration::from_nanos(1),
+            landing: FOREVER,
+        };
+        take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap_err();
+        flock(&other, FlockOperation::Unlock).unwrap();
+        let limits = Limits {
+            patience: FOREVER,
+            ..limits
+        };
+        drop(take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap());
+    }
+
+    #[test]
     fn who_waits_is_told_once_and_before_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let held = RefCell::new(Some(
@@ -416,7 +588,7 @@ mod tests {
         let first = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
         let path = folder.path().join(LOCK_FILE);
         let file = orchestrate_files::open_or_create(&path).unwrap();
-        let mut wait = Wait::begin(&path, &file, limits);
+        let mut wait = Wait::begin(&path, &file, limits, Instant::now());
         drop(first);
         let _second = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
         wait.go_on(&file, &|_| ()).unwrap();

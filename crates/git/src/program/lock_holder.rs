@@ -154,6 +154,16 @@ fn locker(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(of_line)
 }
 
+/// Reports whether a process blocks in the kernel for the lock on a file with this inode.
+#[cfg(test)]
+pub(crate) fn is_awaited(inode: u64) -> bool {
+    kernels_locks().is_ok_and(|locks| {
+        locks
+            .lines()
+            .any(|line| line.contains("-> FLOCK") && line.contains(&format!(":{inode} ")))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;

@@ -16,7 +16,7 @@ use rustix::fs::Access;
 
 use crate::error::GitError;
 use crate::error::lock_wait::{Waiting, Work};
-use crate::error::refusal::{RepositoryRefusal, Warning};
+use crate::error::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::files::bounds;
 use crate::files::bounds::Excess;
 use crate::files::openat::path_of;
@@ -36,6 +36,16 @@ const BRANCHES: &str = "orchestrate";
 const OWN_FOLDER: &str = "git";
 /// What git writes to, below the common directory.
 const WRITTEN: [&str; 2] = ["objects", "refs"];
+/// What git leaves in a worktree's git directory while an operation is not finished. Opening libgit2
+/// to ask it costs more than all of these.
+const SIGNS_OF_OPERATIONS: [&str; 6] = [
+    "MERGE_HEAD",
+    "REVERT_HEAD",
+    "CHERRY_PICK_HEAD",
+    "BISECT_LOG",
+    "rebase-merge",
+    "rebase-apply",
+];
 /// How many handles are kept open: about as many operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
 
@@ -673,6 +683,15 @@ impl Repo {
         let repository = self.open_plain(git_dir)?;
         self.shared.configuration.give_to(&repository, false)?;
         Ok(repository)
+    }
+
+    /// Returns the operation that a person has not finished in a worktree, such as a rebase.
+    pub(crate) fn operation_in(&self, git_dir: &Path) -> Result<Option<Operation>, GitError> {
+        let mut signs = SIGNS_OF_OPERATIONS.iter();
+        if !signs.any(|name| git_dir.join(name).exists()) {
+            return Ok(None);
+        }
+        Ok(probe::operation(self.open_git_dir(git_dir)?.state()))
     }
 
     fn open_plain(&self, git_dir: &Path) -> Result<Repository, GitError> {

@@ -13,7 +13,6 @@ use orchestrate_core::{Oid, WithheldFile};
 
 use crate::error::GitError;
 use crate::files::openat::{join, path_of};
-use crate::program::retry;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::worktree::Worktree;
 use crate::store::diff::{FileChange, plain_diff};
@@ -133,7 +132,7 @@ impl Store<'_> {
     fn judge(
         &self,
         worktree: &Worktree,
-        staged: &mut Staged,
+        staged: &mut Staged<'_>,
         rules: &SnapshotRules,
     ) -> Result<Snapshot, GitError> {
         let tree = write_tree(self.repo, worktree, staged)?;
@@ -214,11 +213,8 @@ fn is_most(lost: usize, total: usize) -> bool {
     lost * 2 > total
 }
 
-fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged) -> Result<Oid, GitError> {
-    let written = retry::while_swept(|| staged.index.write_tree_to(&staged.store));
-    let written = written
-        .map(ours)
-        .map_err(GitError::library("write the tree of a snapshot"));
+fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged<'_>) -> Result<Oid, GitError> {
+    let written = staged.store.write_tree(&mut staged.index).map(ours);
     match &written {
         _ if !staged.unsynced => {}
         // An agent examines the same new files again and again, and a sync waits for all writes to

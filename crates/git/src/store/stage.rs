@@ -14,6 +14,7 @@
 //! (git's own rule for "racy" entries). Such a file is only compared with what the index has of it:
 //! in each fresh worktree, that is every file which git wrote in the last milliseconds.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
@@ -24,6 +25,7 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::error::{GitError, says_read_only};
+use crate::files::ignore::Standard;
 use crate::files::index_entry::{
     EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same,
     nanoseconds, seconds,
@@ -52,9 +54,9 @@ const CONVERTING: [&str; 4] = ["text", "crlf", "eol", "ident"];
 const SYNCED_ONE_BY_ONE: usize = 64;
 
 /// A worktree's files as an index, and the differences from the index that git has of it.
-pub(crate) struct Staged {
+pub(crate) struct Staged<'a> {
     pub(crate) index: Index,
-    pub(crate) store: Repository,
+    pub(crate) store: Store<'a>,
     pub(crate) found: Found,
     /// Whether anything differed.
     pub(crate) changed: bool,
@@ -64,11 +66,49 @@ pub(crate) struct Staged {
     pub(crate) synced: Option<Oid>,
 }
 
+/// Libgit2 on a worktree. It is opened for the first file that is stored: most looks at a worktree
+/// find none.
+pub(crate) struct Store<'a> {
+    repo: &'a Repo,
+    worktree: &'a Worktree,
+    /// Whether each object is synced when it is written.
+    is_synced: bool,
+    opened: OnceCell<Repository>,
+}
+
+impl Store<'_> {
+    /// Returns libgit2 on the worktree, whose attributes decide how files are stored.
+    fn opened(&self) -> Result<&Repository, GitError> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let admin_dir = self.worktree.admin_dir();
+        let opened = if self.is_synced {
+            self.repo.open_git_dir(admin_dir)?
+        } else {
+            self.repo.open_unsynced(admin_dir)?
+        };
+        Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// Writes the tree of an index.
+    pub(crate) fn write_tree(&self, index: &mut Index) -> Result<git2::Oid, GitError> {
+        let mut write = |repository: &Repository| {
+            retry::while_swept(|| index.write_tree_to(repository))
+                .map_err(GitError::library("write the tree of a snapshot"))
+        };
+        match self.opened.get() {
+            Some(opened) => write(opened),
+            None => write(&*self.repo.handle()?),
+        }
+    }
+}
+
 /// The state of one staging.
 struct Stager<'a> {
     walk: Walk<'a>,
     worktree: &'a Worktree,
-    store: &'a Repository,
+    store: &'a Store<'a>,
     conversion: Conversion,
     /// The contents that are stored with Git LFS.
     lfs: LfsStore,
@@ -92,13 +132,13 @@ struct Conversion {
 
 /// Stages a worktree's files into a copy of its index in memory. Objects are stored, and nothing
 /// else is written.
-pub(crate) fn stage(
-    repo: &Repo,
-    worktree: &Worktree,
+pub(crate) fn stage<'a>(
+    repo: &'a Repo,
+    worktree: &'a Worktree,
     taken: &TakenFiles,
-) -> Result<Staged, GitError> {
+) -> Result<Staged<'a>, GitError> {
     worktree.verify_untampered()?;
-    let repository = repo.open_git_dir(worktree.admin_dir())?;
+    let handle = repo.handle()?;
     let index_path = worktree.admin_dir().join("index");
     let mut index = Index::open(&index_path)
         .map_err(GitError::library(format!("read {}", index_path.display())))?;
@@ -111,14 +151,11 @@ pub(crate) fn stage(
     let conflicted = index.has_conflicts();
     require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
-    let mut walk = Walk::new(
-        worktree,
-        &repository,
-        Some(Sorting {
-            rules: &repo.rules,
-            taken,
-        }),
-    )?;
+    let sorting = Sorting {
+        rules: &repo.rules,
+        taken,
+    };
+    let mut walk = Walk::new(worktree, Standard::read(&handle)?, Some(sorting));
     require_submodules_unchanged(worktree, &tracked, &walk)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
@@ -126,15 +163,18 @@ pub(crate) fn stage(
     // again.
     let synced = repo.synced_tree(worktree.admin_dir());
     let synced =
-        synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
-    let unsynced = many
-        .then(|| repo.open_unsynced(worktree.admin_dir()))
-        .transpose()?;
+        synced.filter(|tree| theirs(tree).is_ok_and(|tree| handle.find_tree(tree).is_ok()));
+    let store = Store {
+        repo,
+        worktree,
+        is_synced: !many,
+        opened: OnceCell::new(),
+    };
     let mut stager = Stager {
         walk,
         worktree,
-        store: unsynced.as_ref().unwrap_or(&repository),
-        conversion: Conversion::read(repo, &repository)?,
+        store: &store,
+        conversion: Conversion::read(repo, &handle)?,
         lfs: LfsStore::from_configuration(&repo.shared.configuration, repo.common_dir()),
         index_time: modified(&index_path)?,
         last_folder: None,
@@ -149,7 +189,7 @@ pub(crate) fn stage(
     let changed = changed? || conflicted;
     Ok(Staged {
         index,
-        store: unsynced.unwrap_or(repository),
+        store,
         found,
         changed,
         unsynced: many,
@@ -266,8 +306,8 @@ impl Stager<'_> {
         let target = openat::read_link(folder, name)
             .map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        retry::while_swept(|| self.store.blob(&target))
-            .map_err(self.uncommitted(path, target.len()))
+        let store = self.store.opened()?;
+        retry::while_swept(|| store.blob(&target)).map_err(self.uncommitted(path, target.len()))
     }
 
     fn store_file(
@@ -305,6 +345,7 @@ impl Stager<'_> {
             return Ok((self.store_lfs(path, &bytes, known)?, stat));
         }
         let failed = || self.uncommitted(path, bytes.len());
+        let store = self.store.opened()?;
         let converts = match self.converts(path) {
             // A file that was checked out without its filter and not changed since is stored as in
             // the index.
@@ -313,14 +354,14 @@ impl Stager<'_> {
         };
         let id = if converts {
             let convert = || {
-                let mut writer = self.store.blob_writer(Some(&path_of(path)))?;
+                let mut writer = store.blob_writer(Some(&path_of(path)))?;
                 std::io::Write::write_all(&mut writer, &bytes)
                     .map_err(|error| git2::Error::from_str(&error.to_string()))?;
                 writer.commit()
             };
             retry::while_swept(convert).map_err(failed())?
         } else {
-            retry::while_swept(|| self.store.blob(&bytes)).map_err(failed())?
+            retry::while_swept(|| store.blob(&bytes)).map_err(failed())?
         };
         Ok((id, stat))
     }
@@ -337,12 +378,9 @@ impl Stager<'_> {
             return Ok(entry.id);
         }
         let pointer = Pointer::parse(bytes).unwrap_or_else(|| Pointer::to(bytes));
-        let before = known.and_then(|entry| {
-            self.store
-                .find_blob(entry.id)
-                .ok()
-                .map(|blob| (entry.id, blob))
-        });
+        let store = self.store.opened()?;
+        let before =
+            known.and_then(|entry| store.find_blob(entry.id).ok().map(|blob| (entry.id, blob)));
         let before = before.and_then(|(id, blob)| Some((id, Pointer::parse(blob.content())?)));
         if let Some((id, _)) = before.filter(|(_, before)| *before == pointer) {
             return Ok(id);
@@ -359,15 +397,14 @@ impl Stager<'_> {
                           there";
             return Err(unstorable(path, reason));
         }
-        retry::while_swept(|| self.store.blob(text.as_bytes()))
+        retry::while_swept(|| store.blob(text.as_bytes()))
             .map_err(self.uncommitted(path, text.len()))
     }
 
     /// Returns the value of an attribute that is set to a string, as the files of the worktree say.
     fn attribute(&self, path: &[u8], name: &str) -> Result<Option<String>, GitError> {
-        let value =
-            self.store
-                .get_attr_bytes(&path_of(path), name, AttrCheckFlags::FILE_THEN_INDEX);
+        let store = self.store.opened()?;
+        let value = store.get_attr_bytes(&path_of(path), name, AttrCheckFlags::FILE_THEN_INDEX);
         value
             .map(|value| named(value.map(<[u8]>::to_vec)))
             .map_err(|error| unstorable(path, error.message()))
@@ -379,7 +416,7 @@ impl Stager<'_> {
         let of_repository = move |error: git2::Error| {
             GitError::library(format!("store {}", path_of(path).display()))(error)
         };
-        move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
+        move |error| match full_disk::reason(&error, self.store.repo.common_dir(), bytes) {
             Some(full) => of_repository(full),
             None if says_read_only(error.message()) => of_repository(error),
             None => unstorable(path, error.message()),
@@ -389,9 +426,10 @@ impl Stager<'_> {
     /// Reports whether git would store other bytes than the file has. Fails if that needs a
     /// program.
     fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
+        let store = self.store.opened()?;
         let attribute = |name: &str| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
-            let value = self.store.get_attr_bytes(&path_of(path), name, flags);
+            let value = store.get_attr_bytes(&path_of(path), name, flags);
             value
                 .map(|value| value.map(<[u8]>::to_vec))
                 .map_err(|error| unstorable(path, error.message()))

@@ -22,7 +22,6 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use git2::Repository;
 use orchestrate_core::WithheldFile;
 use orchestrate_core::task::kept_out::{CommitRules, MAX_SEARCHED_BYTES, Untracked};
 use orchestrate_core::text::git_path::text;
@@ -113,21 +112,18 @@ struct Entered<'f> {
 }
 
 impl<'a> Walk<'a> {
-    /// Prepares a walk; `repository` is libgit2 on the worktree's admin directory.
-    ///
-    /// # Errors
-    /// If the rules that apply everywhere cannot be read.
+    /// Prepares a walk with the rules that apply everywhere.
     pub(crate) fn new(
         worktree: &'a Worktree,
-        repository: &Repository,
+        standard: Standard,
         sorting: Option<Sorting<'a>>,
-    ) -> Result<Self, GitError> {
-        Ok(Walk {
+    ) -> Self {
+        Walk {
             worktree,
-            standard: Standard::read(repository)?,
+            standard,
             plain: BTreeSet::new(),
             sorting,
-        })
+        }
     }
 
     /// Returns the rules that apply everywhere.

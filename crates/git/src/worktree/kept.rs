@@ -7,9 +7,8 @@ use std::path::Path;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::probe;
 use crate::repo::refs::branch_ref;
-use crate::repo::repository::{ours, theirs, tree_of};
+use crate::repo::repository::{Repo, ours, theirs, tree_of};
 use crate::repo::worktree::Worktree;
 use crate::store::conflicts::drop_conflicts;
 use crate::store::walk::Found;
@@ -45,13 +44,13 @@ impl Worktrees<'_> {
     pub fn require_kept(&self, worktree: &Worktree) -> Result<KeptFiles, GitError> {
         self.require_at_rest_in(worktree)?;
         let (tree, found) = self.repo.store().current_files(worktree)?;
-        let kept = self.kept_trees(worktree)?;
-        if !kept.contains(&tree) || !self.is_stored(&tree)? {
+        let mut kept = KeptTrees::new(self.repo, worktree);
+        if !kept.contains(&tree)? || !self.is_stored(&tree)? {
             return Err(GitError::Unkept {
                 path: worktree.path().to_owned(),
             });
         }
-        if kept.contains(&self.staged_tree(worktree)?) {
+        if kept.contains(&self.staged_tree(worktree)?)? {
             Ok(KeptFiles { tree, found })
         } else {
             Err(GitError::StagedAlone {
@@ -75,9 +74,8 @@ impl Worktrees<'_> {
     }
 
     fn require_at_rest_in(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let handle = self.repo.open_git_dir(worktree.admin_dir())?;
         let path = || worktree.path().to_owned();
-        if let Some(operation) = probe::operation(handle.state()) {
+        if let Some(operation) = self.repo.operation_in(worktree.admin_dir())? {
             return Err(GitError::UnfinishedOperation {
                 path: path(),
                 operation,
@@ -129,7 +127,7 @@ impl Worktrees<'_> {
         if known.contains(&staged) {
             return Ok(None);
         }
-        Ok((!self.kept_trees(worktree)?.contains(&staged)).then_some(staged))
+        Ok((!KeptTrees::new(self.repo, worktree).contains(&staged)?).then_some(staged))
     }
 
     /// Stores the tree of a worktree's index, without the paths in conflict.
@@ -147,32 +145,65 @@ impl Worktrees<'_> {
             .map(ours)
             .map_err(failed())
     }
+}
 
-    /// Returns the trees that are held by a worktree's branch and by our refs.
-    fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
-        let handle = self.repo.handle()?;
-        let branch = worktree
-            .branch()
-            .map(branch_ref)
-            .map(|name| self.repo.read_ref(&name))
-            .transpose()?
-            .flatten();
-        let held = self
-            .repo
-            .refs_below("refs/orchestrate/")?
-            .into_iter()
-            .map(|kept| kept.target);
-        let tree = |target: Oid| {
-            let object = handle.find_object(theirs(&target)?, None);
-            Ok(object
-                .and_then(|object| object.peel_to_tree())
-                .map(|tree| ours(tree.id()))
-                .ok())
+/// The trees that are held by a worktree's branch and by our refs. The refs, of which a run has
+/// many, are read only if the branch does not hold a tree.
+struct KeptTrees<'a> {
+    repo: &'a Repo,
+    worktree: &'a Worktree,
+    by_branch: Option<Option<Oid>>,
+    by_refs: Option<BTreeSet<Oid>>,
+}
+
+impl<'a> KeptTrees<'a> {
+    fn new(repo: &'a Repo, worktree: &'a Worktree) -> Self {
+        Self {
+            repo,
+            worktree,
+            by_branch: None,
+            by_refs: None,
+        }
+    }
+
+    fn contains(&mut self, tree: &Oid) -> Result<bool, GitError> {
+        let by_branch = match &self.by_branch {
+            Some(known) => known,
+            None => self.by_branch.insert(self.of_branch()?),
         };
-        branch
-            .into_iter()
-            .chain(held)
-            .filter_map(|target| tree(target).transpose())
-            .collect()
+        if by_branch.as_ref() == Some(tree) {
+            return Ok(true);
+        }
+        let by_refs = match &self.by_refs {
+            Some(known) => known,
+            None => self.by_refs.insert(self.of_refs()?),
+        };
+        Ok(by_refs.contains(tree))
+    }
+
+    fn of_branch(&self) -> Result<Option<Oid>, GitError> {
+        let Some(branch) = self.worktree.branch() else {
+            return Ok(None);
+        };
+        match self.repo.read_ref(&branch_ref(branch))? {
+            Some(target) => self.tree_of(&target),
+            None => Ok(None),
+        }
+    }
+
+    fn of_refs(&self) -> Result<BTreeSet<Oid>, GitError> {
+        let mut trees = BTreeSet::new();
+        for kept in self.repo.refs_below("refs/orchestrate/")? {
+            trees.extend(self.tree_of(&kept.target)?);
+        }
+        Ok(trees)
+    }
+
+    /// Returns the tree of an object, if it has one.
+    fn tree_of(&self, target: &Oid) -> Result<Option<Oid>, GitError> {
+        let handle = self.repo.handle()?;
+        let object = handle.find_object(theirs(target)?, None);
+        let tree = object.and_then(|object| object.peel_to_tree());
+        Ok(tree.map(|tree| ours(tree.id())).ok())
     }
 }

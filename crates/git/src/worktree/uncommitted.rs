@@ -116,14 +116,12 @@ impl Worktrees<'_> {
     /// # Errors
     /// If the rules or the index cannot be read.
     pub fn ignores(&self, worktree: &Worktree, file: &Path) -> Result<bool, GitError> {
-        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        let index = repository
-            .index()
+        let index = git2::Index::open(&worktree.admin_dir().join("index"))
             .map_err(GitError::library("read the index"))?;
         if index.get_path(file, 0).is_some() {
             return Ok(false);
         }
-        let standard = Standard::read(&repository)?;
+        let standard = Standard::read(&*self.repo.handle()?)?;
         let (mut folder, mut rules) = (Vec::new(), None);
         let mut names = file
             .as_os_str()

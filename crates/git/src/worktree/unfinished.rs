@@ -12,6 +12,9 @@ use crate::repo::worktree::Worktree;
 use crate::store::conflicts::{Undecided, content, require_none, undecided};
 use crate::worktree::worktrees::Worktrees;
 
+/// Git's name for the commit that is being merged.
+const MERGE_HEAD: &str = "MERGE_HEAD";
+
 impl Worktrees<'_> {
     /// Checks that no merge that a person started in a worktree has an undecided conflict.
     ///
@@ -52,11 +55,12 @@ impl Worktrees<'_> {
 
     /// Returns the commit that is being merged into a worktree, if there is one.
     fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
-        match self
-            .repo
-            .open_git_dir(worktree.admin_dir())?
-            .refname_to_id("MERGE_HEAD")
-        {
+        let admin_dir = worktree.admin_dir();
+        // Almost no worktree has one.
+        if !admin_dir.join(MERGE_HEAD).exists() {
+            return Ok(None);
+        }
+        match self.repo.open_git_dir(admin_dir)?.refname_to_id(MERGE_HEAD) {
             Ok(commit) => Ok(Some(ours(commit))),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(GitError::library("read which merge is in progress")(error)),

@@ -21,10 +21,14 @@ use crate::worktree::worktrees::Worktrees;
 impl Worktrees<'_> {
     /// Replaces the pointers in a worktree whose contents are there.
     pub(super) fn bring_lfs_files(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let place = worktree.admin_dir().join("index");
         let failed = GitError::library(format!("write {}", place.display()));
         let mut index = Index::open(&place).map_err(&failed)?;
+        if !asks_for_lfs(&*self.repo.handle()?, &index)? {
+            return Ok(());
+        }
+        // Which files are stored there is said by the attributes of the worktree's own index.
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let store =
             LfsStore::from_configuration(&self.repo.shared.configuration, self.repo.common_dir());
         let mut brought = Vec::new();

@@ -12,6 +12,7 @@ use std::path::Path;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::files::ignore::Standard;
 use crate::files::openat;
 use crate::program::retry;
 use crate::repo::refs::branch_ref;
@@ -125,18 +126,18 @@ impl Worktrees<'_> {
         worktree: &Worktree,
         tracked: &BTreeMap<Vec<u8>, u32>,
     ) -> Result<Found, GitError> {
-        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
+        let standard = Standard::read(&*self.repo.handle()?)?;
         let sorting = Sorting {
             rules: &self.repo.rules,
             taken: &TakenFiles::default(),
         };
-        Walk::new(worktree, &repository, Some(sorting))?.untracked(tracked)
+        Walk::new(worktree, standard, Some(sorting)).untracked(tracked)
     }
 
     /// Finds the untracked files of a worktree, without regard to what stays out of commits.
     fn walk_over_all(&self, worktree: &Worktree) -> Result<Found, GitError> {
-        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        Walk::new(worktree, &repository, None)?.untracked(&self.tracked(worktree)?)
+        let standard = Standard::read(&*self.repo.handle()?)?;
+        Walk::new(worktree, standard, None).untracked(&self.tracked(worktree)?)
     }
 }
 

@@ -99,7 +99,7 @@ impl Worktrees<'_> {
         known: &[Brought],
         wanted: &[Submodule],
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        let standard = Standard::read(&self.repo.open_git_dir(worktree.admin_dir())?)?;
+        let standard = Standard::read(&*self.repo.handle()?)?;
         let mut stale = Vec::new();
         for one in known {
             let is_wanted = wanted

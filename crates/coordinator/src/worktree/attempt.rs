@@ -40,9 +40,11 @@ impl Workspace {
             Ok((repo.read_ref(&branch)?, is_begun))
         });
         let (before, is_begun) = looked.await?;
-        // An agent continues from its own files; a command starts in a clean worktree. A killed
-        // process may have moved the branch and not replaced the files.
-        let replaced = before.filter(|before| *before != tip || is_begun || record.is_command());
+        // An agent continues from its own files; a command starts in a clean worktree, as a new one
+        // is. A killed process may have moved the branch and not replaced the files.
+        let is_used = !self.worktree.take_unused();
+        let is_cleaned = record.is_command() && is_used;
+        let replaced = before.filter(|before| *before != tip || is_begun || is_cleaned);
         // What was done with git before is held; a new attempt begins with a fresh one.
         self.sync_git().await?;
         let kept = match replaced {

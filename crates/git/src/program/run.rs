@@ -280,8 +280,6 @@ pub(crate) struct Run<'a> {
     /// The lock under which the process keeps running if we are killed; with `None` it is killed
     /// with us.
     pub(crate) outlives: Option<&'a Held>,
-    /// Whether what it creates is accessible to the user alone.
-    pub(crate) is_private: bool,
 }
 
 /// How git reaches a server.
@@ -626,9 +624,6 @@ impl Program {
         if let Some(parent) = run.work_tree.parent() {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
-        if run.is_private {
-            trusted = trusted.private();
-        }
         trusted = match run.outlives {
             Some(held) => held.files().fold(trusted, Trusted::outlives_us),
             None => trusted.killed_by(&self.cancel),
@@ -658,14 +653,7 @@ impl<'a> Run<'a> {
                 .map(|arg| arg.as_ref().to_owned())
                 .collect(),
             outlives: None,
-            is_private: false,
         }
-    }
-
-    /// Makes what git creates accessible to the user alone, whatever the umask is.
-    pub(crate) fn private(mut self) -> Self {
-        self.is_private = true;
-        self
     }
 
     /// Adds settings.

@@ -8,6 +8,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_files::if_there;
 
@@ -32,6 +33,8 @@ pub struct Worktree {
     branch: Option<String>,
     /// How its processes see it.
     shown: Shown,
+    /// Whether it was filled just now, and nothing has used it since.
+    is_unused: AtomicBool,
 }
 
 /// How the processes of a worktree see it.
@@ -104,7 +107,19 @@ impl Worktree {
             root,
             branch,
             shown,
+            is_unused: AtomicBool::new(false),
         })
+    }
+
+    /// Notes that the worktree was filled just now.
+    pub(crate) fn set_unused(&self) {
+        self.is_unused.store(true, Ordering::Relaxed);
+    }
+
+    /// Reports whether the worktree was filled when this value was made, and has exactly the files
+    /// of its commit: true at most once, since the caller uses it.
+    pub fn take_unused(&self) -> bool {
+        self.is_unused.swap(false, Ordering::Relaxed)
     }
 
     /// Removes the configuration that git copies from the user's checkout if worktrees may have

@@ -13,6 +13,22 @@ pub(crate) fn all(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     list(&common_dir.join("worktrees"))
 }
 
+/// Returns a free place for git's entry for the worktree at a path, as git itself names it: for the
+/// folder, with digits behind that if the name is taken.
+pub(crate) fn free_name(common_dir: &Path, path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default();
+    let place = common_dir.join("worktrees").join(name);
+    let mut number = 0u32;
+    let mut free = place.clone();
+    while free.symlink_metadata().is_ok() {
+        number += 1;
+        let mut numbered = place.clone().into_os_string();
+        numbered.push(number.to_string());
+        free = numbered.into();
+    }
+    free
+}
+
 /// Removes git's entry for a worktree. It is renamed first, so that git never sees half of it.
 pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
     let (folder, place) = aside(admin_dir)?;

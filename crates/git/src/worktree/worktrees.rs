@@ -7,7 +7,6 @@
 //! Every step is idempotent: names follow from ids, and what a killed process left half done is
 //! taken over.
 
-use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,6 @@ use crate::error::lock_wait::Work;
 use crate::error::refusal::{Operation, RepositoryRefusal};
 use crate::files::openat;
 use crate::program::lock::Held;
-use crate::program::run::Run;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{Repo, ours, theirs, tree_of};
@@ -150,6 +148,7 @@ impl Worktrees<'_> {
                 self.set_recorded_times(&worktree, times, &head)?;
                 self.set_time_of_head(&worktree, &head, spec.branch.as_deref())?;
             }
+            worktree.set_unused();
         } else {
             // A killed process may have filled it only in part.
             self.complete(&worktree)?;
@@ -196,12 +195,20 @@ impl Worktrees<'_> {
     /// # Errors
     /// If its branch is gone.
     pub fn head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        let commit = repository.head().and_then(|head| head.peel_to_commit());
         let failed = GitError::library(format!(
             "read HEAD of the worktree at {}",
             worktree.path().display()
         ));
+        let place = worktree.admin_dir().join("HEAD");
+        let text = std::fs::read_to_string(&place).map_err(GitError::io("read", &place))?;
+        let handle = self.repo.handle()?;
+        let commit = match text.trim_end().strip_prefix("ref: ") {
+            Some(branch) => handle
+                .find_reference(branch.trim_start())
+                .and_then(|branch| branch.peel_to_commit()),
+            None => git2::Oid::from_str(text.trim_end())
+                .and_then(|detached| handle.find_commit(detached)),
+        };
         Ok(ours(commit.map_err(failed)?.id()))
     }
 
@@ -381,10 +388,23 @@ impl Worktrees<'_> {
     /// Finds git's entry for the worktree at this real path.
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+        let is_of_path = |entry: &&PathBuf| {
+            std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)
+        };
         let entries = entries::all(self.repo.common_dir())?;
-        Ok(entries
+        // Git names an entry for its folder, with digits behind that if the name was taken. So a
+        // run with many worktrees need not read the entries of all for each of them.
+        let (named, others): (Vec<PathBuf>, Vec<PathBuf>) = entries
             .into_iter()
-            .find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
+            .partition(|entry| may_be_named_for(entry, path));
+        if let Some(entry) = named.iter().find(is_of_path) {
+            return Ok(Some(entry.clone()));
+        }
+        // Someone may have moved the folder of another one here.
+        if path.join(".git").symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        Ok(others.iter().find(is_of_path).cloned())
     }
 
     /// Refuses a folder of ours that is inside the user's checkout, where builds and sandboxes
@@ -435,25 +455,9 @@ impl Worktrees<'_> {
             return Ok(None);
         };
         self.claim_branch(spec)?;
-        let Pointers {
-            commondir, gitdir, ..
-        } = Pointers::new(path, &admin_dir);
-        let head = match &spec.branch {
-            Some(branch) => format!("ref: {}\n", branch_ref(branch)),
-            None => format!("{}\n", spec.base),
-        };
-        let (handle, locked) = (self.repo.handle()?, format!("{}\n", spec.lock_reason));
-        let files = [
-            ("locked", locked.as_bytes()),
-            ("commondir", &commondir),
-            ("gitdir", &gitdir),
-            ("HEAD", head.as_bytes()),
-        ];
+        let handle = self.repo.handle()?;
         entries::put_entry(&admin_dir, held, |making| {
-            for (name, bytes) in files {
-                let place = making.join(name);
-                std::fs::write(&place, bytes).map_err(GitError::io("write", &place))?;
-            }
+            write_entry(making, spec, &Pointers::new(path, &admin_dir))?;
             let place = making.join("index");
             let failed = GitError::library(format!("write {}", place.display()));
             let mut index = git2::Index::open(&place).map_err(&failed)?;
@@ -514,7 +518,7 @@ impl Worktrees<'_> {
         &self,
         spec: &WorktreeSpec,
         path: &Path,
-        _held: &Held,
+        held: &Held,
     ) -> Result<Worktree, GitError> {
         self.remove_dangling_pointer(path)?;
         if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
@@ -527,36 +531,28 @@ impl Worktrees<'_> {
             });
         }
         self.claim_branch(spec)?;
-        let mut args: Vec<&OsStr> = [
-            "worktree",
-            "add",
-            "--quiet",
-            "--no-checkout",
-            "--lock",
-            "--reason",
-        ]
-        .map(OsStr::new)
-        .to_vec();
-        args.push(OsStr::new(&spec.lock_reason));
-        match &spec.branch {
-            Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
-            None => args.extend([
-                OsStr::new("--detach"),
-                path.as_os_str(),
-                OsStr::new(spec.base.as_str()),
-            ]),
-        }
-        // Whoever could write to git's entry would choose what runs in the user's next command
-        // there.
-        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args).private();
-        self.repo
-            .program
-            .require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
-        let registered = self.entry_at(path)?;
-        let admin_dir = registered.ok_or_else(|| {
-            GitError::output("worktree add", "it created no entry for the worktree")
-        })?;
+        let admin_dir = entries::free_name(self.repo.common_dir(), path);
+        // The folder's own file is first: without an entry, what a killed process leaves of it is
+        // removed again.
+        orchestrate_files::create_folder(path).map_err(GitError::io("make", path))?;
+        let dot_git = path.join(".git");
+        orchestrate_files::write(&dot_git, &Pointers::new(path, &admin_dir).dot_git)
+            .map_err(GitError::io("write", &dot_git))?;
+        self.put_entry(spec, path, &admin_dir, held)?;
         self.hold(path.to_owned(), admin_dir)
+    }
+
+    /// Creates git's entry for a worktree, without an index.
+    fn put_entry(
+        &self,
+        spec: &WorktreeSpec,
+        path: &Path,
+        admin_dir: &Path,
+        held: &Held,
+    ) -> Result<(), GitError> {
+        entries::put_entry(admin_dir, held, |making| {
+            write_entry(making, spec, &Pointers::new(path, admin_dir))
+        })
     }
 
     /// Removes the `.git` file of a worktree whose creation was killed, if the folder has no other
@@ -586,6 +582,37 @@ impl Worktrees<'_> {
         };
         Worktree::hold(path, admin_dir, shown)
     }
+}
+
+/// Writes what git's entry for a worktree has besides an index.
+fn write_entry(making: &Path, spec: &WorktreeSpec, pointers: &Pointers) -> Result<(), GitError> {
+    let head = match &spec.branch {
+        Some(branch) => format!("ref: {}\n", branch_ref(branch)),
+        None => format!("{}\n", spec.base),
+    };
+    let locked = format!("{}\n", spec.lock_reason);
+    let files = [
+        ("locked", locked.as_bytes()),
+        ("commondir", &pointers.commondir),
+        ("gitdir", &pointers.gitdir),
+        ("HEAD", head.as_bytes()),
+    ];
+    for (name, bytes) in files {
+        let place = making.join(name);
+        // Whoever could write to git's entry would choose what runs in the user's next command
+        // there.
+        orchestrate_files::write(&place, bytes).map_err(GitError::io("write", &place))?;
+    }
+    Ok(())
+}
+
+/// Reports whether git may have given an entry this name for the folder at a path.
+fn may_be_named_for(entry: &Path, path: &Path) -> bool {
+    let (Some(entry), Some(folder)) = (entry.file_name(), path.file_name()) else {
+        return false;
+    };
+    let digits = entry.as_bytes().strip_prefix(folder.as_bytes());
+    digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
 /// Moves a worktree into a new folder beside it, which is returned.

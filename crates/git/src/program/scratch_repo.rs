@@ -92,11 +92,22 @@ impl ScratchRepo {
     /// ignored, and how they are written.
     pub(crate) fn take_over_info(&self, common_dir: &Path) -> Result<(), GitError> {
         for name in INFO {
-            if let Some(text) = read_info(&common_dir.join(name))? {
-                self.write(name, &text)?;
+            match read_info(&common_dir.join(name))? {
+                Some(text) => self.write(name, &text)?,
+                None => {
+                    let path = self.folder.join(name);
+                    if_there(std::fs::remove_file(&path)).map_err(GitError::io("remove", &path))?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Reports whether it still exists: something may remove old files from the temporary folder.
+    pub(crate) fn is_there(&self) -> bool {
+        ["HEAD", "config", "objects", "refs/heads", "info"]
+            .iter()
+            .all(|name| self.folder.join(name).exists())
     }
 
     fn write(&self, name: impl AsRef<Path>, text: &[u8]) -> Result<(), GitError> {

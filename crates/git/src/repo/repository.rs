@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     /// The scratch repository of the previous merge, while no merge is in progress: creating a
     /// scratch repository takes milliseconds.
     pub(crate) scratch: Mutex<Option<ScratchRepo>>,
+    /// The scratch repositories of earlier runs on the files of checkouts.
+    pub(crate) scratches_for_files: Mutex<Vec<ScratchRepo>>,
     /// For each worktree, by git's folder for it, the tree of its files that [`Repo::sync_tree`]
     /// made durable last.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
@@ -257,6 +259,7 @@ impl Repo {
             handles: Handles::default(),
             tell: OnceLock::new(),
             scratch: Mutex::default(),
+            scratches_for_files: Mutex::default(),
             synced: Mutex::default(),
             blob_lengths: Arc::default(),
             listed_trees: ListedTrees::default(),

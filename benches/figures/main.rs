@@ -41,7 +41,7 @@ use serde_json::Value;
 
 use crate::measuring::{Figure, HEADER};
 use crate::program::{build, large, plans, start};
-use crate::runs::{dispatch, fleet, journal, merges, messages, shells, spawns, turns};
+use crate::runs::{agents, dispatch, fleet, journal, merges, messages, shells, spawns, turns};
 use crate::tools::{calls, code, commands, maps, proxy, shared, warm, web};
 
 /// Measures a group of figures.
@@ -51,7 +51,7 @@ type Measure = fn() -> Result<Vec<Figure>, Failed>;
 type Part = fn(&[String]) -> Result<Value, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 22] = [
+const GROUPS: [(&str, Measure); 24] = [
     ("turns", turns::measure),
     ("journal", journal::measure),
     ("messages", messages::measure),
@@ -63,7 +63,9 @@ const GROUPS: [(&str, Measure); 22] = [
     ("commands", commands::measure),
     ("warm", warm::measure),
     ("fleet", fleet::measure),
-    ("crowd", fleet::measure_crowd),
+    ("long-fleet", fleet::measure_long),
+    ("agents", agents::measure),
+    ("crowd", agents::measure_crowd),
     ("spawns", spawns::measure),
     ("shells", shells::measure),
     ("plans", plans::measure),
@@ -77,10 +79,12 @@ const GROUPS: [(&str, Measure); 22] = [
 ];
 
 /// The parts of groups that are processes of their own, by their names.
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 6] = [
+    ("agents", agents::part),
     ("commands", commands::part),
-    ("fleet", fleet::part),
     ("shells", shells::part),
+    ("sixteen", fleet::part_of_sixteen),
+    ("turns", fleet::part_of_turns),
     ("web", web::part),
 ];
 

@@ -52,12 +52,23 @@ impl Worker {
     /// Starts a server whose agents write a file and end, each only once this many are at work at
     /// the same time.
     pub(crate) fn meeting(agents: u32) -> Result<Self, Failed> {
+        Self::meeting_seen(agents, || ())
+    }
+
+    /// Like [`Self::meeting`]; calls `see` once when all are there, before one is answered.
+    pub(crate) fn meeting_seen(
+        agents: u32,
+        see: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Failed> {
         let begun = (Mutex::new(0), Condvar::new());
         let server = ModelServer::answering(move |request, number| {
             let turn = turn_of(&request.body);
             if turn == 1 {
                 let mut met = begun.0.lock().unwrap_or_else(PoisonError::into_inner);
                 *met += 1;
+                if *met == agents {
+                    see();
+                }
                 begun.1.notify_all();
                 let all = begun
                     .1
@@ -74,7 +85,16 @@ impl Worker {
     /// Starts a server whose agents run a command in each of `commands` turns, the last of which
     /// writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
+        Self::running_seen(commands, || ())
+    }
+
+    /// Like [`Self::running`]; calls `see` for each request.
+    pub(crate) fn running_seen(
+        commands: u32,
+        see: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| {
+            see();
             command(turn_of(&request.body), commands, number)
         })?;
         Ok(Self { server })

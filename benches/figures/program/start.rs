@@ -46,6 +46,18 @@ pub(crate) struct Start {
     has_map: bool,
 }
 
+/// Creates a repository with the files of a pinned package of about 900 files.
+pub(crate) fn repository_of_900_files() -> Result<Repository, Failed> {
+    repository(&OF_900_FILES)
+}
+
+/// Measures the time from the start of a later run to its first request, in milliseconds.
+pub(crate) fn warm_start(repository: &Repository) -> Result<f64, Failed> {
+    let starts = warm_starts(repository)?;
+    let times: Vec<f64> = starts.iter().map(|start| start.milliseconds).collect();
+    median(&times)
+}
+
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (toy, home) = (Repository::plain()?, Home::new()?);
     toy.write("plan.md", "- [ ] T1 Say hello\n")?;

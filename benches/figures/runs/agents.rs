@@ -24,8 +24,11 @@ const SAMPLES: usize = 3;
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let server = Worker::reading(READS)?;
-    let many = costs_of(SAMPLES, &["fleet", &AGENTS.to_string(), &server.base_url()])?;
-    let one = costs_of(SAMPLES, &["fleet", "1", &server.base_url()])?;
+    let many = costs_of(
+        SAMPLES,
+        &["agents", &AGENTS.to_string(), &server.base_url()],
+    )?;
+    let one = costs_of(SAMPLES, &["agents", "1", &server.base_url()])?;
     let (time_of_one, peak_of_one) = (one.of("ms")?, one.of("peak_mb")?);
     let (time, peak) = (many.of("ms")?, many.of("peak_mb")?);
     let bare = add_worktrees(&repository(FILES)?, AGENTS)?;
@@ -68,7 +71,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 /// Measures the memory of a process whose agents are all at work at the same time.
 pub(crate) fn measure_crowd() -> Result<Vec<Figure>, Failed> {
     let server = Worker::meeting(CROWD)?;
-    let cost = costs_of(1, &["fleet", &CROWD.to_string(), &server.base_url()])?;
+    let cost = costs_of(1, &["agents", &CROWD.to_string(), &server.base_url()])?;
     Ok(vec![Figure {
         name: "memory of one process with 200 agents at once",
         measured: cost.of("peak_mb")?,

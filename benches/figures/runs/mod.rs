@@ -1,5 +1,6 @@
 //! Whole runs in this process, or in one of its own.
 
+pub(crate) mod agents;
 pub(crate) mod dispatch;
 pub(crate) mod fleet;
 pub(crate) mod journal;

@@ -8,7 +8,7 @@ use orchestrate_core::{Event, Recorded, RunId};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 
 use crate::measuring::{
-    Figure, Worker, coordinator, median, ms, repository, run, state_folder, timed,
+    Figure, Worker, coordinator, median, ms, repository, run, seconds, state_folder, timed,
 };
 use crate::support::Repository;
 use crate::support::journal_bytes::blobs_of;
@@ -47,20 +47,38 @@ fn round(repository: &Repository) -> Result<(f64, f64), Failed> {
     let coordinator = coordinator(repository.path(), state.path(), &server.base_url())?;
     let (report, facts) = run(&coordinator, "- [ ] T1 Read\n")?;
     let turns: Vec<f64> = server.turns().into_iter().map(ms).collect();
-    let commits = commits(coordinator.store(), &report.run_id, &facts)?;
+    let number = READS as usize;
+    let commits = commits(coordinator.store(), &report.run_id, &facts, number)?;
     let counted = WARM_UP..READS as usize;
     Ok((median(&turns[counted.clone()])?, median(&commits[counted])?))
 }
 
-/// Appends the events of a run again, and returns the times of those of each reading turn.
-fn commits(store: &Store, run: &RunId, facts: &[Recorded]) -> Result<Vec<f64>, Failed> {
+/// Appends the events of a run's first turns again, and returns the CPU time, in milliseconds.
+pub(crate) fn cpu_of_commits(
+    store: &Store,
+    run: &RunId,
+    facts: &[Recorded],
+    turns: usize,
+) -> Result<f64, Failed> {
+    let before = seconds()?;
+    commits(store, run, facts, turns)?;
+    Ok((seconds()? - before) * 1e3)
+}
+
+/// Appends the events of a run's first turns again, and returns the times of each of them.
+fn commits(
+    store: &Store,
+    run: &RunId,
+    facts: &[Recorded],
+    number: usize,
+) -> Result<Vec<f64>, Failed> {
     let first_turn = facts.iter().position(starts_turn).unwrap_or(facts.len());
     let (before, turns) = facts.split_at(first_turn);
     let folder = state_folder()?;
     let journal = Journal::create(&Store::open(folder.path())?, run, events(before))?;
     let turns = turns.chunk_by(|_, next| !starts_turn(next));
     let mut costs = Vec::new();
-    for turn in turns.take(READS as usize) {
+    for turn in turns.take(number) {
         let batches = batches(store, turn)?;
         costs.push(timed(|| {
             for batch in batches {

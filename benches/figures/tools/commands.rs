@@ -79,7 +79,22 @@ pub(crate) fn part(arguments: &[String]) -> Result<Value, Failed> {
         "cpu_ms": cpu[WARM_UP..].iter().sum::<f64>() * 1e3 / PAIRS as f64,
         "bare_ms": pairs.bare()?,
         "bare_cpu_ms": bare_cpu[WARM_UP..].iter().sum::<f64>() * 1e3 / PAIRS as f64,
+        "shell_cpu_ms": shell_cpu()?,
     }))
+}
+
+/// Returns the CPU time of the command in a shell that nothing confines, in milliseconds.
+fn shell_cpu() -> Result<f64, Failed> {
+    let before = seconds()?;
+    for _ in 0..PAIRS {
+        run_shell()?;
+    }
+    Ok((seconds()? - before) * 1e3 / PAIRS as f64)
+}
+
+/// Runs the command in a shell that nothing confines.
+pub(crate) fn run_shell() -> Result<(), Failed> {
+    run_bare(Confinement::Fallback)
 }
 
 fn run_bare(confinement: Confinement) -> Result<(), Failed> {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod costs;
+mod git_programs;
 mod journal_size;
 mod memory;
 mod private;
@@ -25,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let others = [programs::cases, tool_settings::cases];
     let runs = [
         costs::cases,
+        git_programs::cases,
         journal_size::cases,
         memory::cases,
         reports::cases,

@@ -33,7 +33,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use libtest_mimic::{Arguments, Completion, Trial};
-use orchestrate_sandbox::Helper;
+use orchestrate_sandbox::{Confinement, Helper};
 
 use crate::support::Tested;
 
@@ -76,17 +76,21 @@ fn trials() -> Vec<Trial> {
         let mut tests = Vec::new();
         tests.extend(refused::tests(tested));
         tests.extend(proxied::tests(tested));
-        tests.extend(inodes::tests(tested));
         tests.extend(view::tests(tested));
         tests.extend(mounted::tests(tested));
         tests.extend(lifetime::tests(tested));
-        tests.extend(limits::tests(tested));
-        tests.extend(groups::tests(tested));
-        tests.extend(rank::tests(tested));
         tests.extend(usable::tests(tested));
-        tests.extend(usage::tests(tested));
-        tests.extend(watched::tests(tested));
         tests.extend(rooms::tests(tested));
+        // The restrictions and the supervision are the same in a room and without one, so they are
+        // tested where agents' commands run: in rooms.
+        if tested.keeps_rooms || tested.confinement == Confinement::Unconfined {
+            tests.extend(inodes::tests(tested));
+            tests.extend(limits::tests(tested));
+            tests.extend(groups::tests(tested));
+            tests.extend(rank::tests(tested));
+            tests.extend(usage::tests(tested));
+            tests.extend(watched::tests(tested));
+        }
         for (test, body) in tests {
             trials.push(trial(format!("{name}::{test}"), &usable, body));
         }

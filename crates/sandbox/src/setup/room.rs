@@ -278,7 +278,11 @@ impl Room {
             .map_err(|cause| format!("describe a room: {cause}"))
             .and_then(|_| room.answer());
         match ready {
-            Ok((RoomAnswer::Ready, _)) => Ok(room),
+            Ok((RoomAnswer::Ready, _)) => {
+                // A room that is kept holds as few files open as possible.
+                room.process.stderr = None;
+                Ok(room)
+            }
             Ok((other, _)) => Err(format!("a room that was made answered {other:?}")),
             Err(reason) => Err(room.why_it_ended(reason)),
         }
